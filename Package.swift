@@ -1,0 +1,76 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "swift-url-loading",
+    products: [
+        .library(name: "URLLoading", targets: ["URLLoading"]),
+        .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
+        .executable(name: "urlsession", targets: ["urlsession"]),
+    ],
+    targets: [
+        // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
+        .executableTarget(name: "urlsession", dependencies: ["URLLoading"], swiftSettings: strict),
+        .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
+        .target(
+            name: "URLLoading",
+            dependencies: [
+                "LoadingPipeline", "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics",
+                "LoadingEvents",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "LoadingPipeline",
+            dependencies: [
+                "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "LoadingConnections",
+            dependencies: [
+                "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "LoadingProtocols",
+            dependencies: ["LoadingSemantics", "CZlib", "CBrotli", "CZstd"],
+            swiftSettings: strict),
+        .target(
+            name: "LoadingTransport",
+            dependencies: ["LoadingEvents", "CLoadingLinux", "CLoadingTLS"],
+            swiftSettings: strict),
+        .target(name: "LoadingSemantics", swiftSettings: strict),
+        .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
+
+        // C: what the importer cannot see (inline functions, macros), and the system's libraries.
+        .target(name: "CLoadingLinux"),
+        .target(name: "CLoadingTLS", dependencies: ["COpenSSL"]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+
+        // Tests: one target a module, then the whole against scripted and real servers.
+        .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
+        .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(
+            name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LoadingProtocolsTests",
+            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LoadingTransportTests", dependencies: ["LoadingTransport", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LoadingConnectionsTests",
+            dependencies: ["LoadingConnections", "LoadingTransport", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "RealServerTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,175 @@
+// What Swift's Glibc module lacks (epoll, eventfd, accept4, splice, netlink, futex) or cannot import (macros,
+// variadic calls). Everything is `static inline`, so that a call costs what the system call costs.
+#ifndef C_LOADING_LINUX_H
+#define C_LOADING_LINUX_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- errno of the last call, read before Swift's runtime can change it
+
+static inline int cll_errno(void) { return errno; }
+
+// ---- epoll
+
+// A plain struct with the same content as epoll_event, whose data union the importer shows as five members.
+typedef struct { uint32_t events; uint64_t token; } cll_ready;
+
+static inline int cll_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+static inline int cll_epoll_add(int poll, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event = { .events = events, .data = { .u64 = token } };
+    return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static inline int cll_epoll_remove(int poll, int descriptor) {
+    struct epoll_event event = { 0 };
+    return epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, &event);
+}
+
+// Waits until something is ready or `timeout` nanoseconds have passed (negative: for ever; 0: not at all).
+static inline int cll_epoll_wait(int poll, struct epoll_event *events, int capacity, int64_t timeout) {
+    if (timeout <= 0) return epoll_wait(poll, events, capacity, timeout < 0 ? -1 : 0);
+    int64_t milliseconds = (timeout + 999999) / 1000000;
+    return epoll_wait(poll, events, capacity, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
+}
+
+static inline uint64_t cll_event_token(const struct epoll_event *event) { return event->data.u64; }
+
+#define CLL_EDGE ((uint32_t)EPOLLET)
+static inline uint32_t cll_edge_triggered(void) { return (uint32_t)(EPOLLIN | EPOLLOUT | EPOLLRDHUP) | CLL_EDGE; }
+static inline uint32_t cll_level_input(void) { return (uint32_t)EPOLLIN; }
+static inline uint32_t cll_readable_bits(void) { return EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR; }
+static inline uint32_t cll_writable_bits(void) { return EPOLLOUT | EPOLLHUP | EPOLLERR; }
+static inline uint32_t cll_hangup_bits(void) { return EPOLLRDHUP | EPOLLHUP | EPOLLERR; }
+
+// ---- eventfd
+
+static inline int cll_eventfd(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+static inline void cll_eventfd_signal(int descriptor) {
+    uint64_t one = 1;
+    ssize_t done;
+    do done = write(descriptor, &one, sizeof one); while (done < 0 && errno == EINTR);
+}
+static inline void cll_eventfd_clear(int descriptor) {
+    uint64_t count;
+    ssize_t done;
+    do done = read(descriptor, &count, sizeof count); while (done < 0 && errno == EINTR);
+}
+
+// ---- sockets
+
+static inline int cll_socket(int family, int type, int protocol) {
+    return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+}
+static inline ssize_t cll_send(int descriptor, const void *bytes, size_t count) {
+    ssize_t done;
+    do done = send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    return done;
+}
+static inline ssize_t cll_sendv(int descriptor, const struct iovec *parts, int count) {
+    struct msghdr message = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
+    ssize_t done;
+    do done = sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    return done;
+}
+static inline ssize_t cll_recv(int descriptor, void *bytes, size_t count) {
+    ssize_t done;
+    do done = recv(descriptor, bytes, count, MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    return done;
+}
+// Whether the peer of an idle connection is still there and silent: 1 silent, 0 closed or it has sent something.
+static inline int cll_is_silent(int descriptor) {
+    char byte;
+    ssize_t done;
+    do done = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    return done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+static inline int cll_no_delay(int descriptor) {
+    int on = 1;
+    return setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+static inline int cll_socket_error(int descriptor) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+    return error;
+}
+static inline int cll_connect(int descriptor, const struct sockaddr_storage *address, socklen_t length) {
+    int done;
+    do done = connect(descriptor, (const struct sockaddr *)address, length); while (done < 0 && errno == EINTR);
+    return done;
+}
+static inline int cll_getsockname(int descriptor, struct sockaddr_storage *address, socklen_t *length) {
+    return getsockname(descriptor, (struct sockaddr *)address, length);
+}
+static inline int cll_getpeername(int descriptor, struct sockaddr_storage *address, socklen_t *length) {
+    return getpeername(descriptor, (struct sockaddr *)address, length);
+}
+
+// ---- rtnetlink
+
+// A socket that reports link, address and route changes; or -1.
+static inline int cll_route_socket(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0) return -1;
+    struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+    address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) != 0) { close(descriptor); return -1; }
+    return descriptor;
+}
+
+// ---- time
+
+// Nanoseconds of the monotonic clock.
+static inline int64_t cll_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+// Nanoseconds since 1970 of the wall clock.
+static inline int64_t cll_wall_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// ---- futex
+
+// Sleeps while `*word == expected`, at most `timeout` nanoseconds (negative: for ever). May wake for no reason.
+static inline void cll_futex_wait(const void *word, uint32_t expected, int64_t timeout) {
+    struct timespec time = { .tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000 };
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout < 0 ? NULL : &time, NULL, 0);
+}
+static inline void cll_futex_wake(const void *word, int count) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+// ---- threads
+
+// At most 15 characters.
+void cll_name_thread(const char *name);
+static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid); }
+
+// ---- calls that glibc shows only to _GNU_SOURCE, which a header that Swift imports must not define: it would change
+// ---- types that Swift's own Glibc module has already seen
+
+ssize_t cll_splice(int from, int to, size_t count);
+
+#endif

@@ -1,0 +1,3 @@
+#ifndef C_LOADING_TLS_H
+#define C_LOADING_TLS_H
+#endif

@@ -1,0 +1,43 @@
+internal import CLoadingLinux
+internal import Synchronization
+
+/// A mutual exclusion lock of four bytes: one compare-and-swap when nobody else wants it, a futex when somebody does.
+///
+/// Written over `Atomic` rather than taken from `Synchronization.Mutex`, whose lock runs outside the thread
+/// sanitizer's sight and so makes it report races that are none. Not recursive. Hold it for a few instructions and
+/// never while calling out.
+package struct Lock: ~Copyable, Sendable {
+    /// 0 free, 1 held, 2 held and somebody sleeps.
+    private let word = Atomic<UInt32>(0)
+
+    package init() {}
+
+    package func lock() {
+        if word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged { return }
+        lockSlowly()
+    }
+
+    package func unlock() {
+        if word.exchange(0, ordering: .releasing) == 2 { wakeOne() }
+    }
+
+    /// Runs `body` with the lock held.
+    @inline(__always)
+    package func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        lock()
+        defer { unlock() }
+        return try body()
+    }
+
+    @inline(never)
+    private func lockSlowly() {
+        while word.exchange(2, ordering: .acquiring) != 0 {
+            withUnsafePointer(to: word) { cll_futex_wait($0, 2, -1) }
+        }
+    }
+
+    @inline(never)
+    private func wakeOne() {
+        withUnsafePointer(to: word) { cll_futex_wake($0, 1) }
+    }
+}

@@ -1,0 +1,123 @@
+/// A header or trailer section: the fields in the order and spelling in which they came, kept as one block of bytes.
+///
+/// Nothing is decoded until someone asks, so a response whose fields nobody reads costs two allocations whatever
+/// their number. Names compare without regard to ASCII case (RFC 9110 §5.1).
+package struct HTTPFields: Sendable {
+    /// Where one field lies in `bytes`.
+    package struct Position: Sendable {
+        package var nameStart: UInt32
+        package var nameLength: UInt32
+        package var valueStart: UInt32
+        package var valueLength: UInt32
+
+        package init(nameStart: Int, nameLength: Int, valueStart: Int, valueLength: Int) {
+            self.nameStart = UInt32(truncatingIfNeeded: nameStart)
+            self.nameLength = UInt32(truncatingIfNeeded: nameLength)
+            self.valueStart = UInt32(truncatingIfNeeded: valueStart)
+            self.valueLength = UInt32(truncatingIfNeeded: valueLength)
+        }
+    }
+
+    package private(set) var bytes: [UInt8]
+    package private(set) var positions: [Position]
+
+    package init() {
+        bytes = []
+        positions = []
+    }
+
+    /// Takes over a block that a parser has already cut. Every position must lie inside `bytes`.
+    package init(bytes: [UInt8], positions: [Position]) {
+        self.bytes = bytes
+        self.positions = positions
+    }
+
+    package init(_ pairs: [(String, String)]) {
+        self.init()
+        for (name, value) in pairs { append(name, value) }
+    }
+
+    package var count: Int { positions.count }
+    package var isEmpty: Bool { positions.isEmpty }
+
+    /// Adds a field at the end. The caller has checked both for line breaks and NUL.
+    package mutating func append(_ name: String, _ value: String) {
+        let nameStart = bytes.count
+        bytes.append(contentsOf: name.utf8)
+        let valueStart = bytes.count
+        bytes.append(contentsOf: value.utf8)
+        positions.append(
+            Position(
+                nameStart: nameStart, nameLength: valueStart - nameStart,
+                valueStart: valueStart, valueLength: bytes.count - valueStart))
+    }
+
+    package func name(at index: Int) -> String {
+        let position = positions[index]
+        return text(from: position.nameStart, length: position.nameLength)
+    }
+
+    package func value(at index: Int) -> String {
+        let position = positions[index]
+        return text(from: position.valueStart, length: position.valueLength)
+    }
+
+    /// The first field of that name, or nil.
+    package func firstValue(_ name: String) -> String? {
+        for index in positions.indices where isNamed(name, at: index) { return value(at: index) }
+        return nil
+    }
+
+    /// Every field of that name, in order.
+    package func values(_ name: String) -> [String] {
+        positions.indices.filter { isNamed(name, at: $0) }.map { value(at: $0) }
+    }
+
+    /// All fields of that name joined with ", " (RFC 9110 §5.3), or nil.
+    package func combinedValue(_ name: String) -> String? {
+        var result: String?
+        for index in positions.indices where isNamed(name, at: index) {
+            if let before = result { result = before + ", " + value(at: index) } else { result = value(at: index) }
+        }
+        return result
+    }
+
+    package func contains(_ name: String) -> Bool {
+        positions.indices.contains { isNamed(name, at: $0) }
+    }
+
+    /// Whether the field at `index` has that name; `name` may be in any case.
+    package func isNamed(_ name: String, at index: Int) -> Bool {
+        let position = positions[index]
+        guard Int(position.nameLength) == name.utf8.count else { return false }
+        var offset = Int(position.nameStart)
+        for byte in name.utf8 {
+            if asciiLowercase(bytes[offset]) != asciiLowercase(byte) { return false }
+            offset += 1
+        }
+        return true
+    }
+
+    private func text(from start: UInt32, length: UInt32) -> String {
+        let range = Int(start)..<(Int(start) + Int(length))
+        // Octets above 0x7F are opaque to HTTP; UTF-8 is what servers mean today, Latin-1 what they meant before.
+        return String(validating: bytes[range], as: UTF8.self)
+            ?? String(decoding: bytes[range].map { UInt16($0) }, as: UTF16.self)
+    }
+}
+
+extension HTTPFields: Equatable {
+    /// Same names (in any case) and values in the same order, wherever the bytes lie.
+    package static func == (left: HTTPFields, right: HTTPFields) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.positions.indices.allSatisfy {
+            left.isNamed(right.name(at: $0), at: $0) && left.value(at: $0) == right.value(at: $0)
+        }
+    }
+}
+
+/// The lower-case form of an ASCII letter, anything else unchanged.
+@inline(__always)
+package func asciiLowercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x41 < 26 ? byte | 0x20 : byte
+}

@@ -1,0 +1,4 @@
+@main
+enum URLSessionCommand {
+    static func main() {}
+}

@@ -1,0 +1,1 @@
+#include "CTestTLS.h"

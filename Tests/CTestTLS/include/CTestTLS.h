@@ -1,0 +1,3 @@
+#ifndef C_TEST_TLS_H
+#define C_TEST_TLS_H
+#endif
