@@ -1,0 +1,34 @@
+package import LoadingEvents
+package import LoadingSemantics
+
+/// One load's wish for a connection, from asking to having. Confined to the pool's loop.
+package final class ConnectionRequest {
+    package let origin: Origin
+    /// 0 to 1; among the waiting the highest goes first, then who came first (CONN-1).
+    package let priority: Float
+    /// Held until the request is answered or withdrawn.
+    var taker: (any ConnectionTaker)?
+    /// The attempt that was started for this request, while it runs.
+    var attempt: ConnectionAttempt?
+    var isWaiting = false
+
+    package init(origin: Origin, priority: Float, taker: any ConnectionTaker) {
+        self.origin = origin
+        self.priority = priority
+        self.taker = taker
+    }
+
+    /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
+    package var eventsSoFar: [LoadEvent] { attempt?.events ?? [] }
+}
+
+/// The load that asked. Called on the pool's loop, exactly one of `took` and `failed` once, and neither after
+/// `ConnectionPool.withdraw`.
+package protocol ConnectionTaker: AnyObject {
+    /// A connection is being made for this request, so its time counts as activity from now on (CONN-24).
+    func connectionIsBeingMade()
+    /// The connection is the taker's until it calls `start` and the exchange ends. `events` tell how it was made; none
+    /// when it is reused.
+    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent])
+    func connectionFailed(_ error: LoadError, events: [LoadEvent])
+}

@@ -1,0 +1,87 @@
+/// Requests that wait for a connection: by priority, and first come first served among equals (CONN-1).
+///
+/// Leaving is a flag; the place is cleaned up when it reaches the front or when the gone outnumber the waiting.
+struct WaitingLine {
+    private struct Rank {
+        let priority: Float
+        var requests: [ConnectionRequest] = []
+        var head = 0
+    }
+
+    /// Highest priority first. Nearly always one rank.
+    private var ranks: [Rank] = []
+    private(set) var count = 0
+    private var gone = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    mutating func append(_ request: ConnectionRequest) {
+        request.isWaiting = true
+        count += 1
+        if let index = ranks.firstIndex(where: { $0.priority <= request.priority }) {
+            if ranks[index].priority == request.priority {
+                ranks[index].requests.append(request)
+            } else {
+                ranks.insert(Rank(priority: request.priority, requests: [request]), at: index)
+            }
+        } else {
+            ranks.append(Rank(priority: request.priority, requests: [request]))
+        }
+    }
+
+    mutating func popFirst() -> ConnectionRequest? {
+        while !ranks.isEmpty {
+            while ranks[0].head < ranks[0].requests.count {
+                let request = ranks[0].requests[ranks[0].head]
+                ranks[0].head += 1
+                if ranks[0].head > 1024, ranks[0].head * 2 > ranks[0].requests.count {
+                    ranks[0].requests.removeFirst(ranks[0].head)
+                    ranks[0].head = 0
+                }
+                guard request.isWaiting else {
+                    gone -= 1
+                    continue
+                }
+                request.isWaiting = false
+                count -= 1
+                return request
+            }
+            if ranks.count == 1 {
+                // Kept, so that a queue that fills and empties again and again does not allocate each time.
+                ranks[0].requests.removeAll(keepingCapacity: ranks[0].requests.count <= 1024)
+                ranks[0].head = 0
+                return nil
+            }
+            ranks.removeFirst()
+        }
+        return nil
+    }
+
+    /// Who is first among those that no connection is being made for.
+    func firstWithoutAttempt() -> ConnectionRequest? {
+        for rank in ranks {
+            for index in rank.head..<rank.requests.count
+            where rank.requests[index].isWaiting && rank.requests[index].attempt == nil {
+                return rank.requests[index]
+            }
+        }
+        return nil
+    }
+
+    mutating func remove(_ request: ConnectionRequest) {
+        guard request.isWaiting else { return }
+        request.isWaiting = false
+        count -= 1
+        gone += 1
+        if gone > 64, gone > count { sweep() }
+    }
+
+    private mutating func sweep() {
+        for index in ranks.indices {
+            ranks[index].requests = ranks[index].requests[ranks[index].head...].filter(\.isWaiting)
+            ranks[index].head = 0
+        }
+        ranks.removeAll { $0.requests.isEmpty }
+        gone = 0
+    }
+}

@@ -1,0 +1,456 @@
+package import FoundationEssentials
+package import LoadingConnections
+package import LoadingEvents
+package import LoadingProtocols
+package import LoadingSemantics
+package import LoadingTransport
+
+/// The life of one task in the engine, from `start` to exactly one end. Confined to its loop.
+///
+/// The stages, in the order a request passes them; a response passes them upwards:
+///
+///     ConnectivityStage   wait for a route when asked to
+///     RedirectStage       follow, ask the client, count
+///     DecodingStage       gzip, deflate, br, zstd
+///     ExchangeStage       a connection from the pool, one request, one response
+///
+/// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
+/// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
+/// the connection is not read.
+package final class Load: LoopTimerTarget {
+    let environment: LoadingEnvironment
+    package let log: EventLog?
+    /// The request that is being fetched; after a redirect not the first one.
+    package private(set) var request: LoadRequest
+    /// Held until the end.
+    private var client: (any LoadClient)?
+
+    private var connectivity = ConnectivityStage()
+    private var redirect = RedirectStage()
+    private var decoding = DecodingStage()
+    private var exchange: ExchangeStage?
+
+    private var state = State.waitingToStart
+    private var isSuspended = false
+    private var isFull = false
+    private var outstanding = Outstanding.nothing
+    /// Bytes that were read before the flow stopped, still coded.
+    private var backlog: [UInt8] = []
+    private var bodyEnd: BodyEnd?
+
+    private var collector: BodyCollector?
+    private var buffer: UnsafeMutableRawPointer?
+    private var deliveredBytes: Int64 = 0
+
+    private let timer = LoopTimer()
+    private var lastActivity: Int64 = 0
+    private var startTime: Int64 = 0
+
+    private enum State {
+        case waitingToStart
+        case waitingForConnectivity
+        /// In the pool's line, connecting, sending or receiving.
+        case exchanging
+        case ended
+    }
+
+    private enum Outstanding {
+        case nothing
+        case response
+        case redirect(LoadRequest)
+        case body(LoadRequest)
+    }
+
+    /// How the body ended, kept while what came before it has not been delivered.
+    private enum BodyEnd {
+        case complete
+        case failed(LoadError)
+    }
+
+    package init(
+        _ request: LoadRequest, in environment: LoadingEnvironment, collects: Bool, log: EventLog?,
+        client: any LoadClient
+    ) {
+        self.request = request
+        self.environment = environment
+        self.log = log
+        self.client = client
+        collector = collects ? BodyCollector() : nil
+    }
+
+    deinit {
+        if let buffer { ReadBuffers.giveBack(buffer) }
+    }
+
+    // MARK: From the client
+
+    package func start() {
+        guard case .waitingToStart = state else { return }
+        startTime = environment.loop.now
+        record(.fetchStarted(.first))
+        fetch()
+    }
+
+    /// Stops sending and receiving, and the clock of silence (T-2).
+    package func suspend() {
+        guard !isSuspended, !hasEnded else { return }
+        isSuspended = true
+        if let exchange, !exchange.hasConnection {
+            exchange.cancel()
+            self.exchange = nil
+        }
+        exchange?.setSuspended(true)
+        applyFlow()
+    }
+
+    package func resume() {
+        guard isSuspended, !hasEnded else { return }
+        isSuspended = false
+        lastActivity = environment.loop.now
+        if case .exchanging = state, exchange == nil, bodyEnd == nil, case .nothing = outstanding {
+            beginExchange()
+        } else {
+            exchange?.setSuspended(false)
+            flow()
+        }
+    }
+
+    /// Ends the load with `error`, unless it has ended.
+    package func cancel(_ error: LoadError) { end(error) }
+
+    /// The client takes more after it said that it had enough.
+    package func resumeReading() {
+        guard isFull else { return }
+        isFull = false
+        lastActivity = environment.loop.now
+        flow()
+    }
+
+    /// The client lets the response through.
+    package func answerResponse() {
+        guard case .response = outstanding else { return }
+        outstanding = .nothing
+        lastActivity = environment.loop.now
+        flow()
+    }
+
+    /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
+    package func answerRedirect(_ next: LoadRequest?) {
+        guard case .redirect = outstanding else { return }
+        outstanding = .nothing
+        if let next { follow(next) } else { deliverResponse() }
+    }
+
+    /// The body that `loadNeedsBodyAgain` asked for, or the error that there is none.
+    package func provideBody(_ body: Result<RequestBody, LoadError>) {
+        guard case .body(var next) = outstanding else { return }
+        outstanding = .nothing
+        switch body {
+        case .success(let body):
+            next.body = body
+            request = next
+            beginFetch(.redirect)
+        case .failure(let error): end(error)
+        }
+    }
+
+    // MARK: Fetching
+
+    private var hasEnded: Bool {
+        if case .ended = state { return true }
+        return false
+    }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        if let log { log.record(kind, at: EventLog.now) }
+    }
+
+    private func beginFetch(_ reason: LoadEvent.FetchReason) {
+        record(.fetchStarted(reason))
+        fetch()
+    }
+
+    private func fetch() {
+        state = .exchanging
+        lastActivity = environment.loop.now
+        response = nil
+        bodyEnd = nil
+        backlog = []
+        armTimer()
+        if !isSuspended { beginExchange() }
+    }
+
+    private func beginExchange() {
+        let exchange = ExchangeStage(
+            ExchangeRequest(request, defaults: environment), to: request.url.origin, priority: request.priority,
+            for: self)
+        self.exchange = exchange
+        exchange.start()
+    }
+
+    // MARK: Time
+
+    func exchangeIsActive() { lastActivity = environment.loop.now }
+
+    private func armTimer() {
+        environment.loop.arm(timer, at: nextDeadline, for: self)
+    }
+
+    private var nextDeadline: Int64 {
+        let total = startTime.addingSeconds(request.totalTimeout)
+        guard idleTimeIsRunning else { return min(total, environment.loop.now.addingSeconds(request.idleTimeout)) }
+        return min(total, lastActivity.addingSeconds(request.idleTimeout))
+    }
+
+    /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
+    /// while waiting for a route (CONN-13), not while suspended (CONN-16), not while the client holds up the flow.
+    private var idleTimeIsRunning: Bool {
+        guard case .exchanging = state, !isSuspended, bodyEnd == nil, isFlowing, let exchange else { return false }
+        return exchange.isActive
+    }
+
+    package func timerFired(_ timer: LoopTimer) {
+        let now = environment.loop.now
+        if now >= startTime.addingSeconds(request.totalTimeout) { return end(.timedOut) }
+        if idleTimeIsRunning, now >= lastActivity.addingSeconds(request.idleTimeout) { return end(.timedOut) }
+        armTimer()
+    }
+
+    // MARK: From the exchange
+
+    /// The response whose body is being read, once its head is here.
+    private var response: LoadResponse?
+
+    func exchangeSentBody(_ bytes: Int64, total: Int64) {
+        exchangeIsActive()
+        client?.load(self, didSendBody: bytes, total: total)
+    }
+
+    func exchangeReceived(informational head: HTTP1ResponseHead) {
+        exchangeIsActive()
+        client?.load(self, didReceiveInformational: head)
+    }
+
+    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+        exchangeIsActive()
+        do { try decoding.begin(head, body: body) } catch { return end(error) }
+        let expected: Int64 =
+            switch body {
+            case .none: decoding.isActive ? -1 : head.announcedLength ?? 0
+            case .known(let length): decoding.isActive ? -1 : length
+            case .chunked, .untilClose: -1
+            }
+        let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
+        self.response = response
+        if head.status / 100 == 3 {
+            do {
+                if let next = try redirect.next(for: response, to: request) {
+                    outstanding = .redirect(next)
+                    applyFlow()
+                    guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
+                    return answerRedirect(next)
+                }
+            } catch { return end(error) }
+        }
+        deliverResponse()
+    }
+
+    private func deliverResponse() {
+        guard let response, let client else { return }
+        if collector != nil { collector?.expect(response.expectedLength) }
+        outstanding = .response
+        guard case .now = client.load(self, didReceive: response) else { return applyFlow() }
+        guard case .response = outstanding else { return }
+        outstanding = .nothing
+        flow()
+    }
+
+    private func follow(_ next: LoadRequest) {
+        exchange?.drain()
+        exchange = nil
+        response = nil
+        if next.needsFreshBody {
+            outstanding = .body(next)
+            client?.loadNeedsBodyAgain(self)
+        } else {
+            request = next
+            beginFetch(.redirect)
+        }
+    }
+
+    func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
+        exchangeIsActive()
+        if isFlowing, backlog.isEmpty {
+            var input = bytes
+            process(&input)
+            if !input.isEmpty { backlog.append(contentsOf: input) }
+        } else {
+            backlog.append(contentsOf: bytes)
+        }
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
+        guard isFlowing, backlog.isEmpty, !decoding.isActive else { return nil }
+        if collector != nil { return collector?.room(most) }
+        guard let buffer = buffer ?? ReadBuffers.take() else { return nil }
+        self.buffer = buffer
+        return UnsafeMutableRawBufferPointer(start: buffer, count: min(most, ReadBuffers.size))
+    }
+
+    func exchangeFilled(_ count: Int) {
+        guard count > 0 else { return }
+        exchangeIsActive()
+        if collector != nil { collector?.filled(count) } else { deliverBuffer(count) }
+    }
+
+    func exchangeEnded() {
+        exchangeIsActive()
+        finishBody(.complete)
+    }
+
+    func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
+        if isConnecting, request.waitsForConnectivity, connectivity.shouldWait(after: error) {
+            return waitForConnectivity()
+        }
+        // What came before the failure is the client's (T-38).
+        if response != nil { finishBody(.failed(error)) } else { end(error) }
+    }
+
+    private func waitForConnectivity() {
+        exchange = nil
+        state = .waitingForConnectivity
+        record(.waitingForConnectivity)
+        if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
+        RouteWatch.shared.notifyOnce(on: environment.loop) { [weak self] in
+            guard let self, case .waitingForConnectivity = self.state else { return }
+            self.beginFetch(.retry)
+        }
+    }
+
+    // MARK: The body
+
+    private var isFlowing: Bool {
+        guard !isSuspended, !isFull, case .nothing = outstanding else { return false }
+        return true
+    }
+
+    private func applyFlow() { exchange?.setPaused(!isFlowing) }
+
+    /// Delivers what was put by and goes on reading, as far as the client wants.
+    private func flow() {
+        guard !hasEnded else { return }
+        if isFlowing, !backlog.isEmpty {
+            let put = backlog
+            backlog = []
+            put.withUnsafeBytes { bytes in
+                var input = bytes
+                process(&input)
+                if !input.isEmpty { backlog = Array(input) }
+            }
+        }
+        applyFlow()
+        if isFlowing, backlog.isEmpty, let bodyEnd { complete(bodyEnd) }
+    }
+
+    private func finishBody(_ outcome: BodyEnd) {
+        exchange = nil
+        bodyEnd = outcome
+        if isFlowing, backlog.isEmpty { complete(outcome) }
+    }
+
+    private func complete(_ outcome: BodyEnd) {
+        switch outcome {
+        case .failed(let error): end(error)
+        case .complete:
+            do { try decoding.finish() } catch { return end(error) }
+            record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
+            end(nil)
+        }
+    }
+
+    private var wireBytes: Int64 = 0
+
+    /// Delivers from the front of `input`; stops, leaving the rest, when the client has enough.
+    private func process(_ input: inout UnsafeRawBufferPointer) {
+        guard decoding.isActive else {
+            wireBytes += Int64(input.count)
+            deliver(input)
+            input = UnsafeRawBufferPointer(start: nil, count: 0)
+            return
+        }
+        let before = input.count
+        defer { wireBytes += Int64(before - input.count) }
+        while isFlowing, !hasEnded {
+            guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
+            self.buffer = buffer
+            do {
+                let count = try decoding.decode(
+                    &input, into: UnsafeMutableRawBufferPointer(start: buffer, count: ReadBuffers.size))
+                if count == 0 { return }
+                if collector != nil {
+                    deliver(UnsafeRawBufferPointer(start: buffer, count: count))
+                } else {
+                    deliverBuffer(count)
+                }
+            } catch {
+                input = UnsafeRawBufferPointer(start: nil, count: 0)
+                return end(error)
+            }
+        }
+    }
+
+    private func deliver(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
+        if collector != nil {
+            deliveredBytes += Int64(bytes.count)
+            if collector?.append(bytes) == false { end(.outOfMemory) }
+        } else {
+            deliver(Data(bytes: start, count: bytes.count))
+        }
+    }
+
+    /// Delivers the first `count` bytes of `buffer`: a full one goes to the client as it is, a small piece is copied
+    /// and the buffer used again.
+    private func deliverBuffer(_ count: Int) {
+        guard let buffer else { return }
+        guard count >= 16 * 1024 else { return deliver(Data(bytes: buffer, count: count)) }
+        self.buffer = nil
+        deliver(Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) })))
+    }
+
+    private func deliver(_ data: Data) {
+        guard let client else { return }
+        deliveredBytes += Int64(data.count)
+        if !client.load(self, didReceive: data) {
+            isFull = true
+            applyFlow()
+        }
+    }
+
+    // MARK: The end
+
+    private func end(_ error: LoadError?) {
+        guard !hasEnded, let client else { return }
+        state = .ended
+        self.client = nil
+        environment.loop.disarm(timer)
+        exchange?.cancel()
+        exchange = nil
+        backlog = []
+        if let error { record(.failed(code: error.code)) }
+        record(.ended)
+        let body = collector?.take()
+        collector = nil
+        client.load(self, didEndWith: error, body: error == nil ? body : nil)
+    }
+}
+
+extension Int64 {
+    /// This time in nanoseconds plus that many seconds; never more than the far future, never less than now.
+    fileprivate func addingSeconds(_ seconds: Double) -> Int64 {
+        // Not `<`, so that a NaN means for ever as well.
+        guard seconds < 9e9 else { return .max }
+        let (sum, overflow) = addingReportingOverflow(Int64(Swift.max(0, seconds) * 1e9))
+        return overflow ? .max : sum
+    }
+}

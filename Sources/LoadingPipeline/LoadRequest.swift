@@ -1,0 +1,37 @@
+package import LoadingConnections
+package import LoadingSemantics
+
+/// What a load is asked to fetch: the engine's own form of a URLRequest, with the session's defaults already in it.
+package struct LoadRequest {
+    package var url: HTTPURL
+    package var method: String
+    /// The caller's fields, those of the configuration among them; what the loader adds itself is not here.
+    package var fields: HTTPFields
+    package var body: RequestBody
+    /// Seconds of silence before the load fails (C-6).
+    package var idleTimeout: Double
+    /// Seconds from start to end before the load fails (C-8); infinite for none.
+    package var totalTimeout: Double
+    package var waitsForConnectivity: Bool
+    /// 0 to 1; who waits for a connection goes by it.
+    package var priority: Float
+
+    package init(
+        url: HTTPURL, method: String, fields: HTTPFields, body: RequestBody, idleTimeout: Double, totalTimeout: Double,
+        waitsForConnectivity: Bool, priority: Float
+    ) {
+        self.url = url
+        self.method = method
+        self.fields = fields
+        self.body = body
+        self.idleTimeout = idleTimeout
+        self.totalTimeout = totalTimeout
+        self.waitsForConnectivity = waitsForConnectivity
+        self.priority = priority
+    }
+
+    var hasBody: Bool {
+        if case .none = body { return false }
+        return true
+    }
+}

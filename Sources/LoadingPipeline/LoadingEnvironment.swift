@@ -1,0 +1,20 @@
+package import LoadingConnections
+package import LoadingEvents
+package import LoadingSemantics
+package import LoadingTransport
+
+/// What the loads of one session share: loop, pool, and the fields that every request carries. Confined to the loop.
+package final class LoadingEnvironment {
+    package let loop: EventLoop
+    package let pool: ConnectionPool
+    /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
+    let clearDefaults: HTTPFields
+    let secureDefaults: HTTPFields
+
+    package init(loop: EventLoop, pool: ConnectionPool, clearDefaults: HTTPFields, secureDefaults: HTTPFields) {
+        self.loop = loop
+        self.pool = pool
+        self.clearDefaults = clearDefaults
+        self.secureDefaults = secureDefaults
+    }
+}

@@ -1,0 +1,34 @@
+internal import FoundationEssentials
+internal import LoadingProtocols
+internal import LoadingSemantics
+
+/// Undoes the content codings of a response (ENC-1 to ENC-10), a buffer at a time, so that a small body that unfolds
+/// into a huge one costs one buffer and the pace is the reader's.
+struct DecodingStage {
+    private var decoder: ContentDecoder?
+
+    var isActive: Bool { decoder != nil }
+
+    /// Looks at a response's head. Responses without a body by definition are never decoded (ENC-8).
+    mutating func begin(_ head: HTTP1ResponseHead, body: HTTP1BodyLength) throws(LoadError) {
+        decoder = nil
+        if case .none = body { return }
+        guard let field = head.fields.combinedValue("Content-Encoding") else { return }
+        do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw LoadError(error) }
+    }
+
+    /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed.
+    mutating func decode(
+        _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+    ) throws(LoadError) -> Int {
+        guard let decoder else { return 0 }
+        do { return try decoder.decode(&input, into: output) } catch { throw LoadError(error) }
+    }
+
+    /// The body is complete; throws when the coding is not.
+    mutating func finish() throws(LoadError) {
+        guard let decoder else { return }
+        self.decoder = nil
+        do { try decoder.finish() } catch { throw LoadError(error) }
+    }
+}

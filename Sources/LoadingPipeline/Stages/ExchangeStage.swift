@@ -1,0 +1,158 @@
+package import LoadingConnections
+package import LoadingEvents
+package import LoadingProtocols
+package import LoadingSemantics
+
+/// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
+/// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
+final class ExchangeStage: ConnectionTaker, ExchangeObserver {
+    /// Cleared when the stage is done, which also breaks the cycle between the two.
+    private var load: Load?
+    private let environment: LoadingEnvironment
+    private let request: ExchangeRequest
+    private let origin: Origin
+    private let priority: Float
+    private var wish: ConnectionRequest?
+    private var connection: HTTP1Connection?
+    private var isReused = false
+    private var attempts = 0
+    private var log: EventLog?
+    private(set) var sentBodyBytes: Int64 = 0
+    private(set) var receivedBodyBytes: Int64 = 0
+
+    init(_ request: ExchangeRequest, to origin: Origin, priority: Float, for load: Load) {
+        self.request = request
+        self.origin = origin
+        self.priority = priority
+        self.load = load
+        environment = load.environment
+        log = load.log
+    }
+
+    func start() {
+        attempts += 1
+        sentBodyBytes = 0
+        receivedBodyBytes = 0
+        if let connection = environment.pool.takeIdle(origin) {
+            return took(connection, isReused: true, events: [])
+        }
+        let wish = ConnectionRequest(origin: origin, priority: priority, taker: self)
+        self.wish = wish
+        environment.pool.request(wish)
+    }
+
+    /// Ends the stage; the load hears nothing more from it.
+    func cancel() {
+        load = nil
+        if let wish {
+            self.wish = nil
+            append(wish.eventsSoFar)
+            environment.pool.withdraw(wish)
+        }
+        connection?.cancel()
+        connection = nil
+    }
+
+    func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        if let log { log.record(kind, at: EventLog.now) }
+    }
+
+    private func append(_ events: [LoadEvent]) {
+        guard let log else { return }
+        for event in events { log.record(event.kind, at: event.time) }
+    }
+
+    // MARK: Connection
+
+    func connectionIsBeingMade() { load?.exchangeIsActive() }
+
+    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
+        wish = nil
+        guard let load else { return connection.putBack() }
+        self.connection = connection
+        self.isReused = isReused
+        load.exchangeIsActive()
+        if log != nil {
+            append(events)
+            record(.connectionAssigned(connection.facts(isReused: isReused)))
+            record(.requestStarted)
+        }
+        connection.start(request, observer: self)
+    }
+
+    func connectionFailed(_ error: LoadError, events: [LoadEvent]) {
+        wish = nil
+        append(events)
+        end { $0.exchangeFailed(error, isConnecting: true) }
+    }
+
+    private func end(_ tell: (Load) -> Void) {
+        guard let load else { return }
+        self.load = nil
+        connection = nil
+        tell(load)
+    }
+
+    // MARK: Exchange
+
+    func exchangeSentHead(bytes: Int) {
+        record(.requestHeadSent(bytes: Int64(bytes)))
+        load?.exchangeIsActive()
+    }
+
+    func exchangeSentBody(bytes: Int) {
+        sentBodyBytes += Int64(bytes)
+        load?.exchangeSentBody(Int64(bytes), total: sentBodyBytes)
+    }
+
+    func exchangeSentRequest() { record(.requestEnded(bodyBytes: sentBodyBytes)) }
+
+    func exchangeStartedResponse() { record(.responseStarted) }
+
+    func exchangeReceived(informational head: HTTP1ResponseHead) {
+        record(.informationalResponse(status: head.status))
+        load?.exchangeReceived(informational: head)
+    }
+
+    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+        record(.responseHead(status: head.status, bytes: Int64(head.byteCount)))
+        load?.exchangeReceived(head: head, body: body)
+    }
+
+    func exchangeReceived(body: UnsafeRawBufferPointer) {
+        receivedBodyBytes += Int64(body.count)
+        load?.exchangeReceived(body: body)
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { load?.exchangeBuffer(most: most) }
+
+    func exchangeFilled(_ count: Int) {
+        receivedBodyBytes += Int64(count)
+        load?.exchangeFilled(count)
+    }
+
+    func exchangeEnded() { end { $0.exchangeEnded() } }
+
+    func exchangeFailed(_ failure: ExchangeFailure) {
+        connection = nil
+        guard let load else { return }
+        let decision = RetryDecision(
+            method: request.method, isReusedConnection: isReused, wasAnythingSent: failure.wasAnythingSent,
+            wasAnythingReceived: failure.wasAnythingReceived, isBodyReplayable: isBodyReplayable, attempts: attempts)
+        guard failure.error.isConnectionLoss, decision.shouldRetry else {
+            return end { $0.exchangeFailed(failure.error, isConnecting: false) }
+        }
+        record(.fetchStarted(.retry))
+        load.exchangeIsActive()
+        start()
+    }
+
+    private var isBodyReplayable: Bool {
+        switch request.body {
+        case .none, .bytes: true
+        case .source: sentBodyBytes == 0
+        }
+    }
+}

@@ -1,0 +1,40 @@
+internal import Glibc
+internal import LoadingEvents
+
+/// Buffers of one size that bodies are read into and handed out in, used again and again: the next read goes to memory
+/// that is still in the cache, and the allocator never gives pages back to the kernel between two reads.
+///
+/// Any thread may return a buffer: the last holder of a piece of body does.
+package enum ReadBuffers {
+    package static let size = 64 * 1024
+    /// Kept for the next use; more than that goes back to the allocator.
+    private static let most = 16
+    private static let free = Storage()
+
+    /// A buffer of `size` bytes, or nil when there is no memory.
+    package static func take() -> UnsafeMutableRawPointer? { free.pop() ?? malloc(size) }
+
+    package static func giveBack(_ buffer: UnsafeMutableRawPointer) {
+        if !free.push(buffer) { Glibc.free(buffer) }
+    }
+
+    private final class Storage: @unchecked Sendable {
+        // Sendable because `buffers` is guarded by `lock`.
+        private let lock = Lock()
+        private var buffers: [UnsafeMutableRawPointer] = []
+
+        func pop() -> UnsafeMutableRawPointer? {
+            lock.lock()
+            defer { lock.unlock() }
+            return buffers.popLast()
+        }
+
+        func push(_ buffer: UnsafeMutableRawPointer) -> Bool {
+            lock.lock()
+            defer { lock.unlock() }
+            guard buffers.count < ReadBuffers.most else { return false }
+            buffers.append(buffer)
+            return true
+        }
+    }
+}

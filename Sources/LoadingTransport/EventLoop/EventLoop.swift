@@ -1,0 +1,314 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingEvents
+internal import Synchronization
+
+/// One thread's worth of sockets and timers, waited for with epoll.
+///
+/// Everything that belongs to a loop (connections, pools, loads, timers) is touched only by the thread that runs it,
+/// so none of it is locked. Other threads reach in through `post(_:)`, which costs a lock of a few instructions and,
+/// only when the loop sleeps, one eventfd write for a whole batch.
+///
+/// **Lending.** Delegate calls of a session that made its own delegate queue run on the loop's thread, between two
+/// turns: no second thread wakes up, and a request that the callback starts is sent by the very next turn. Callbacks
+/// are other people's code and may block, so the thread lends the loop while it is in them; when a callback takes
+/// longer than `LoopWatch.patience` the loop goes to another thread and its sockets never wait for the callback. The
+/// whole protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
+package final class EventLoop: @unchecked Sendable {
+    // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
+    // holds the baton; the baton is passed with release and acquire ordering.
+
+    // MARK: Confined to the thread that runs the loop
+
+    private var registrations: [Registration] = []
+    private var freeRegistrations: [Int] = []
+    private var timers = TimerHeap()
+    /// Handlers that have more to do at once (unread bytes, a budget used up), called again in the next turn.
+    private var unfinished: [any ReadinessHandler] = []
+    private var spareUnfinished: [any ReadinessHandler] = []
+    private var jobs: [@Sendable () -> Void] = []
+    private var turnsWithoutPoll = 0
+    private let events: UnsafeMutablePointer<epoll_event>
+
+    /// Monotonic time in nanoseconds at the last wake-up; what every timer in this turn counts from.
+    package private(set) var now: Int64 = cll_now()
+
+    /// Where a turn reads what it does not know the size of yet; valid only until the handler returns.
+    package let scratch: UnsafeMutableRawBufferPointer
+
+    // MARK: Shared, guarded by `lock`
+
+    private let lock = Lock()
+    private var inbox: [@Sendable () -> Void] = []
+    private var callouts: [any Callout] = []
+    private var isAsleep = false
+
+    // MARK: Shared, immutable or atomic
+
+    private let poll: Int32
+    private let wakeup: Int32
+    /// Twice the number of lendings so far, plus 1 while the loop is lent.
+    let baton = Atomic<UInt64>(0)
+
+    private static let eventCapacity = 256
+    private static let scratchCapacity = 64 * 1024
+    private static let wakeupToken = UInt64.max
+
+    private struct Registration {
+        var handler: (any ReadinessHandler)?
+        var generation: UInt32
+    }
+
+    init?() {
+        poll = cll_epoll_create()
+        wakeup = cll_eventfd()
+        events = .allocate(capacity: Self.eventCapacity)
+        scratch = .allocate(byteCount: Self.scratchCapacity, alignment: 64)
+        guard poll >= 0, wakeup >= 0,
+            cll_epoll_add(poll, wakeup, cll_level_input() | cll_edge_triggered(), Self.wakeupToken) == 0
+        else {
+            if poll >= 0 { close(poll) }
+            if wakeup >= 0 { close(wakeup) }
+            events.deallocate()
+            scratch.deallocate()
+            return nil
+        }
+    }
+
+    // A loop lives as long as the process, so nothing is torn down.
+
+    // MARK: From any thread
+
+    /// Has `job` run on the loop, after everything posted before it.
+    package func post(_ job: @escaping @Sendable () -> Void) {
+        lock.lock()
+        inbox.append(job)
+        let mustWake = isAsleep
+        isAsleep = false
+        lock.unlock()
+        if mustWake { cll_eventfd_signal(wakeup) }
+    }
+
+    // MARK: On the loop: descriptors
+
+    /// Has `handler` called for every change in what can be done with `descriptor` (edge-triggered, so each readiness
+    /// is told once and holds until a read or write says that it would block). Returns nil, with errno set, when the
+    /// kernel refuses.
+    package func register(_ descriptor: Int32, _ handler: any ReadinessHandler) -> LoopRegistration? {
+        let index: Int
+        if let free = freeRegistrations.popLast() {
+            index = free
+        } else {
+            index = registrations.count
+            registrations.append(Registration(handler: nil, generation: 0))
+        }
+        let generation = registrations[index].generation
+        let registration = LoopRegistration(index: index, generation: generation)
+        guard cll_epoll_add(poll, descriptor, cll_edge_triggered(), registration.token) == 0 else {
+            freeRegistrations.append(index)
+            return nil
+        }
+        registrations[index].handler = handler
+        return registration
+    }
+
+    /// Forgets a descriptor. Events of it that this turn has already fetched are dropped.
+    package func unregister(_ descriptor: Int32, _ registration: LoopRegistration) {
+        guard registration.index < registrations.count,
+            registrations[registration.index].generation == registration.generation
+        else { return }
+        _ = cll_epoll_remove(poll, descriptor)
+        registrations[registration.index].handler = nil
+        registrations[registration.index].generation &+= 1
+        freeRegistrations.append(registration.index)
+    }
+
+    /// Calls `handler` again in the next turn, with no readiness of its own, without waiting for the kernel.
+    package func callAgain(_ handler: any ReadinessHandler) {
+        unfinished.append(handler)
+    }
+
+    // MARK: On the loop: timers
+
+    /// Arms, moves or, when it was armed, postpones `timer`. Postponing is a store: the heap learns of it when the
+    /// earlier deadline comes.
+    package func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
+        timers.arm(timer, at: deadline, for: target)
+    }
+
+    package func disarm(_ timer: LoopTimer) { timers.disarm(timer) }
+
+    /// How many timers are armed, for checks that nothing was left behind.
+    package var armedTimerCount: Int { timers.count }
+    package var registrationCount: Int { registrations.count - freeRegistrations.count }
+
+    // MARK: On the loop: leaving it
+
+    /// Has `callout` called after this turn, with the loop lent.
+    package func callOut(_ callout: any Callout) {
+        lock.lock()
+        callouts.append(callout)
+        lock.unlock()
+    }
+
+    // MARK: Running
+
+    /// Runs the loop on the calling thread until the loop has gone to another thread.
+    func run() {
+        while true {
+            turn()
+            if hasCallouts {
+                guard callOutLent() else { return }
+            }
+        }
+    }
+
+    private var hasCallouts: Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        return !callouts.isEmpty
+    }
+
+    /// Calls out with the loop lent. False when the loop is somebody else's by the time the callbacks are done.
+    private func callOutLent() -> Bool {
+        let lent = baton.load(ordering: .relaxed) &+ 3 & ~1 | 1
+        // Sequentially consistent, against the watch that goes to sleep: either it sees the loop lent, or we see it
+        // asleep.
+        baton.store(lent, ordering: .sequentiallyConsistent)
+        LoopWatch.shared.noteLending()
+        while let callout = nextCallout() {
+            callout.callOut()
+            if baton.load(ordering: .relaxed) != lent { return false }
+        }
+        return baton.compareExchange(expected: lent, desired: lent & ~1, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    private func nextCallout() -> (any Callout)? {
+        lock.lock()
+        defer { lock.unlock() }
+        // First come, first served; the list is as long as there are sessions with something to say.
+        return callouts.isEmpty ? nil : callouts.removeFirst()
+    }
+
+    /// Takes the loop from a thread that has been in callbacks since `lent` was read. False when it just came back.
+    func take(lent: UInt64) -> Bool {
+        baton.compareExchange(expected: lent, desired: lent & ~1, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    /// One round: wait, handle what is ready, run what is due and what was posted.
+    private func turn() {
+        fetchEvents()
+        if !unfinished.isEmpty { continueUnfinished() }
+        if timers.nextDeadline <= now { fireTimers() }
+        runJobs()
+    }
+
+    private func fetchEvents() {
+        // A loop that is busy with data it already knows of looks at the kernel only every eighth turn.
+        if !unfinished.isEmpty, turnsWithoutPoll < 8 {
+            turnsWithoutPoll += 1
+            return
+        }
+        turnsWithoutPoll = 0
+        let timeout = timeToSleep()
+        let count = Int(cll_epoll_wait(poll, events, Int32(Self.eventCapacity), timeout))
+        now = cll_now()
+        guard count > 0 else { return }
+        for index in 0..<count {
+            let event = events + index
+            let token = cll_event_token(event)
+            if token == Self.wakeupToken { continue }
+            let registration = LoopRegistration(token: token)
+            // A handler called earlier in this round may have closed this one's descriptor.
+            guard registration.index < registrations.count,
+                registrations[registration.index].generation == registration.generation,
+                let handler = registrations[registration.index].handler
+            else { continue }
+            handler.becameReady(Readiness(epoll: event.pointee.events))
+        }
+    }
+
+    /// Nanoseconds until there is something to do; negative for ever. Zero keeps the loop awake.
+    private func timeToSleep() -> Int64 {
+        if !unfinished.isEmpty { return 0 }
+        let deadline = timers.nextDeadline
+        if deadline != .max {
+            now = cll_now()
+            if deadline <= now { return 0 }
+        }
+        lock.lock()
+        defer { lock.unlock() }
+        guard inbox.isEmpty, callouts.isEmpty else { return 0 }
+        isAsleep = true
+        return deadline == .max ? -1 : deadline - now
+    }
+
+    private func continueUnfinished() {
+        swap(&unfinished, &spareUnfinished)
+        for handler in spareUnfinished { handler.becameReady([]) }
+        spareUnfinished.removeAll(keepingCapacity: true)
+    }
+
+    private func fireTimers() {
+        while let (timer, target) = timers.popDue(now) { target.timerFired(timer) }
+    }
+
+    private func runJobs() {
+        lock.lock()
+        isAsleep = false
+        swap(&inbox, &jobs)
+        lock.unlock()
+        guard !jobs.isEmpty else { return }
+        now = cll_now()
+        for job in jobs { job() }
+        if jobs.count > 4096 { jobs = [] } else { jobs.removeAll(keepingCapacity: true) }
+    }
+}
+
+/// What can be done with a descriptor.
+package struct Readiness: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let readable = Readiness(rawValue: 1)
+    package static let writable = Readiness(rawValue: 2)
+    /// The peer has closed its side or the connection is broken: reading goes on until it says so.
+    package static let hangup = Readiness(rawValue: 4)
+
+    @inline(__always)
+    init(epoll bits: UInt32) {
+        var value: UInt8 = 0
+        if bits & cll_readable_bits() != 0 { value |= 1 }
+        if bits & cll_writable_bits() != 0 { value |= 2 }
+        if bits & cll_hangup_bits() != 0 { value |= 4 }
+        rawValue = value
+    }
+}
+
+/// Something with a descriptor on a loop. Called on the loop.
+package protocol ReadinessHandler: AnyObject {
+    func becameReady(_ readiness: Readiness)
+}
+
+/// Code of others to be called between two turns, while the loop is lent.
+package protocol Callout: AnyObject, Sendable {
+    func callOut()
+}
+
+/// Names a registered descriptor; stale ones are recognised by their generation.
+package struct LoopRegistration: Sendable, Equatable {
+    let index: Int
+    let generation: UInt32
+
+    init(index: Int, generation: UInt32) {
+        self.index = index
+        self.generation = generation
+    }
+
+    init(token: UInt64) {
+        index = Int(token & 0xFFFF_FFFF)
+        generation = UInt32(truncatingIfNeeded: token >> 32)
+    }
+
+    var token: UInt64 { UInt64(generation) << 32 | UInt64(index) }
+}

@@ -1,0 +1,34 @@
+internal import Glibc
+internal import LoadingEvents
+
+/// The process's loops: made when first needed, one a core at most, never ended.
+package enum EventLoops {
+    private static let all = Storage()
+
+    /// The loop with the fewest sessions so far, or nil when the kernel has no descriptor for a new one and there is
+    /// none yet.
+    package static func assign() -> EventLoop? { all.assign() }
+
+    private final class Storage: @unchecked Sendable {
+        // Sendable because everything is guarded by `lock`.
+
+        private let lock = Lock()
+        private var loops: [EventLoop] = []
+        private var next = 0
+
+        func assign() -> EventLoop? {
+            lock.lock()
+            defer { lock.unlock() }
+            if loops.count < Self.most, next >= loops.count, let loop = EventLoop() {
+                loops.append(loop)
+                LoopWatch.shared.add(loop)
+                LoopThread.run(loop)
+            }
+            guard !loops.isEmpty else { return nil }
+            defer { next += 1 }
+            return loops[next % loops.count]
+        }
+
+        private static let most = max(1, min(8, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    }
+}

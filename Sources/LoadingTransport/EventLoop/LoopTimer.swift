@@ -1,0 +1,102 @@
+/// A deadline on a loop. Confined to its loop.
+///
+/// While it is armed the loop holds whom it will call, so whoever arms a timer disarms it when he is done.
+package final class LoopTimer {
+    /// When it is wanted; may be later than where it stands in the heap.
+    fileprivate(set) var deadline: Int64 = .max
+    /// The key it is filed under, and where; -1 when it is not armed.
+    fileprivate(set) var filedDeadline: Int64 = .max
+    fileprivate(set) var heapIndex = -1
+    fileprivate var target: (any LoopTimerTarget)?
+
+    package init() {}
+
+    package var isArmed: Bool { heapIndex >= 0 }
+}
+
+/// Called on the loop when a timer's deadline has come. The timer is no longer armed then.
+package protocol LoopTimerTarget: AnyObject {
+    func timerFired(_ timer: LoopTimer)
+}
+
+/// The armed timers of a loop, earliest first: a binary heap that knows each timer's place, so that a load which ends
+/// long before its deadline leaves nothing behind.
+struct TimerHeap {
+    private var heap: [LoopTimer] = []
+
+    var count: Int { heap.count }
+
+    var nextDeadline: Int64 { heap.first?.filedDeadline ?? .max }
+
+    mutating func arm(_ timer: LoopTimer, at deadline: Int64, for target: any LoopTimerTarget) {
+        timer.deadline = deadline
+        timer.target = target
+        if timer.heapIndex < 0 {
+            timer.filedDeadline = deadline
+            timer.heapIndex = heap.count
+            heap.append(timer)
+            siftUp(from: timer.heapIndex)
+        } else if deadline < timer.filedDeadline {
+            timer.filedDeadline = deadline
+            siftUp(from: timer.heapIndex)
+        }
+    }
+
+    mutating func disarm(_ timer: LoopTimer) {
+        timer.target = nil
+        let index = timer.heapIndex
+        guard index >= 0 else { return }
+        timer.heapIndex = -1
+        let last = heap.removeLast()
+        guard last !== timer else { return }
+        heap[index] = last
+        last.heapIndex = index
+        siftDown(from: index)
+        siftUp(from: last.heapIndex)
+    }
+
+    /// Takes out the first timer that is due at `now` with whom to call, refiling those that were postponed since.
+    mutating func popDue(_ now: Int64) -> (LoopTimer, any LoopTimerTarget)? {
+        while let first = heap.first, first.filedDeadline <= now {
+            if first.deadline > now {
+                first.filedDeadline = first.deadline
+                siftDown(from: 0)
+            } else {
+                let target = first.target
+                disarm(first)
+                if let target { return (first, target) }
+            }
+        }
+        return nil
+    }
+
+    private mutating func siftUp(from start: Int) {
+        var index = start
+        let timer = heap[index]
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard timer.filedDeadline < heap[parent].filedDeadline else { break }
+            heap[index] = heap[parent]
+            heap[index].heapIndex = index
+            index = parent
+        }
+        heap[index] = timer
+        timer.heapIndex = index
+    }
+
+    private mutating func siftDown(from start: Int) {
+        var index = start
+        let timer = heap[index]
+        while true {
+            var child = 2 * index + 1
+            guard child < heap.count else { break }
+            if child + 1 < heap.count, heap[child + 1].filedDeadline < heap[child].filedDeadline { child += 1 }
+            guard heap[child].filedDeadline < timer.filedDeadline else { break }
+            heap[index] = heap[child]
+            heap[index].heapIndex = index
+            index = child
+        }
+        heap[index] = timer
+        timer.heapIndex = index
+    }
+}

@@ -1,0 +1,86 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingEvents
+internal import Synchronization
+
+/// Sees to it that a callback which takes long never holds up a loop: it looks at lent loops every `patience`, and
+/// gives one that has been in the same callbacks since the last look to another thread.
+///
+/// It sleeps whenever no loop has been lent for one interval, so an idle process has no timer running.
+final class LoopWatch: @unchecked Sendable {
+    // Sendable because `loops` is only appended to under `lock`, `awake` is atomic and the rest is confined to the
+    // watching thread.
+
+    static let shared = LoopWatch()
+
+    /// Nanoseconds that a callback may take before its loop goes to another thread, at the least; at the most twice
+    /// that.
+    static let patience: Int64 = 2_000_000
+
+    private let awake = Atomic<UInt32>(0)
+    private let lock = Lock()
+    private var loops: [EventLoop] = []
+
+    private init() {}
+
+    func add(_ loop: EventLoop) {
+        let isFirst = lock.withLock {
+            loops.append(loop)
+            return loops.count == 1
+        }
+        if isFirst { LoopThread.start(named: "url-watch") { self.watch() } }
+    }
+
+    /// Called by a loop's thread each time it lends the loop; nearly always one load.
+    @inline(__always)
+    func noteLending() {
+        if awake.load(ordering: .sequentiallyConsistent) == 0 { wake() }
+    }
+
+    @inline(never)
+    private func wake() {
+        guard awake.exchange(1, ordering: .acquiringAndReleasing) == 0 else { return }
+        withUnsafePointer(to: awake) { cll_futex_wake($0, 1) }
+    }
+
+    private func watch() {
+        var lastSeen: [UInt64] = []
+        while true {
+            withUnsafePointer(to: awake) { word in
+                while awake.load(ordering: .acquiring) == 0 { cll_futex_wait(word, 0, -1) }
+            }
+            var isActive = true
+            while isActive {
+                sleep()
+                isActive = inspect(&lastSeen)
+            }
+            awake.store(0, ordering: .sequentiallyConsistent)
+            // A loop that was lent between the last look and that store saw `awake` and did not wake us.
+            if lock.withLock({ loops.contains { $0.baton.load(ordering: .sequentiallyConsistent) & 1 == 1 } }) {
+                awake.store(1, ordering: .sequentiallyConsistent)
+            }
+        }
+    }
+
+    private func sleep() {
+        var time = timespec(tv_sec: 0, tv_nsec: Int(Self.patience))
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
+    }
+
+    /// Takes loops from threads that are stuck in callbacks. True while any loop has been lent since the last look.
+    private func inspect(_ lastSeen: inout [UInt64]) -> Bool {
+        let loops = lock.withLock { self.loops }
+        var isActive = false
+        while lastSeen.count < loops.count { lastSeen.append(0) }
+        for (index, loop) in loops.enumerated() {
+            let word = loop.baton.load(ordering: .acquiring)
+            if word != lastSeen[index] { isActive = true }
+            if word & 1 == 1 {
+                isActive = true
+                if word == lastSeen[index], loop.take(lent: word) { LoopThread.run(loop) }
+            }
+            lastSeen[index] = word
+        }
+        return isActive
+    }
+}

@@ -1,0 +1,213 @@
+internal import CLoadingLinux
+internal import Glibc
+
+/// A connected stream of bytes on a loop: a TCP socket, with TLS over it once `secure(with:)` was called.
+///
+/// Reads and writes never block. The stream remembers what the kernel last said, so a read that would block costs no
+/// system call. Not reading is all that back-pressure needs: the socket's buffer fills and the peer's window closes.
+/// Confined to its loop; closed explicitly, exactly once counts.
+package final class ByteStream: ReadinessHandler {
+    package let loop: EventLoop
+    /// Who is told of readiness. Held strongly until `close()`.
+    package var owner: (any ByteStreamOwner)?
+    package private(set) var tls: TLSStream?
+
+    package let descriptor: Int32
+    private var registration: LoopRegistration?
+    private var mayRead = false
+    private var mayWrite = false
+    private var hasHungUp = false
+
+    /// Starts connecting to an address. The owner is told when the outcome is known; `finishConnecting()` has it.
+    /// Throws the errno of the call that failed.
+    package static func connect(
+        to address: SocketAddress, on loop: EventLoop, owner: any ByteStreamOwner
+    ) throws(POSIXFailure) -> ByteStream {
+        let descriptor = address.withSockaddr { pointer, _ in
+            cll_socket(Int32(pointer.pointee.sa_family), Int32(SOCK_STREAM.rawValue), 0)
+        }
+        guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
+        _ = cll_no_delay(descriptor)
+        guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
+            let failure = POSIXFailure(cll_errno())
+            Glibc.close(descriptor)
+            throw failure
+        }
+        let result = address.withSockaddr { pointer, length in Glibc.connect(descriptor, pointer, length) }
+        if result != 0 {
+            let code = cll_errno()
+            if code != EINPROGRESS && code != EINTR {
+                stream.close()
+                throw POSIXFailure(code)
+            }
+        }
+        return stream
+    }
+
+    private init?(descriptor: Int32, loop: EventLoop, owner: any ByteStreamOwner) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.owner = owner
+        guard let registration = loop.register(descriptor, self) else { return nil }
+        self.registration = registration
+    }
+
+    package var isClosed: Bool { registration == nil }
+
+    /// The outcome of `connect`, once the stream is ready: nil while it is not known.
+    package func finishConnecting() -> Result<Void, POSIXFailure>? {
+        guard mayWrite || hasHungUp else { return nil }
+        let code = cll_socket_error(descriptor)
+        return code == 0 ? .success(()) : .failure(POSIXFailure(code))
+    }
+
+    /// Puts TLS over the connected socket. From now on the owner drives `handshake()` until it is complete.
+    package func secure(with tls: TLSStream) { self.tls = tls }
+
+    package func handshake() -> TLSHandshakeStep {
+        guard let tls else { return .complete }
+        let step = tls.handshake()
+        switch step {
+        case .wantsRead: mayRead = false
+        case .wantsWrite: mayWrite = false
+        default: break
+        }
+        return step
+    }
+
+    // MARK: Reading and writing
+
+    /// Reads what is there, at most what fits.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
+        guard mayRead, registration != nil else { return .wouldBlock }
+        if let tls { return read(tls, into: buffer) }
+        let count = cll_recv(descriptor, buffer.baseAddress, buffer.count)
+        if count > 0 {
+            // A short read empties a socket; only a peer that has hung up still owes us its end.
+            if count < buffer.count && !hasHungUp { mayRead = false }
+            return .bytes(count)
+        }
+        if count == 0 { return .end }
+        let code = cll_errno()
+        if code == EAGAIN || code == EWOULDBLOCK {
+            mayRead = false
+            return .wouldBlock
+        }
+        return .failed(.posix(POSIXFailure(code)))
+    }
+
+    private func read(_ tls: TLSStream, into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
+        switch tls.read(into: buffer) {
+        case .bytes(let count): return .bytes(count)
+        case .wouldBlock:
+            mayRead = false
+            return .wouldBlock
+        case .wantsWrite:
+            mayWrite = false
+            return .wouldBlock
+        case .end: return .end
+        case .truncated: return .truncated
+        case .failed(let error): return .failed(.tls(error))
+        }
+    }
+
+    /// Writes as much as the socket takes.
+    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
+        guard mayWrite, registration != nil else { return .wouldBlock }
+        if let tls {
+            switch tls.write(bytes) {
+            case .bytes(let count): return .bytes(count)
+            case .wouldBlock:
+                mayWrite = false
+                return .wouldBlock
+            case .failed(let error): return .failed(.tls(error))
+            }
+        }
+        let count = cll_send(descriptor, bytes.baseAddress, bytes.count)
+        if count >= 0 {
+            if count < bytes.count { mayWrite = false }
+            return .bytes(count)
+        }
+        let code = cll_errno()
+        if code == EAGAIN || code == EWOULDBLOCK {
+            mayWrite = false
+            return .wouldBlock
+        }
+        return .failed(.posix(POSIXFailure(code)))
+    }
+
+    /// Whether a read may bring something; false after a read that emptied the socket.
+    package var mayHaveMore: Bool { mayRead }
+
+    /// Has the owner called in the next turn though the kernel has nothing new to say.
+    package func callAgain() { loop.callAgain(self) }
+
+    package func becameReady(_ readiness: Readiness) {
+        if readiness.contains(.readable) { mayRead = true }
+        if readiness.contains(.writable) { mayWrite = true }
+        if readiness.contains(.hangup) { hasHungUp = true }
+        owner?.streamBecameReady(self)
+    }
+
+    /// Ends the stream, telling a TLS peer so if that can be done at once.
+    package func close() {
+        guard let registration else { return }
+        self.registration = nil
+        owner = nil
+        tls?.shutdown()
+        tls = nil
+        loop.unregister(descriptor, registration)
+        Glibc.close(descriptor)
+    }
+
+    // MARK: Facts
+
+    package var localAddress: SocketAddress? {
+        address { cll_getsockname(descriptor, $0, $1) }
+    }
+
+    package var remoteAddress: SocketAddress? {
+        address { cll_getpeername(descriptor, $0, $1) }
+    }
+
+    private func address(
+        _ ask: (UnsafeMutablePointer<sockaddr_storage>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        guard ask(&storage, &length) == 0 else { return nil }
+        return withUnsafeBytes(of: &storage) { SocketAddress(sockaddr: UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
+    }
+}
+
+/// Told on the loop whenever a stream may be read or written again, and when a connect has an outcome.
+package protocol ByteStreamOwner: AnyObject {
+    func streamBecameReady(_ stream: ByteStream)
+}
+
+/// An errno.
+package struct POSIXFailure: Error, Hashable, Sendable {
+    package let code: Int32
+    package init(_ code: Int32) { self.code = code }
+}
+
+package enum StreamFailure: Error, Equatable, Sendable {
+    case posix(POSIXFailure)
+    case tls(TLSError)
+}
+
+package enum StreamRead {
+    case bytes(Int)
+    case wouldBlock
+    /// The peer ended the stream in order.
+    case end
+    /// The connection ended without TLS saying so; what was read may have been cut by somebody.
+    case truncated
+    case failed(StreamFailure)
+}
+
+package enum StreamWrite {
+    case bytes(Int)
+    case wouldBlock
+    case failed(StreamFailure)
+}
