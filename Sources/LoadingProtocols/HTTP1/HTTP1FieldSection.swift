@@ -68,9 +68,10 @@ struct HTTP1FieldSection {
             return true
         }
         guard positions.count < maximumCount else { throw .tooManyFields }
-        positions.append(try bytes.withOctets { bytes throws(HTTP1ParseError) in
-            try Self.position(in: bytes, from: lineStart, to: lineEnd)
-        })
+        positions.append(
+            try bytes.withOctets { bytes throws(HTTP1ParseError) in
+                try Self.position(in: bytes, from: lineStart, to: lineEnd)
+            })
         return true
     }
 
