@@ -1,0 +1,141 @@
+internal import LoadingSemantics
+
+/// What a header section says about the body's length and the connection's future (RFC 9112 §6.3 and §9.3).
+struct HTTP1Framing {
+    enum ContentLength {
+        case absent
+        case value(Int64)
+        case malformed
+        case conflicting
+    }
+
+    private(set) var contentLength = ContentLength.absent
+    private(set) var asksToClose = false
+    private(set) var asksToKeepAlive = false
+    private var chunkedCount = 0
+    /// A coding that hides the body, so that handing on what came would hand on rubbish.
+    private var hasCompression = false
+    /// A word that is no transfer coding, "binary" for instance: such servers send the body as it is.
+    private var hasUnknownCoding = false
+
+    /// Every position lies inside `bytes`.
+    init(_ bytes: UnsafeRawBufferPointer, _ positions: [HTTPFields.Position]) {
+        for position in positions {
+            // The three names differ in length; nothing else is looked at.
+            switch position.nameLength {
+            case 10 where Self.isNamed("connection", position, bytes): readConnection(bytes, position)
+            case 14 where Self.isNamed("content-length", position, bytes): readContentLength(bytes, position)
+            case 17 where Self.isNamed("transfer-encoding", position, bytes): readTransferEncoding(bytes, position)
+            default: break
+            }
+        }
+    }
+
+    /// The body's length for a response that may have one, and whether its framing leaves the connection reusable.
+    ///
+    /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, or with a doubled `chunked`, or of
+    /// version 1.0, may have been understood otherwise by somebody on the way: the connection ends with it.
+    func bodyLength(minorVersion: Int) throws(HTTP1ParseError) -> (length: HTTP1BodyLength, mayReuse: Bool) {
+        if chunkedCount > 0 {
+            if hasCompression || hasUnknownCoding { throw .unsupportedTransferCoding }
+            if case .absent = contentLength, chunkedCount == 1, minorVersion > 0 { return (.chunked, true) }
+            return (.chunked, false)
+        }
+        if hasCompression { throw .unsupportedTransferCoding }
+        if hasUnknownCoding { return (.untilClose, false) }
+        switch contentLength {
+        case .absent: return (.untilClose, false)
+        case .value(let value): return (.known(value), true)
+        case .malformed: throw .malformedContentLength
+        case .conflicting: throw .conflictingContentLengths
+        }
+    }
+
+    /// Whether the peer lets the connection live on: by default in version 1.1, on demand in 1.0.
+    func keepsConnection(minorVersion: Int) -> Bool {
+        !asksToClose && (minorVersion > 0 || asksToKeepAlive)
+    }
+
+    @inline(__always)
+    private static func isNamed(
+        _ name: StaticString, _ position: HTTPFields.Position, _ bytes: UnsafeRawBufferPointer
+    ) -> Bool {
+        let start = Int(position.nameStart)
+        return bytes.matches(name, from: start, to: start &+ Int(position.nameLength))
+    }
+
+    private mutating func readConnection(_ bytes: UnsafeRawBufferPointer, _ position: HTTPFields.Position) {
+        Self.forEachElement(of: position, in: bytes) { start, end in
+            if bytes.matches("close", from: start, to: end) { asksToClose = true }
+            if bytes.matches("keep-alive", from: start, to: end) { asksToKeepAlive = true }
+        }
+    }
+
+    /// One number, or the same number several times, as proxies that join equal fields make it.
+    private mutating func readContentLength(_ bytes: UnsafeRawBufferPointer, _ position: HTTPFields.Position) {
+        Self.forEachElement(of: position, in: bytes) { start, end in
+            guard let number = Self.number(bytes, from: start, to: end) else {
+                contentLength = .malformed
+                return
+            }
+            switch contentLength {
+            case .absent: contentLength = .value(number)
+            case .value(let before) where before != number: contentLength = .conflicting
+            default: break
+            }
+        }
+    }
+
+    private mutating func readTransferEncoding(_ bytes: UnsafeRawBufferPointer, _ position: HTTPFields.Position) {
+        Self.forEachElement(of: position, in: bytes) { start, end in
+            var nameEnd = start
+            while nameEnd < end, bytes[nameEnd] != Octet.semicolon { nameEnd &+= 1 }
+            nameEnd = bytes.startOfTrailingWhitespace(from: start, to: nameEnd)
+            if start == nameEnd || bytes.matches("identity", from: start, to: nameEnd) { return }
+            if bytes.matches("chunked", from: start, to: nameEnd) {
+                chunkedCount &+= 1
+            } else if bytes.matches("gzip", from: start, to: nameEnd)
+                || bytes.matches("x-gzip", from: start, to: nameEnd)
+                || bytes.matches("deflate", from: start, to: nameEnd)
+                || bytes.matches("compress", from: start, to: nameEnd)
+                || bytes.matches("x-compress", from: start, to: nameEnd)
+            {
+                hasCompression = true
+            } else {
+                hasUnknownCoding = true
+            }
+        }
+    }
+
+    /// Digits only, no more than `Int64` holds.
+    private static func number(_ bytes: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Int64? {
+        guard start < end else { return nil }
+        var result: Int64 = 0
+        for index in start..<end {
+            let digit = bytes[index] &- 0x30
+            guard digit < 10 else { return nil }
+            let (product, overflowed) = result.multipliedReportingOverflow(by: 10)
+            let (sum, overflowedAgain) = product.addingReportingOverflow(Int64(digit))
+            if overflowed || overflowedAgain { return nil }
+            result = sum
+        }
+        return result
+    }
+
+    /// Calls `body` with the bounds of every element of a comma-separated value, empty ones too, without whitespace.
+    @inline(__always)
+    private static func forEachElement(
+        of position: HTTPFields.Position, in bytes: UnsafeRawBufferPointer, _ body: (_ start: Int, _ end: Int) -> Void
+    ) {
+        var index = Int(position.valueStart)
+        let valueEnd = index &+ Int(position.valueLength)
+        while true {
+            let start = bytes.endOfWhitespace(from: index, to: valueEnd)
+            index = start
+            while index < valueEnd, bytes[index] != Octet.comma { index &+= 1 }
+            body(start, bytes.startOfTrailingWhitespace(from: start, to: index))
+            guard index < valueEnd else { return }
+            index &+= 1
+        }
+    }
+}
