@@ -1,0 +1,79 @@
+public import Foundation
+
+/// What proves who the user is: a name and a password. Immutable and safe to use from any thread.
+open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    // Sendable: constants only.
+    private let name: String?
+    private let secret: String?
+    private let lifetime: Persistence
+
+    /// How long a credential is kept once a server has accepted it.
+    public enum Persistence: UInt, Sendable {
+        /// Not at all.
+        case none = 0
+        /// As long as the session lives.
+        case forSession = 1
+        /// Until it is removed, also across launches.
+        case permanent = 2
+        /// As `permanent`, and on the user's other devices. On Linux nothing carries it there.
+        case synchronizable = 3
+    }
+
+    /// A name and a password.
+    public init(user: String, password: String, persistence: Persistence) {
+        name = user
+        secret = password
+        lifetime = persistence
+    }
+
+    private enum Key {
+        static let user = "user"
+        static let password = "password"
+        static let persistence = "persistence"
+    }
+
+    /// Reads what `encode(with:)` wrote.
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding,
+            let persistence = Persistence(
+                rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.persistence)))
+        else { return nil }
+        name = coder.string(forKey: Key.user)
+        secret = coder.string(forKey: Key.password)
+        lifetime = persistence
+    }
+
+    open class var supportsSecureCoding: Bool { true }
+
+    /// Writes the password in clear: where the archive goes is the caller's care.
+    open func encode(with coder: NSCoder) {
+        coder.encode(name.map { $0 as NSString }, forKey: Key.user)
+        coder.encode(secret.map { $0 as NSString }, forKey: Key.password)
+        coder.encode(Int64(lifetime.rawValue), forKey: Key.persistence)
+    }
+
+    /// The same object, since it never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// How long to keep it.
+    open var persistence: Persistence { lifetime }
+
+    /// The name, or nil if this is no password credential.
+    open var user: String? { name }
+
+    /// The password, or nil if there is none or the user refused to give it.
+    open var password: String? { secret }
+
+    /// Whether there is a password, without asking for it. A credential without one is a hint of the name.
+    open var hasPassword: Bool { secret != nil }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? URLCredential else { return false }
+        return other === self || other.name == name && other.secret == secret && other.lifetime == lifetime
+    }
+
+    open override var hash: Int { name.hashValue }
+
+    /// The name only: a password has no place in a log.
+    open override var description: String { "<\(type(of: self)): \(name ?? "no user")>" }
+}

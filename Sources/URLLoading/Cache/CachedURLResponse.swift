@@ -1,0 +1,88 @@
+public import Foundation
+
+/// A response and its body as the cache holds them. Immutable and safe to use from any thread.
+open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    // Sendable: constants only; the user info is the user's, who gives it away with the response.
+    private let stored: URLResponse
+    private let body: Data
+    private let info: [AnyHashable: Any]?
+    private let policy: URLCache.StoragePolicy
+
+    /// A response that may be kept in memory and on disk.
+    public init(response: URLResponse, data: Data) {
+        stored = response
+        body = data
+        info = nil
+        policy = .allowed
+    }
+
+    /// A response with values of the user's own, and where it may be kept.
+    public init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy
+    ) {
+        stored = response
+        body = data
+        info = userInfo
+        policy = storagePolicy
+    }
+
+    private enum Key {
+        static let response = "response"
+        static let data = "data"
+        static let info = "userInfo"
+        static let policy = "storagePolicy"
+    }
+
+    /// Reads what `encode(with:)` wrote.
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding,
+            let response = coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response)
+                as? URLResponse,
+            let data = coder.decodeObject(of: NSData.self, forKey: Key.data),
+            let policy = URLCache.StoragePolicy(
+                rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.policy)))
+        else { return nil }
+        stored = response
+        body = data as Data
+        self.policy = policy
+        info = coder.decodeObject(of: NSData.self, forKey: Key.info).flatMap {
+            (try? PropertyListSerialization.propertyList(from: $0 as Data, format: nil)) as? [AnyHashable: Any]
+        }
+    }
+
+    open class var supportsSecureCoding: Bool { true }
+
+    /// Writes the user info if it is a property list, else leaves it out.
+    open func encode(with coder: NSCoder) {
+        coder.encode(stored, forKey: Key.response)
+        coder.encode(body as NSData, forKey: Key.data)
+        coder.encode(Int64(policy.rawValue), forKey: Key.policy)
+        if let info, PropertyListSerialization.propertyList(info, isValidFor: .binary),
+            let data = try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
+        {
+            coder.encode(data as NSData, forKey: Key.info)
+        }
+    }
+
+    /// The same object, since it never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// The response.
+    open var response: URLResponse { stored }
+
+    /// The body.
+    open var data: Data { body }
+
+    /// What the user attached.
+    open var userInfo: [AnyHashable: Any]? { info }
+
+    /// Where it may be kept.
+    open var storagePolicy: URLCache.StoragePolicy { policy }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? CachedURLResponse else { return false }
+        return other === self || other.stored.isEqual(stored) && other.body == body && other.policy == policy
+    }
+
+    open override var hash: Int { stored.hash }
+}

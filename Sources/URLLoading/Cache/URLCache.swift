@@ -1,0 +1,156 @@
+public import Foundation
+internal import LoadingEvents
+
+/// Keeps responses to GET requests and their bodies. May be used from any thread.
+///
+/// Responses are kept in memory, up to a number of bytes; when there is no room, the one used least recently leaves.
+/// The disk capacity is remembered, but nothing is written to disk: what is kept ends with the process.
+///
+/// A subclass may keep responses elsewhere; the loader goes through the methods that take a task.
+open class URLCache: NSObject, @unchecked Sendable {
+    // Sendable: all that varies is behind the lock.
+    private let lock = Lock()
+    /// Guarded by `lock`.
+    private var memory: ResponseMemory
+    /// Guarded by `lock`.
+    private var diskLimit: Int
+
+    static let standardMemoryCapacity = 4 << 20
+    static let standardDiskCapacity = 20 << 20
+
+    private static let sharedCache = SharedCache()
+
+    private final class SharedCache: @unchecked Sendable {
+        private let lock = Lock()
+        /// Guarded by `lock`.
+        private var cache: URLCache?
+
+        func get() -> URLCache {
+            lock.withLock {
+                if let cache { return cache }
+                let standard = URLCache(
+                    memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: URLCache.standardDiskCapacity,
+                    directory: nil)
+                cache = standard
+                return standard
+            }
+        }
+
+        func set(_ new: URLCache) {
+            // The old one is let go after the lock.
+            var new: URLCache? = new
+            lock.withLock { swap(&cache, &new) }
+        }
+    }
+
+    /// The cache of the process: 4 MiB of memory and 20 MiB of disk, unless set. Configurations made later use the
+    /// cache that is set then.
+    open class var shared: URLCache {
+        get { sharedCache.get() }
+        set { sharedCache.set(newValue) }
+    }
+
+    /// A cache.
+    ///
+    /// - Parameters:
+    ///   - memoryCapacity: bytes; 0 keeps nothing in memory.
+    ///   - diskCapacity: bytes.
+    ///   - directoryURL: where to keep what goes to disk; nil is the usual place.
+    public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
+        memory = ResponseMemory(capacity: memoryCapacity)
+        diskLimit = max(0, diskCapacity)
+    }
+
+    /// A cache in a directory given as a path.
+    @available(*, deprecated, renamed: "init(memoryCapacity:diskCapacity:directory:)")
+    public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        memory = ResponseMemory(capacity: memoryCapacity)
+        diskLimit = max(0, diskCapacity)
+    }
+
+    /// The stored response to a request, whatever its age, or nil.
+    open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+        guard let key = Self.key(of: request) else { return nil }
+        return lock.withLock { memory.response(for: key) }
+    }
+
+    /// Stores a response in place of an older one to the same address. Does nothing if the request is no GET or the
+    /// response's storage policy forbids it.
+    open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+        guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
+        let now = Date()
+        lock.withLock { memory.store(cachedResponse, for: key, at: now) }
+    }
+
+    /// Removes the stored response to a request.
+    open func removeCachedResponse(for request: URLRequest) {
+        guard let key = Self.key(of: request) else { return }
+        lock.withLock { memory.remove(key) }
+    }
+
+    /// Removes everything.
+    open func removeAllCachedResponses() {
+        lock.withLock { memory.removeAll() }
+    }
+
+    /// Removes what was stored at or after that time.
+    open func removeCachedResponses(since date: Date) {
+        lock.withLock { memory.removeAll(since: date) }
+    }
+
+    /// Stores the response to a task. What the loader calls.
+    open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        storeCachedResponse(cachedResponse, for: request)
+    }
+
+    /// Finds the stored response to a task's request. What the loader calls. The handler is called at once, on the
+    /// caller's thread; a subclass may call it later, from any thread.
+    open func getCachedResponse(
+        for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) })
+    }
+
+    /// Removes the stored response to a task's request. What the loader calls.
+    open func removeCachedResponse(for dataTask: URLSessionDataTask) {
+        guard let request = dataTask.currentRequest else { return }
+        removeCachedResponse(for: request)
+    }
+
+    /// How many bytes may be kept in memory. Lowering it drops what no longer fits, at once.
+    open var memoryCapacity: Int {
+        get { lock.withLock { memory.capacity } }
+        set { lock.withLock { memory.capacity = max(0, newValue) } }
+    }
+
+    /// How many bytes may be kept on disk.
+    open var diskCapacity: Int {
+        get { lock.withLock { diskLimit } }
+        set { lock.withLock { diskLimit = max(0, newValue) } }
+    }
+
+    /// How many bytes are kept in memory.
+    open var currentMemoryUsage: Int { lock.withLock { memory.size } }
+
+    /// How many bytes are kept on disk: 0.
+    open var currentDiskUsage: Int { 0 }
+
+    /// What tells responses apart: the address without its fragment, and the cookie jar. Only a GET has one.
+    private static func key(of request: URLRequest) -> String? {
+        guard request.method == "GET", let url = request.url else { return nil }
+        let address = url.absoluteString
+        let bare = address.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(address[..<$0]) } ?? address
+        // A space cannot occur in an address.
+        return request.cookiePartitionIdentifier.map { bare + " " + $0 } ?? bare
+    }
+}
+
+extension URLCache {
+    /// The stored response to a task's request.
+    public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
+        await withCheckedContinuation { continuation in
+            getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+public import Foundation
+
+extension HTTPCookie {
+    /// The cookies in the `Set-Cookie` fields of a response.
+    ///
+    /// Several fields may be joined by commas: one that is followed by a token and "=" starts the next cookie. A
+    /// cookie without a path gets "/", one without a domain the address's host. Whether the address may set a cookie
+    /// is for the storage to decide.
+    public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
+        headerFields.filter { isSameFieldName($0.key, "Set-Cookie") }
+            .sorted { $0.key < $1.key }
+            .flatMap { setCookieFields($0.value) }
+            .compactMap { cookie(fromSetCookie: $0, for: URL) }
+    }
+
+    /// Cuts a joined field at the commas that begin a cookie, not at those in a date or a comment.
+    private static func setCookieFields(_ joined: String) -> [Substring] {
+        var fields: [Substring] = []
+        var start = joined.startIndex
+        var position = start
+        while let comma = joined[position...].firstIndex(of: ",") {
+            position = joined.index(after: comma)
+            if startsCookie(joined[position...]) {
+                fields.append(joined[start..<comma])
+                start = position
+            }
+        }
+        fields.append(joined[start...])
+        return fields
+    }
+
+    private static func startsCookie(_ text: Substring) -> Bool {
+        let trimmed = text.drop { $0 == " " || $0 == "\t" || $0.isNewline }
+        guard let equals = trimmed.firstIndex(where: { $0 == "=" || $0 == "," || $0 == ";" }), trimmed[equals] == "="
+        else { return false }
+        return isFieldName(trimmed[..<equals].trimmed)
+    }
+
+    private static func cookie(fromSetCookie field: Substring, for url: URL) -> HTTPCookie? {
+        let parts = field.split(separator: ";", omittingEmptySubsequences: false)
+        guard let pair = parts.first, let equals = pair.firstIndex(of: "=") else { return nil }
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: pair[..<equals].trimmed,
+            .value: pair[pair.index(after: equals)...].trimmed,
+            .path: "/",
+            .originURL: url,
+        ]
+        for part in parts.dropFirst() {
+            let equals = part.firstIndex(of: "=")
+            let name = part[..<(equals ?? part.endIndex)].trimmed.lowercased()
+            let value = equals.map { part[part.index(after: $0)...].trimmed }
+            set(name, value, in: &properties)
+        }
+        return HTTPCookie(properties: properties)
+    }
+
+    /// Takes one attribute over. An unknown one, or one with or without a value against its kind, is ignored.
+    private static func set(_ name: String, _ value: String?, in properties: inout [HTTPCookiePropertyKey: Any]) {
+        switch (name, value) {
+        case ("secure", nil): properties[.secure] = "TRUE"
+        case ("httponly", nil): properties[.httpOnly] = "TRUE"
+        case ("discard", nil): properties[.discard] = "TRUE"
+        case ("domain", let value?) where !value.isEmpty: properties[.domain] = cookieDomain(value)
+        case ("path", let value?): properties[.path] = value.hasPrefix("/") ? value : "/"
+        // Max-Age wins over Expires wherever it stands (RFC 6265 §5.3).
+        case ("expires", let value?) where properties[.maximumAge] == nil: properties[.expires] = value
+        case ("max-age", let value?):
+            guard let seconds = Int(value) else { return }
+            properties[.maximumAge] = value
+            properties[.expires] = Date(timeIntervalSinceNow: Double(max(seconds, 0)))
+        case ("version", let value?): properties[.version] = value
+        case ("comment", let value?): properties[.comment] = value
+        case ("commenturl", let value?): properties[.commentURL] = value
+        case ("port", let value?): properties[.port] = value.filter { $0 != "\"" }
+        case ("samesite", let value?): properties[.sameSitePolicy] = value
+        default: break
+        }
+    }
+
+    /// A domain from a response covers its subdomains, hence the dot; an IP address has none.
+    private static func cookieDomain(_ value: String) -> String {
+        let domain = value.lowercased()
+        return domain.hasPrefix(".") || isAddress(domain) ? domain : "." + domain
+    }
+
+    /// Whether a host is an IP address rather than a name: the last label of a name is never all digits.
+    private static func isAddress(_ host: String) -> Bool {
+        host.contains(":")
+            || (host.split(separator: ".").last.map { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } } ?? false)
+    }
+}
+
+extension Substring {
+    /// Without spaces, tabs and line breaks around it.
+    fileprivate var trimmed: String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" || character.isNewline }
+        var text = drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,49 @@
+internal import Foundation
+internal import LoadingEvents
+internal import Synchronization
+
+/// Which optional methods a delegate class is known to lack.
+///
+/// Swift has no way to ask whether a class implements a method of a protocol that has a default. So the default itself
+/// tells: when it runs, the class lacks the method. That holds for all instances of the class, since they share the
+/// conformance, and it can be learnt at any moment by any thread without being wrong.
+final class DelegateCapabilities: Sendable {
+    private let missing = Atomic<UInt64>(0)
+
+    /// Whether one of `methods`, or all of them, is known to be missing: `lacks([.a, .b])` asks for all.
+    @inline(__always)
+    func lacks(_ methods: DelegateMethod) -> Bool {
+        missing.load(ordering: .relaxed) & methods.rawValue == methods.rawValue
+    }
+
+    func mark(_ method: DelegateMethod) {
+        _ = missing.bitwiseOr(method.rawValue, ordering: .relaxed)
+    }
+
+    /// The record of a class: one for the life of the process.
+    static func of(_ delegate: any URLSessionDelegate) -> DelegateCapabilities {
+        registry.record(of: ObjectIdentifier(type(of: delegate)))
+    }
+
+    private static let registry = Registry()
+
+    private final class Registry: @unchecked Sendable {
+        private let lock = Lock()
+        /// Guarded by `lock`. As many entries as the program has delegate classes.
+        private var records: [ObjectIdentifier: DelegateCapabilities] = [:]
+
+        func record(of type: ObjectIdentifier) -> DelegateCapabilities {
+            lock.withLock {
+                if let record = records[type] { return record }
+                let record = DelegateCapabilities()
+                records[type] = record
+                return record
+            }
+        }
+    }
+}
+
+/// Called by the default of a delegate method: the class of `delegate` has none of its own.
+func markMissing(_ method: DelegateMethod, in delegate: any URLSessionDelegate) {
+    DelegateCapabilities.of(delegate).mark(method)
+}

@@ -1,0 +1,41 @@
+public import Foundation
+
+extension URLError {
+    /// Why the system cancelled a background task.
+    public enum BackgroundTaskCancelledReason: Int, Sendable {
+        /// The user ended the program by force.
+        case userForceQuitApplication = 0
+        /// Background work is switched off.
+        case backgroundUpdatesDisabled = 1
+        /// The system is short of resources.
+        case insufficientSystemResources = 2
+    }
+
+    /// Why a network that exists may not be used.
+    public enum NetworkUnavailableReason: Int, Sendable {
+        /// It is cellular, and that is forbidden.
+        case cellular = 0
+        /// It is metered, and that is forbidden.
+        case expensive = 1
+        /// It saves data, and that is forbidden.
+        case constrained = 2
+        /// It has very low capacity, and that was not allowed.
+        case ultraConstrained = 3
+    }
+
+    /// Why the system cancelled the background task, or nil if it did not.
+    public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
+        (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap { .init(rawValue: $0) }
+    }
+
+    /// Why the network could not be used, or nil if that was not the cause.
+    public var networkUnavailableReason: NetworkUnavailableReason? {
+        (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap { .init(rawValue: $0) }
+    }
+
+    /// What `downloadTask(withResumeData:)` takes to go on with the failed download, or nil if it cannot go on.
+    public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
+
+    /// What `uploadTask(withResumeData:)` takes to go on with the failed upload, or nil if it cannot go on.
+    public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }
+}

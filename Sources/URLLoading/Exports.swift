@@ -1,0 +1,2 @@
+// As on Apple platforms, where one import brings both: whoever imports this module has Foundation too.
+@_exported public import Foundation

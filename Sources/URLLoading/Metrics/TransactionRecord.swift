@@ -1,0 +1,48 @@
+internal import Foundation
+
+/// What one request and its response did: the plain values behind a ``URLSessionTaskTransactionMetrics``.
+///
+/// What did not happen, or is not known, stays nil. Byte counts are on the wire unless they say otherwise.
+package struct TransactionRecord: Sendable {
+    package var response: URLResponse?
+
+    package var fetchStart: Date?
+    package var domainLookupStart: Date?
+    package var domainLookupEnd: Date?
+    package var connectStart: Date?
+    package var secureConnectionStart: Date?
+    package var secureConnectionEnd: Date?
+    package var connectEnd: Date?
+    package var requestStart: Date?
+    package var requestEnd: Date?
+    package var responseStart: Date?
+    package var responseEnd: Date?
+
+    /// The ALPN name of the protocol: "http/1.1", "h2", "h3".
+    package var networkProtocolName: String?
+    package var isProxyConnection: Bool?
+    package var isReusedConnection: Bool?
+    package var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType?
+    package var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol?
+
+    package var requestHeaderBytesSent: Int64?
+    package var requestBodyBytesSent: Int64?
+    package var requestBodyBytesBeforeEncoding: Int64?
+    package var responseHeaderBytesReceived: Int64?
+    package var responseBodyBytesReceived: Int64?
+    package var responseBodyBytesAfterDecoding: Int64?
+
+    package var localAddress: String?
+    package var localPort: Int?
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    /// The numbers TLS itself uses.
+    package var negotiatedTLSProtocolVersion: UInt16?
+    package var negotiatedTLSCipherSuite: UInt16?
+    package var isCellular: Bool?
+    package var isExpensive: Bool?
+    package var isConstrained: Bool?
+    package var isMultipath: Bool?
+
+    package init() {}
+}

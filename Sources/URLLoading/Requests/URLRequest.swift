@@ -1,0 +1,305 @@
+public import Foundation
+package import LoadingSemantics
+
+/// What to load: an address, a method, header fields, a body, and how the load may behave.
+///
+/// A value: a copy is independent, and a task keeps the request as it was when the task was made. The one thing that
+/// copies share is a body stream, since a stream can be read only once.
+public struct URLRequest: Sendable {
+    public typealias CachePolicy = NSURLRequest.CachePolicy
+    public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
+    public typealias Attribution = NSURLRequest.Attribution
+
+    private var storage: Storage
+
+    /// Changed only through a `URLRequest` that is its sole owner, so two threads never see one change. The stream in
+    /// it is the user's, who hands it over with the request.
+    private final class Storage: @unchecked Sendable {
+        var values: RequestValues
+
+        init(_ values: RequestValues) { self.values = values }
+    }
+
+    /// A GET of `url` with the standard cache policy and the session's timeout.
+    public init(url: URL) {
+        storage = Storage(RequestValues(url: url))
+    }
+
+    /// A GET of `url` whose cache policy wins over the session's.
+    public init(url: URL, cachePolicy: CachePolicy) {
+        self.init(url: url)
+        self.cachePolicy = cachePolicy
+    }
+
+    /// A GET of `url` whose timeout, in seconds, wins over the session's.
+    public init(url: URL, timeoutInterval: TimeInterval) {
+        self.init(url: url)
+        self.timeoutInterval = timeoutInterval
+    }
+
+    /// A GET of `url` whose cache policy and timeout, in seconds, win over the session's.
+    public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
+        self.init(url: url)
+        self.cachePolicy = cachePolicy
+        self.timeoutInterval = timeoutInterval
+    }
+
+    init(values: RequestValues) { storage = Storage(values) }
+
+    /// All properties at once. Setting copies first when the storage is shared.
+    var values: RequestValues {
+        _read { yield storage.values }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.values) }
+            yield &storage.values
+        }
+    }
+
+    private subscript(flag: RequestValues.Flags) -> Bool {
+        get { storage.values.flags.contains(flag) }
+        set { if newValue { values.flags.insert(flag) } else { values.flags.remove(flag) } }
+    }
+
+    /// The address. A task made from a request without one fails with `unsupportedURL`.
+    public var url: URL? {
+        get { storage.values.url }
+        set { values.url = newValue }
+    }
+
+    /// How stored responses may be used. Once set, it wins over the session's policy.
+    public var cachePolicy: CachePolicy {
+        get { storage.values.cachePolicy }
+        set {
+            values.cachePolicy = newValue
+            self[.setsCachePolicy] = true
+        }
+    }
+
+    /// The longest gap without any activity, in seconds, before the load fails with `timedOut`; 60 unless set. Once
+    /// set, it wins over the session's value, be it smaller or larger.
+    public var timeoutInterval: TimeInterval {
+        get { storage.values.timeoutInterval }
+        set {
+            values.timeoutInterval = newValue
+            self[.setsTimeoutInterval] = true
+        }
+    }
+
+    /// The document this load belongs to; decides what is a third-party cookie. Nil makes everything first-party.
+    public var mainDocumentURL: URL? {
+        get { storage.values.mainDocumentURL }
+        set { values.mainDocumentURL = newValue }
+    }
+
+    /// What kind of traffic this is: a hint.
+    public var networkServiceType: NetworkServiceType {
+        get { storage.values.networkServiceType }
+        set { values.networkServiceType = newValue }
+    }
+
+    /// Whether cellular interfaces may be used; true unless set. The session can forbid, never allow more.
+    public var allowsCellularAccess: Bool {
+        get { self[.allowsCellularAccess] }
+        set { self[.allowsCellularAccess] = newValue }
+    }
+
+    /// Whether metered interfaces may be used; true unless set.
+    public var allowsExpensiveNetworkAccess: Bool {
+        get { self[.allowsExpensiveNetworkAccess] }
+        set { self[.allowsExpensiveNetworkAccess] = newValue }
+    }
+
+    /// Whether interfaces in a data-saving mode may be used; true unless set.
+    public var allowsConstrainedNetworkAccess: Bool {
+        get { self[.allowsConstrainedNetworkAccess] }
+        set { self[.allowsConstrainedNetworkAccess] = newValue }
+    }
+
+    /// Whether interfaces of very low capacity, such as satellite links, may be used; false unless set.
+    public var allowsUltraConstrainedNetworkAccess: Bool {
+        get { self[.allowsUltraConstrainedNetworkAccess] }
+        set { self[.allowsUltraConstrainedNetworkAccess] = newValue }
+    }
+
+    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set.
+    public var assumesHTTP3Capable: Bool {
+        get { self[.assumesHTTP3Capable] }
+        set { self[.assumesHTTP3Capable] = newValue }
+    }
+
+    /// Whether the program or the user named the address.
+    public var attribution: Attribution {
+        get { storage.values.attribution }
+        set { values.attribution = newValue }
+    }
+
+    /// Whether name resolution must be validated with DNSSEC; false unless set.
+    public var requiresDNSSECValidation: Bool {
+        get { self[.requiresDNSSECValidation] }
+        set { self[.requiresDNSSECValidation] = newValue }
+    }
+
+    /// Whether answers of name resolution may be kept beyond the life of the process; false unless set.
+    public var allowsPersistentDNS: Bool {
+        get { self[.allowsPersistentDNS] }
+        set { self[.allowsPersistentDNS] = newValue }
+    }
+
+    /// The name of a cookie jar of its own for this request, or nil for the common one.
+    public var cookiePartitionIdentifier: String? {
+        get { storage.values.cookiePartitionIdentifier }
+        set { values.cookiePartitionIdentifier = newValue }
+    }
+
+    /// The method, "GET" unless set; nil sets it back to that. Known methods are turned into capitals, others kept.
+    public var httpMethod: String? {
+        get { storage.values.method }
+        set { values.setMethod(newValue) }
+    }
+
+    /// The header fields set on this request, or nil if there are none. Setting replaces all of them.
+    ///
+    /// `Authorization`, `Connection`, `Content-Length`, `Host`, `Proxy-Authenticate`, `Proxy-Authorization` and
+    /// `WWW-Authenticate` belong to the loader, which may replace them.
+    public var allHTTPHeaderFields: [String: String]? {
+        get {
+            let fields = storage.values.fields
+            if fields.isEmpty { return nil }
+            return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+        }
+        set {
+            values.fields = []
+            // A dictionary has no order of its own; sorting makes the same request give the same bytes.
+            for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { values.setField(name, value) }
+        }
+    }
+
+    /// The body as bytes. Setting it drops a body stream.
+    public var httpBody: Data? {
+        get { if case .data(let data) = storage.values.body { data } else { nil } }
+        set { values.body = newValue.map { .data($0) } ?? .none }
+    }
+
+    /// The body as a stream, opened and read by the loader. Setting it drops a body given as bytes.
+    public var httpBodyStream: InputStream? {
+        get { if case .stream(let stream) = storage.values.body { stream } else { nil } }
+        set { values.body = newValue.map { .stream($0) } ?? .none }
+    }
+
+    /// Whether cookies are attached to this request and taken from its response; true unless set.
+    public var httpShouldHandleCookies: Bool {
+        get { self[.shouldHandleCookies] }
+        set { self[.shouldHandleCookies] = newValue }
+    }
+
+    /// Whether HTTP/1.1 pipelining was asked for; false unless set. Kept for the source's sake: the loader never
+    /// pipelines.
+    public var httpShouldUsePipelining: Bool {
+        get { self[.shouldUsePipelining] }
+        set { self[.shouldUsePipelining] = newValue }
+    }
+
+    /// The value of that header field, its name in any case, or nil.
+    public func value(forHTTPHeaderField field: String) -> String? {
+        storage.values.index(ofField: field).map { storage.values.fields[$0].value }
+    }
+
+    /// Sets, replaces or, with nil, removes a header field. The first spelling of the name is kept.
+    ///
+    /// A name that is no token, or a value with a NUL or a line break in it, is refused: nothing changes.
+    public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
+        values.setField(field, value)
+    }
+
+    /// Appends to a header field after a comma, or sets it. Refuses what ``setValue(_:forHTTPHeaderField:)`` refuses.
+    public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
+        values.addField(field, value)
+    }
+}
+
+extension URLRequest {
+    /// The timeout in seconds if this request ever set one; else the session's applies (C-7).
+    package var explicitTimeoutInterval: TimeInterval? {
+        self[.setsTimeoutInterval] ? storage.values.timeoutInterval : nil
+    }
+
+    /// The cache policy if this request ever set one; else the session's applies (C-5).
+    package var explicitCachePolicy: NSURLRequest.CachePolicy? {
+        self[.setsCachePolicy] ? storage.values.cachePolicy : nil
+    }
+
+    /// The header fields in the order in which they were set. Free of charge, unlike `allHTTPHeaderFields`.
+    package var fields: [(name: String, value: String)] { storage.values.fields }
+
+    /// The method without the optional.
+    package var method: String { storage.values.method }
+
+    /// Appends the header fields to a message, ready to be sent: names are tokens, values are one line.
+    package func appendFields(to message: inout HTTPFields) {
+        for (name, value) in storage.values.fields { message.append(name, unfoldedFieldValue(value)) }
+    }
+
+    /// What custom protocols attached to this request.
+    package var protocolProperties: [String: Any] {
+        get { storage.values.protocolProperties ?? [:] }
+        set { values.protocolProperties = newValue.isEmpty ? nil : newValue }
+    }
+}
+
+extension URLRequest: Hashable {
+    public static func == (left: URLRequest, right: URLRequest) -> Bool {
+        left.storage === right.storage || left.storage.values == right.storage.values
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(storage.values.url)
+        hasher.combine(storage.values.method)
+    }
+}
+
+extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The address.
+    public var description: String { url?.description ?? "url: nil" }
+
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "url": url as Any,
+                "cachePolicy": cachePolicy,
+                "timeoutInterval": timeoutInterval,
+                "mainDocumentURL": mainDocumentURL as Any,
+                "networkServiceType": networkServiceType,
+                "allowsCellularAccess": allowsCellularAccess,
+                "httpMethod": httpMethod as Any,
+                "allHTTPHeaderFields": allHTTPHeaderFields as Any,
+                "httpBody": httpBody as Any,
+                "httpBodyStream": httpBodyStream as Any,
+                "httpShouldHandleCookies": httpShouldHandleCookies,
+                "httpShouldUsePipelining": httpShouldUsePipelining,
+            ],
+            displayStyle: .struct)
+    }
+}
+
+extension URLRequest: ReferenceConvertible {
+    public typealias ReferenceType = NSURLRequest
+    public typealias _ObjectiveCType = NSURLRequest
+
+    public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
+
+    public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
+        result = source.request
+    }
+
+    public static func _conditionallyBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) -> Bool {
+        result = source.request
+        return true
+    }
+
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
+        source?.request ?? URLRequest(values: RequestValues(url: nil))
+    }
+}

@@ -1,0 +1,111 @@
+public import Foundation
+internal import LoadingEvents
+package import LoadingSemantics
+
+/// The response of an HTTP load: a status and header fields besides what every response tells.
+///
+/// The fields stay in the bytes they came in; the dictionary is built when first asked for. Safe to use from any
+/// thread.
+open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+    private let status: Int
+    private let version: String
+    private let fields: HTTPFields
+    private let lock = Lock()
+    /// Guarded by `lock`.
+    private var dictionary: [AnyHashable: Any]?
+
+    /// A response as a custom protocol or a test makes it.
+    ///
+    /// - Parameter HTTPVersion: such as "HTTP/1.1"; kept, not checked.
+    public init?(url: URL, statusCode: Int, httpVersion HTTPVersion: String?, headerFields: [String: String]?) {
+        status = statusCode
+        version = HTTPVersion ?? "HTTP/1.1"
+        // A dictionary has no order of its own; sorting makes equal arguments give equal responses.
+        fields = HTTPFields((headerFields ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        super.init(url: url, expectedContentLength: Self.contentLength(in: fields))
+    }
+
+    /// A response as the loader makes it, straight from what the parser cut. Decodes nothing.
+    ///
+    /// - Parameters:
+    ///   - version: such as "HTTP/1.1" or "HTTP/2".
+    ///   - expectedContentLength: the bytes the user will get, or −1 if unknown, as with a content coding.
+    package init(url: URL, status: Int, version: String, fields: HTTPFields, expectedContentLength: Int64) {
+        self.status = status
+        self.version = version
+        self.fields = fields
+        super.init(url: url, expectedContentLength: expectedContentLength)
+    }
+
+    private enum Key {
+        static let status = "statusCode"
+        static let version = "httpVersion"
+        static let names = "fieldNames"
+        static let values = "fieldValues"
+    }
+
+    /// Reads what `encode(with:)` wrote.
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding else { return nil }
+        status = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.status))
+        version = coder.string(forKey: Key.version) ?? "HTTP/1.1"
+        fields = HTTPFields(Array(zip(coder.strings(forKey: Key.names), coder.strings(forKey: Key.values))))
+        super.init(coder: coder)
+    }
+
+    open override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encode(Int64(status), forKey: Key.status)
+        coder.encode(version as NSString, forKey: Key.version)
+        coder.encode((0..<fields.count).map { fields.name(at: $0) as NSString } as NSArray, forKey: Key.names)
+        coder.encode((0..<fields.count).map { fields.value(at: $0) as NSString } as NSArray, forKey: Key.values)
+    }
+
+    /// The status code, such as 200.
+    open var statusCode: Int { status }
+
+    /// All header fields, with canonical names ("Content-Type") as keys and fields of one name joined by ", ".
+    ///
+    /// Names that begin with "x-" keep the server's spelling. The keys compare exactly; to look a field up whatever
+    /// the spelling, use ``value(forHTTPHeaderField:)``.
+    open var allHeaderFields: [AnyHashable: Any] {
+        lock.withLock {
+            if let dictionary { return dictionary }
+            let built = Self.dictionary(of: fields)
+            dictionary = built
+            return built
+        }
+    }
+
+    /// The value of that header field, its name in any case; several fields of the name are joined by ", ".
+    open func value(forHTTPHeaderField field: String) -> String? { fields.combinedValue(field) }
+
+    /// The header fields as they came.
+    package final var headerFields: HTTPFields { fields }
+
+    /// The version of HTTP the response was sent with, such as "HTTP/1.1".
+    package final var httpVersion: String { version }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? HTTPURLResponse, super.isEqual(other) else { return false }
+        return other === self || other.status == status && other.fields == fields
+    }
+
+    private static func contentLength(in fields: HTTPFields) -> Int64 {
+        guard let text = fields.firstValue("Content-Length"), text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else {
+            return NSURLResponseUnknownLength
+        }
+        return Int64(text) ?? NSURLResponseUnknownLength
+    }
+
+    private static func dictionary(of fields: HTTPFields) -> [AnyHashable: Any] {
+        var values: [String: String] = [:]
+        values.reserveCapacity(fields.count)
+        for index in 0..<fields.count {
+            let name = fields.name(at: index)
+            let value = fields.value(at: index)
+            if let before = values[name] { values[name] = before + ", " + value } else { values[name] = value }
+        }
+        return values
+    }
+}

@@ -1,0 +1,93 @@
+public import Foundation
+
+/// The length of a body nobody announced: −1.
+public let NSURLResponseUnknownLength: Int64 = -1
+
+/// What is known of a loaded resource apart from its bytes: address, type, length and encoding.
+///
+/// Immutable and safe to use from any thread. Responses of `http` and `https` loads are ``HTTPURLResponse``s.
+open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    // Sendable: every stored property, here and in the subclass of this module, is constant or behind a lock.
+    private let address: URL?
+    private let length: Int64
+    private let type: String?
+    private let encoding: String?
+
+    /// A response as a custom protocol makes it.
+    ///
+    /// - Parameters:
+    ///   - mimeType: the media type without parameters.
+    ///   - length: how many bytes will come, or −1 if unknown.
+    ///   - name: the IANA name of the text encoding.
+    public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
+        address = url
+        type = mimeType
+        self.length = Int64(length)
+        encoding = name
+    }
+
+    init(url: URL?, expectedContentLength: Int64) {
+        address = url
+        length = expectedContentLength
+        type = nil
+        encoding = nil
+    }
+
+    private enum Key {
+        static let url = "URL"
+        static let mimeType = "MIMEType"
+        static let length = "expectedContentLength"
+        static let encoding = "textEncodingName"
+    }
+
+    /// Reads what `encode(with:)` wrote.
+    public required init?(coder: NSCoder) {
+        guard coder.allowsKeyedCoding else { return nil }
+        address = coder.decodeObject(of: NSURL.self, forKey: Key.url) as URL?
+        length = coder.decodeInt64(forKey: Key.length)
+        type = coder.string(forKey: Key.mimeType)
+        encoding = coder.string(forKey: Key.encoding)
+    }
+
+    open class var supportsSecureCoding: Bool { true }
+
+    open func encode(with coder: NSCoder) {
+        coder.encode(address.map { $0 as NSURL }, forKey: Key.url)
+        coder.encode(length, forKey: Key.length)
+        coder.encode(type.map { $0 as NSString }, forKey: Key.mimeType)
+        coder.encode(encoding.map { $0 as NSString }, forKey: Key.encoding)
+    }
+
+    /// The same object, since it never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// The address the bytes came from: after redirects, the last one.
+    open var url: URL? { address }
+
+    /// The media type, in lower case and without parameters, or nil if nothing tells it.
+    open var mimeType: String? { type }
+
+    /// How many bytes will come, or −1 if unknown. A server's promise, not a measure.
+    open var expectedContentLength: Int64 { length }
+
+    /// The IANA name of the text encoding, in lower case, or nil if the source does not name one.
+    open var textEncodingName: String? { encoding }
+
+    /// A name under which the resource can be stored: what the server asks for, else the last part of the path, else
+    /// the host, else "Unknown".
+    open var suggestedFilename: String? { url.map { $0.lastPathComponent } }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? URLResponse, Swift.type(of: other) == Swift.type(of: self) else { return false }
+        return other === self
+            || other.address == address && other.length == length && other.type == type && other.encoding == encoding
+    }
+
+    open override var hash: Int {
+        var hasher = Hasher()
+        hasher.combine(address)
+        hasher.combine(length)
+        hasher.combine(type)
+        return hasher.finalize()
+    }
+}

@@ -1,0 +1,72 @@
+package import Foundation
+
+/// Everything a configuration says, as one value: what a session keeps and reads without a lock.
+package struct SessionValues: @unchecked Sendable {
+    // Sendable: the dictionaries and classes in it are never changed after they are set, the stores are thread-safe.
+    package var identifier: String?
+    package var requestCachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
+    package var timeoutIntervalForRequest: TimeInterval = 60
+    package var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+    package var networkServiceType = NSURLRequest.NetworkServiceType.default
+    package var allowsCellularAccess = true
+    package var allowsExpensiveNetworkAccess = true
+    package var allowsConstrainedNetworkAccess = true
+    package var allowsUltraConstrainedNetworkAccess = false
+    package var requiresDNSSECValidation = false
+    package var waitsForConnectivity = false
+    package var isDiscretionary = false
+    package var sharedContainerIdentifier: String?
+    package var sessionSendsLaunchEvents = true
+    package var connectionProxyDictionary: [AnyHashable: Any]?
+    package var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
+    package var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
+    package var httpShouldUsePipelining = false
+    package var httpShouldSetCookies = true
+    package var httpCookieAcceptPolicy = HTTPCookie.AcceptPolicy.onlyFromMainDocumentDomain
+    package var httpAdditionalHeaders: [AnyHashable: Any]?
+    package var httpMaximumConnectionsPerHost = 6
+    package var httpCookieStorage: HTTPCookieStorage?
+    package var urlCredentialStorage: URLCredentialStorage?
+    package var urlCache: URLCache?
+    package var protocolClasses: [AnyClass]?
+    package var multipathServiceType = URLSessionConfiguration.MultipathServiceType.none
+    package var shouldUseExtendedBackgroundIdleMode = false
+    package var usesClassicLoadingMode = true
+    package var enablesEarlyData = false
+
+    package init() {}
+
+    static func standard() -> SessionValues {
+        var values = SessionValues()
+        values.httpCookieStorage = .shared
+        values.urlCredentialStorage = .shared
+        values.urlCache = .shared
+        return values
+    }
+
+    static func ephemeral() -> SessionValues {
+        var values = SessionValues()
+        values.httpCookieStorage = HTTPCookieStorage()
+        values.urlCredentialStorage = URLCredentialStorage()
+        values.urlCache = URLCache(memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: 0, directory: nil)
+        return values
+    }
+
+    static func background(_ identifier: String) -> SessionValues {
+        var values = standard()
+        values.identifier = identifier
+        values.urlCache = nil
+        return values
+    }
+
+    /// The additional header fields ready to be sent, sorted by name. What is no pair of texts, or would break a
+    /// message, is left out.
+    package func additionalFields() -> [(name: String, value: String)] {
+        (httpAdditionalHeaders ?? [:]).compactMap { key, value -> (name: String, value: String)? in
+            guard let name = key.base as? String, isFieldName(name) else { return nil }
+            let text = value as? String ?? (value as? any CustomStringConvertible)?.description
+            guard let text, isFieldValue(text) else { return nil }
+            return (name, unfoldedFieldValue(text))
+        }.sorted { $0.name < $1.name }
+    }
+}

@@ -1,0 +1,35 @@
+/// The older way to name a version of TLS. ``tls_protocol_version_t`` replaces it.
+public enum SSLProtocol: Int32, Sendable {
+    case sslProtocolUnknown = 0
+    case tlsProtocol1 = 4
+    case tlsProtocol11 = 7
+    case tlsProtocol12 = 8
+    case dtlsProtocol1 = 9
+    case tlsProtocol13 = 10
+    case dtlsProtocol12 = 11
+
+    init(_ version: tls_protocol_version_t) {
+        self =
+            switch version {
+            case .TLSv10: .tlsProtocol1
+            case .TLSv11: .tlsProtocol11
+            case .TLSv12: .tlsProtocol12
+            case .TLSv13: .tlsProtocol13
+            case .DTLSv10: .dtlsProtocol1
+            case .DTLSv12: .dtlsProtocol12
+            }
+    }
+
+    /// The same version under its newer name; nil for `sslProtocolUnknown`.
+    var version: tls_protocol_version_t? {
+        switch self {
+        case .sslProtocolUnknown: nil
+        case .tlsProtocol1: .TLSv10
+        case .tlsProtocol11: .TLSv11
+        case .tlsProtocol12: .TLSv12
+        case .tlsProtocol13: .TLSv13
+        case .dtlsProtocol1: .DTLSv10
+        case .dtlsProtocol12: .DTLSv12
+        }
+    }
+}
