@@ -1,3 +1,5 @@
+internal import CLoadingLinux
+
 /// What happened to one load, in order, each event with its time. Metrics, waterfalls, HAR files and debug logs are
 /// all read from it.
 ///
@@ -11,6 +13,9 @@ package final class EventLog: @unchecked Sendable {
     private static let most = 4096
 
     package init() {}
+
+    /// The time of the monotonic clock, in nanoseconds.
+    package static var now: Int64 { cll_now() }
 
     package func record(_ kind: LoadEvent.Kind, at time: Int64) {
         guard events.count < Self.most else { return }

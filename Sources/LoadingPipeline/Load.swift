@@ -58,7 +58,6 @@ package final class Load: LoopTimerTarget {
         case nothing
         case response
         case redirect(LoadRequest)
-        case body(LoadRequest)
     }
 
     /// How the body ended, kept while what came before it has not been delivered.
@@ -139,19 +138,6 @@ package final class Load: LoopTimerTarget {
         guard case .redirect = outstanding else { return }
         outstanding = .nothing
         if let next { follow(next) } else { deliverResponse() }
-    }
-
-    /// The body that `loadNeedsBodyAgain` asked for, or the error that there is none.
-    package func provideBody(_ body: Result<RequestBody, LoadError>) {
-        guard case .body(var next) = outstanding else { return }
-        outstanding = .nothing
-        switch body {
-        case .success(let body):
-            next.body = body
-            request = next
-            beginFetch(.redirect)
-        case .failure(let error): end(error)
-        }
     }
 
     // MARK: Fetching
@@ -236,7 +222,7 @@ package final class Load: LoopTimerTarget {
         do { try decoding.begin(head, body: body) } catch { return end(error) }
         let expected: Int64 =
             switch body {
-            case .none: decoding.isActive ? -1 : head.announcedLength ?? 0
+            case .none: announcedLength(of: head)
             case .known(let length): decoding.isActive ? -1 : length
             case .chunked, .untilClose: -1
             }
@@ -255,6 +241,12 @@ package final class Load: LoopTimerTarget {
         deliverResponse()
     }
 
+    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
+    private func announcedLength(of head: HTTP1ResponseHead) -> Int64 {
+        guard request.method == "HEAD" else { return 0 }
+        return head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1
+    }
+
     private func deliverResponse() {
         guard let response, let client else { return }
         if collector != nil { collector?.expect(response.expectedLength) }
@@ -269,13 +261,10 @@ package final class Load: LoopTimerTarget {
         exchange?.drain()
         exchange = nil
         response = nil
-        if next.needsFreshBody {
-            outstanding = .body(next)
-            client?.loadNeedsBodyAgain(self)
-        } else {
-            request = next
-            beginFetch(.redirect)
-        }
+        // A stream can be read only once.
+        if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        request = next
+        beginFetch(.redirect)
     }
 
     func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
@@ -300,7 +289,13 @@ package final class Load: LoopTimerTarget {
     func exchangeFilled(_ count: Int) {
         guard count > 0 else { return }
         exchangeIsActive()
-        if collector != nil { collector?.filled(count) } else { deliverBuffer(count) }
+        wireBytes += Int64(count)
+        if collector != nil {
+            collector?.filled(count)
+            deliveredBytes += Int64(count)
+        } else {
+            deliverBuffer(count)
+        }
     }
 
     func exchangeEnded() {

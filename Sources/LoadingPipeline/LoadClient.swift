@@ -16,8 +16,6 @@ package protocol LoadClient: AnyObject {
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: Load, didReceive data: Data) -> Bool
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64)
-    /// A body stream is needed again for a redirect or a retry. Answered by `load.provideBody`.
-    func loadNeedsBodyAgain(_ load: Load)
     /// The end, exactly once, after everything else. `body` is the whole body of a load that collects.
     func load(_ load: Load, didEndWith error: LoadError?, body: Data?)
 }

@@ -1,23 +1,32 @@
 package import FoundationEssentials
-package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
 
 /// One request to be sent and its response to be read: what a connection carries. Confined to the connection's loop.
 package struct ExchangeRequest {
     package var method: String
-    /// Origin-form: path and query.
-    package var target: [UInt8]
+    package var target: HTTP1RequestTarget
+    /// Host, and what the caller set.
     package var fields: HTTPFields
+    /// What every request of the session carries.
+    package var defaults: HTTPFields
     package var body: RequestBody
+    /// The fields ask for `100 Continue` before the body goes out.
     package var expectsContinue: Bool
+    /// The fields ask to close the connection after the response.
+    package var asksToClose: Bool
 
-    package init(method: String, target: [UInt8], fields: HTTPFields, body: RequestBody, expectsContinue: Bool) {
+    package init(
+        method: String, target: HTTP1RequestTarget, fields: HTTPFields, defaults: HTTPFields, body: RequestBody,
+        expectsContinue: Bool, asksToClose: Bool
+    ) {
         self.method = method
         self.target = target
         self.fields = fields
+        self.defaults = defaults
         self.body = body
         self.expectsContinue = expectsContinue
+        self.asksToClose = asksToClose
     }
 }
 
@@ -45,12 +54,10 @@ package protocol ExchangeObserver: AnyObject {
 package struct ExchangeFailure {
     package var error: LoadError
     /// What decides whether the request may go out again (CONN-10).
-    package var wasAnythingSent: Bool
-    package var wasAnythingReceived: Bool
+    package var safety: HTTP1RetrySafety
 
-    package init(error: LoadError, wasAnythingSent: Bool, wasAnythingReceived: Bool) {
+    package init(error: LoadError, safety: HTTP1RetrySafety) {
         self.error = error
-        self.wasAnythingSent = wasAnythingSent
-        self.wasAnythingReceived = wasAnythingReceived
+        self.safety = safety
     }
 }

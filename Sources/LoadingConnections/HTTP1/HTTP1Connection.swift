@@ -22,37 +22,36 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private(set) var announcedIdleLifetime: Int64 = .max
 
     // The exchange that is under way.
+    private var machine = HTTP1Exchange()
     private var observer: (any ExchangeObserver)?
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
     private var unsent: [UInt8] = []
     private var unsentStart = 0
-    /// How much of `unsent` still belongs to the head, for the counters.
-    private var unsentHeadBytes = 0
+    /// How much of what is unsent belongs to the head.
+    private var unsentHeadCount = 0
     private var isChunked = false
-    private var wasAnythingSent = false
     private var isSentWhole = false
-    private var hasResponseStarted = false
     private var isPaused = false
+    private var isSuspended = false
     private var isHandlingReadiness = false
-    private var continueTimer: LoopTimer?
+    private let continueTimer = LoopTimer()
 
+    /// What is to be sent after `unsent`.
     private enum Sending {
         case nothing
         /// Bytes of the caller's, from `offset` on.
         case bytes(Data, offset: Int)
         case source(any RequestBodySource)
-        /// Waiting for the source to deliver.
+        /// The source was asked and has not answered.
         case awaiting(any RequestBodySource)
-        /// The head is out, the body waits for `100 Continue` (CONN-23).
-        case holding(RequestBody)
+        /// Until the machine says that the body may go (CONN-23).
+        case held(RequestBody)
     }
 
     /// A body up to this size goes out in one write with the head.
     private static let joinedBodyLimit = 64 * 1024
-    /// What a client that expects 100 waits for it before it sends the body all the same (CONN-23).
-    private static let continuePatience: Int64 = 1_000_000_000
     /// Bytes of one connection that a turn reads before the others have theirs.
     private static let readBudget = 64 * 1024
     /// From this many expected bytes on it pays to read straight into the body's own buffer.
@@ -83,85 +82,124 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     /// Sends a request over this connection, which is not carrying another. Every outcome goes to `observer`.
     package func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
+        let body = request.body.framing
+        guard
+            machine.begin(body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
+        else {
+            pool.discard(self)
+            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost(nil), safety: .unsent))
+        }
         self.observer = observer
-        parser.begin(HTTP1RequestKind(method: request.method))
-        wasAnythingSent = false
-        isSentWhole = false
-        hasResponseStarted = false
-        isPaused = false
-        isChunked = false
+        parser.begin(HTTP1RequestKind(request))
         sending = .nothing
+        isSentWhole = false
+        isPaused = false
+        isSuspended = false
+        isChunked = body == .chunked
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
         head.removeAll(keepingCapacity: true)
         defer { pool.encodeBuffer = head }
-        if let problem = HTTP1RequestEncoder.encode(
-            method: request.method, target: request.target, fields: request.fields, into: &head)
-        {
+        do {
+            try HTTP1RequestEncoder.appendHead(
+                method: request.method, target: request.target, body: body, fields: request.fields,
+                additional: request.defaults, to: &head)
+        } catch {
             // Nothing was sent, so the connection is as good as before.
             self.observer = nil
+            machine = HTTP1Exchange()
             pool.release(self)
-            observer.exchangeFailed(
-                ExchangeFailure(
-                    error: .badURL(problem), wasAnythingSent: false, wasAnythingReceived: false))
-            return
+            return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), safety: .unsent))
         }
-        unsentHeadBytes = head.count
+        unsentHeadCount = head.count
         switch request.body {
         case .none: break
         case .bytes(let data) where !request.expectsContinue && data.count <= Self.joinedBodyLimit:
             head.append(contentsOf: data)
-        case .bytes(let data):
-            sending = request.expectsContinue ? .holding(request.body) : .bytes(data, offset: data.startIndex)
-        case .source(let source, let length):
-            isChunked = length == nil
-            sending = request.expectsContinue ? .holding(request.body) : .source(source)
+        case .bytes, .source: sending = .held(request.body)
         }
-        if case .holding = sending { armContinueTimer() }
-        write(head)
+        writeFirst(head)
         if observer === self.observer { pump() }
     }
 
-    /// Writes the head (and a small body) and keeps what the socket did not take.
-    private func write(_ bytes: [UInt8]) {
+    /// Writes the head (and a small body with it) and keeps what the socket did not take.
+    private func writeFirst(_ bytes: [UInt8]) {
         var taken = 0
         switch bytes.withUnsafeBytes({ stream.write($0) }) {
         case .bytes(let count): taken = count
         case .wouldBlock: break
         case .failed(let failure): return fail(writing: failure)
         }
-        if taken > 0 { note(sent: taken) }
         if taken < bytes.count {
             unsent = Array(bytes[taken...])
             unsentStart = 0
         }
+        if taken > 0 { note(sent: taken) }
     }
 
     private func note(sent count: Int) {
-        wasAnythingSent = true
+        machine.sentBytes()
         var body = count
-        if unsentHeadBytes > 0 {
-            let head = min(count, unsentHeadBytes)
-            unsentHeadBytes -= head
+        if unsentHeadCount > 0 {
+            let head = min(count, unsentHeadCount)
+            unsentHeadCount -= head
             body -= head
             observer?.exchangeSentHead(bytes: head)
+            if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
         if body > 0 { observer?.exchangeSentBody(bytes: body) }
+    }
+
+    private func perform(_ action: HTTP1Exchange.Action) {
+        switch action {
+        case .wait: break
+        case .sendBody: releaseBody()
+        case .awaitContinue(let time):
+            pool.loop.arm(continueTimer, at: Int64(clamping: time), for: self)
+        case .stopSending: stopSending()
+        case .finish(let mayReuse): finish(mayReuse: mayReuse)
+        case .handOver, .close, .fail: pool.discard(self)
+        }
+    }
+
+    package func timerFired(_ timer: LoopTimer) {
+        perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
+        pump()
+    }
+
+    /// The body that was held back may go.
+    private func releaseBody() {
+        guard case .held(let body) = sending else { return }
+        pool.loop.disarm(continueTimer)
+        switch body {
+        case .none: sending = .nothing
+        case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
+        case .source(let source, _): sending = .source(source)
+        }
+    }
+
+    private func stopSending() {
+        endSending()
+        unsent = []
+        unsentStart = 0
+        isSentWhole = true
     }
 
     // MARK: Sending
 
     /// Sends as much as the socket takes.
     private func pump() {
-        while observer != nil {
+        while observer != nil, !isSentWhole, !isSuspended {
             if unsentStart < unsent.count {
                 guard flushUnsent() else { return }
                 continue
             }
             switch sending {
             case .nothing:
-                return finishSending()
+                isSentWhole = true
+                _ = machine.sentBody()
+                observer?.exchangeSentRequest()
             case .bytes(let data, let offset):
                 guard pump(data, from: offset) else { return }
             case .source(let source):
@@ -172,7 +210,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                     self.received(piece, from: source)
                 }
                 if case .awaiting = sending { return }
-            case .awaiting, .holding:
+            case .awaiting, .held:
                 return
             }
         }
@@ -184,11 +222,13 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         switch result {
         case .bytes(let count):
             unsentStart += count
+            let isAllSent = unsentStart == unsent.count
+            if isAllSent {
+                if unsent.count > Self.joinedBodyLimit { unsent = [] } else { unsent.removeAll(keepingCapacity: true) }
+                unsentStart = 0
+            }
             note(sent: count)
-            guard unsentStart == unsent.count else { return false }
-            if unsent.count > Self.joinedBodyLimit { unsent = [] } else { unsent.removeAll(keepingCapacity: true) }
-            unsentStart = 0
-            return true
+            return isAllSent
         case .wouldBlock:
             return false
         case .failed(let failure):
@@ -202,7 +242,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             sending = .nothing
             return true
         }
-        // A slice this long keeps one write well within the time of a turn.
+        // A piece this long keeps one write well within the time of a turn.
         let end = min(data.endIndex, offset + 1024 * 1024)
         switch data[offset..<end].withUnsafeBytes({ stream.write($0) }) {
         case .bytes(let count):
@@ -221,49 +261,18 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard case .awaiting = sending else { return }
         switch piece {
         case .failure(let error):
-            fail(error)
-        case .success(let data?) where data.isEmpty:
-            sending = .source(source)
-            pump()
+            return fail(error)
         case .success(let data?):
             sending = .source(source)
-            if isChunked {
-                HTTP1RequestEncoder.chunkHead(data.count, into: &unsent)
-                unsent.append(contentsOf: data)
-                HTTP1RequestEncoder.chunkEnd(into: &unsent)
-            } else {
-                unsent.append(contentsOf: data)
-            }
-            pump()
+            if isChunked { HTTP1RequestEncoder.appendChunkHead(data.count, to: &unsent) }
+            unsent.append(contentsOf: data)
+            if isChunked, !data.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
         case .success(nil):
             sending = .nothing
-            if isChunked { HTTP1RequestEncoder.lastChunk(into: &unsent) }
-            pump()
-        }
-    }
-
-    private func finishSending() {
-        guard !isSentWhole else { return }
-        isSentWhole = true
-        observer?.exchangeSentRequest()
-    }
-
-    private func armContinueTimer() {
-        let timer = continueTimer ?? LoopTimer()
-        continueTimer = timer
-        pool.loop.arm(timer, at: pool.loop.now + Self.continuePatience, for: self)
-    }
-
-    package func timerFired(_ timer: LoopTimer) { stopHolding() }
-
-    /// Sends the body that was held back.
-    private func stopHolding() {
-        guard case .holding(let body) = sending else { return }
-        if let continueTimer { pool.loop.disarm(continueTimer) }
-        switch body {
-        case .none: sending = .nothing
-        case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
-        case .source(let source, _): sending = .source(source)
+            if isChunked {
+                // Without trailers there is nothing in it that could be refused.
+                try? HTTP1RequestEncoder.appendLastChunk(to: &unsent)
+            }
         }
         pump()
     }
@@ -275,6 +284,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard paused != isPaused else { return }
         isPaused = paused
         if !paused, stream.mayHaveMore, !isHandlingReadiness { stream.callAgain() }
+    }
+
+    /// Stops or goes on sending too.
+    package func setSuspended(_ suspended: Bool) {
+        isSuspended = suspended
+        if !suspended { pump() }
     }
 
     package func streamBecameReady(_ stream: ByteStream) {
@@ -315,10 +330,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.read(into: scratch)
                 if case .bytes(let count) = read {
                     budget -= count
-                    if !hasResponseStarted {
-                        hasResponseStarted = true
-                        observer.exchangeStartedResponse()
-                    }
+                    if !parser.hasStarted { observer.exchangeStartedResponse() }
                     parse(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 }
             }
@@ -335,6 +347,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
         let exchange = observer
+        _ = machine.receivedBytes()
         do {
             while observer === exchange, let event = try parser.next(&input) {
                 handle(event, leftOver: input.count)
@@ -345,38 +358,48 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     private func receivedEnd(isTruncated: Bool) {
-        let event: HTTP1ResponseEvent?
-        do { event = try parser.inputEnded() } catch {
-            return fail(error.isEarlyEnd ? .networkConnectionLost(nil) : .cannotParseResponse(String(describing: error)))
+        do {
+            // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
+            // (RFC 9112 §9.8).
+            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost(nil)) }
+            handle(event, leftOver: 0)
+        } catch {
+            fail(error.isEarlyEnd ? .networkConnectionLost(nil) : .cannotParseResponse(String(describing: error)))
         }
-        // Without an announced length only TLS's own goodbye tells a whole body from one that was cut (RFC 9112 §9.8).
-        if let event, !isTruncated { handle(event, leftOver: 0) } else { fail(.networkConnectionLost(nil)) }
     }
 
     private func handle(_ event: HTTP1ResponseEvent, leftOver: Int) {
         guard let observer else { return }
         switch event {
         case .informational(let head):
-            if head.status == 100 { stopHolding() }
+            perform(machine.receivedInformational(status: head.status))
             observer.exchangeReceived(informational: head)
+            if !isHandlingReadiness || !isSentWhole { pump() }
         case .head(let head, let body):
+            perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
             observer.exchangeReceived(head: head, body: body)
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
         case .end(let end):
-            finish(mayReuse: end.mayReuse && isSentWhole && leftOver == 0)
+            perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: leftOver > 0))
+        case .switchedProtocol:
+            // Nothing that is asked for here upgrades, so the parser refuses 101 itself.
+            fail(.badServerResponse)
         }
     }
 
+    /// `Keep-Alive: timeout=5, max=100`: the server closes after so many idle seconds.
     private func noteKeepAlive(_ text: String) {
-        guard let range = text.utf8.split(separator: UInt8(ascii: ",")).first(where: { part in
-            part.split(separator: UInt8(ascii: "=")).first.map { String($0) ?? "" }?
-                .trimmingPrefix(" ").lowercased() == "timeout"
-        }), let seconds = range.split(separator: UInt8(ascii: "=")).last.flatMap({ Int64(String($0) ?? "") }),
-            seconds >= 0, seconds < 1_000_000
-        else { return }
-        announcedIdleLifetime = max(0, seconds - 1) * 1_000_000_000
+        for parameter in text.utf8.split(separator: UInt8(ascii: ",")) {
+            let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1)
+            guard parts.count == 2, let name = String(parts[0]), let value = String(parts[1]),
+                name.filter({ $0 != " " }).lowercased() == "timeout",
+                let seconds = Int64(value.filter { $0 != " " }), (0...1_000_000).contains(seconds)
+            else { continue }
+            // A second for what is on its way.
+            announcedIdleLifetime = max(0, seconds - 1) * 1_000_000_000
+        }
     }
 
     // MARK: Ending
@@ -390,36 +413,33 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     private func fail(reading failure: StreamFailure) {
-        fail(LoadError(failure, isEstablished: true))
+        fail(LoadError(failure))
     }
 
     /// A server that answered and closed while we were still sending makes the write fail; its answer counts, so it is
     /// read first if there is one.
     private func fail(writing failure: StreamFailure) {
-        unsent = []
-        unsentStart = 0
-        endSending()
-        if stream.mayHaveMore, !isPaused { receive() }
-        if observer != nil, !hasResponseStarted { fail(LoadError(failure, isEstablished: true)) }
+        stopSending()
+        if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
+        if observer != nil, !parser.hasStarted { fail(LoadError(failure)) }
     }
 
     private func fail(_ error: LoadError) {
         guard let observer else { return }
+        let safety = machine.retrySafety
         self.observer = nil
         endSending()
-        let failure = ExchangeFailure(
-            error: error, wasAnythingSent: wasAnythingSent, wasAnythingReceived: hasResponseStarted)
         pool.discard(self)
-        observer.exchangeFailed(failure)
+        observer.exchangeFailed(ExchangeFailure(error: error, safety: safety))
     }
 
     private func endSending() {
         switch sending {
-        case .source(let source), .awaiting(let source), .holding(.source(let source, _)): source.cancel()
-        case .nothing, .bytes, .holding: break
+        case .source(let source), .awaiting(let source), .held(.source(let source, _)): source.cancel()
+        case .nothing, .bytes, .held: break
         }
         sending = .nothing
-        if let continueTimer { pool.loop.disarm(continueTimer) }
+        pool.loop.disarm(continueTimer)
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
@@ -430,9 +450,35 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         pool.discard(self)
     }
 
+    /// Goes on with a response that nobody wants: when its rest is small the connection can be used again, else it is
+    /// closed.
+    package func drain() {
+        guard observer != nil else { return }
+        observer = Drain(of: self)
+        isSuspended = false
+        setPaused(false)
+    }
+
     func close() {
         observer = nil
         endSending()
         stream.close()
+    }
+}
+
+extension RequestBody {
+    /// How the body is framed (MISC-5).
+    var framing: HTTP1RequestBody {
+        switch self {
+        case .none: .none
+        case .bytes(let data): .known(Int64(data.count))
+        case .source(_, let length): length.map { .known($0) } ?? .chunked
+        }
+    }
+}
+
+extension HTTP1RequestKind {
+    fileprivate init(_ request: ExchangeRequest) {
+        self = request.method == "HEAD" ? .head : .other
     }
 }

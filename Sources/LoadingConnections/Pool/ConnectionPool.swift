@@ -55,6 +55,9 @@ package final class ConnectionPool: LoopTimerTarget {
         discardIfUnused(origin)
     }
 
+    /// A connection that was given out and not used.
+    package func putBack(_ connection: HTTP1Connection) { release(connection) }
+
     /// From now on every request goes over a new connection (CONN-18).
     package func retireAll() {
         generation += 1

@@ -18,6 +18,9 @@ package final class ConnectionRequest {
         self.taker = taker
     }
 
+    /// Whether a connection is being made for this request.
+    package var isBeingServed: Bool { attempt != nil }
+
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] { attempt?.events ?? [] }
 }

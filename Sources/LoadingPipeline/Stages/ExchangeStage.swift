@@ -55,6 +55,20 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
 
+    func setSuspended(_ suspended: Bool) { connection?.setSuspended(suspended) }
+
+    var hasConnection: Bool { connection != nil }
+
+    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24).
+    var isActive: Bool { connection != nil || wish?.isBeingServed == true }
+
+    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap.
+    func drain() {
+        load = nil
+        connection?.drain()
+        connection = nil
+    }
+
     private func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
@@ -70,7 +84,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
         wish = nil
-        guard let load else { return connection.putBack() }
+        guard let load else { return environment.pool.putBack(connection) }
         self.connection = connection
         self.isReused = isReused
         load.exchangeIsActive()
@@ -138,15 +152,23 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func exchangeFailed(_ failure: ExchangeFailure) {
         connection = nil
         guard let load else { return }
-        let decision = RetryDecision(
-            method: request.method, isReusedConnection: isReused, wasAnythingSent: failure.wasAnythingSent,
-            wasAnythingReceived: failure.wasAnythingReceived, isBodyReplayable: isBodyReplayable, attempts: attempts)
-        guard failure.error.isConnectionLoss, decision.shouldRetry else {
+        guard failure.error.isConnectionLoss, mayRetry(failure.safety) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         start()
+    }
+
+    /// Again only when the server cannot have acted on the request, or acting twice does no harm; and for a
+    /// connection that was new only once (CONN-10).
+    private func mayRetry(_ safety: HTTP1RetrySafety) -> Bool {
+        guard isBodyReplayable else { return false }
+        switch safety {
+        case .unsent: return attempts < 4
+        case .unanswered: return isReused && attempts < 4 && Idempotency.isIdempotent(request.method)
+        case .answered: return false
+        }
     }
 
     private var isBodyReplayable: Bool {

@@ -89,6 +89,16 @@ package final class EventLoop: @unchecked Sendable {
         if mustWake { cll_eventfd_signal(wakeup) }
     }
 
+    /// Has `callout` called on the loop's thread after a turn, with the loop lent.
+    package func callOut(_ callout: any Callout) {
+        lock.lock()
+        callouts.append(callout)
+        let mustWake = isAsleep
+        isAsleep = false
+        lock.unlock()
+        if mustWake { cll_eventfd_signal(wakeup) }
+    }
+
     // MARK: On the loop: descriptors
 
     /// Has `handler` called for every change in what can be done with `descriptor` (edge-triggered, so each readiness
@@ -141,15 +151,6 @@ package final class EventLoop: @unchecked Sendable {
     /// How many timers are armed, for checks that nothing was left behind.
     package var armedTimerCount: Int { timers.count }
     package var registrationCount: Int { registrations.count - freeRegistrations.count }
-
-    // MARK: On the loop: leaving it
-
-    /// Has `callout` called after this turn, with the loop lent.
-    package func callOut(_ callout: any Callout) {
-        lock.lock()
-        callouts.append(callout)
-        lock.unlock()
-    }
 
     // MARK: Running
 

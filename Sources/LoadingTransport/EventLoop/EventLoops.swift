@@ -5,9 +5,14 @@ internal import LoadingEvents
 package enum EventLoops {
     private static let all = Storage()
 
-    /// The loop with the fewest sessions so far, or nil when the kernel has no descriptor for a new one and there is
-    /// none yet.
-    package static func assign() -> EventLoop? { all.assign() }
+    /// The next loop in turn. When there is none yet and the kernel has no descriptor left for one, it waits for one:
+    /// nothing can be loaded before that anyway.
+    package static func assign() -> EventLoop {
+        while true {
+            if let loop = all.assign() { return loop }
+            usleep(10_000)
+        }
+    }
 
     private final class Storage: @unchecked Sendable {
         // Sendable because everything is guarded by `lock`.

@@ -43,5 +43,9 @@ struct DelegateMethod: OptionSet, Sendable {
     static let webSocketTaskDidOpen = bit(33)
     static let webSocketTaskDidClose = bit(34)
 
+    /// Every method of ``URLSessionTaskDelegate``, and every one of ``URLSessionDataDelegate``.
+    static let ofTasks = DelegateMethod(rawValue: (1 << 20) - (1 << 4))
+    static let ofDataTasks = DelegateMethod(rawValue: (1 << 27) - (1 << 20))
+
     private static func bit(_ number: UInt64) -> DelegateMethod { DelegateMethod(rawValue: 1 << number) }
 }

@@ -1,0 +1,92 @@
+package import LoadingEvents
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Makes one connection for a pool: name, address, socket, TLS. Confined to the pool's loop; ends with exactly one call
+/// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
+final class ConnectionAttempt: LoopTimerTarget {
+    let home: OriginConnections
+    /// For whom it was started, as long as he waits.
+    var request: ConnectionRequest?
+    private(set) var events: [LoadEvent] = []
+    private let pool: ConnectionPool
+    private var race: AddressRace?
+    private var secure: SecureHandshake?
+    private let retryTimer = LoopTimer()
+    private var hasEnded = false
+
+    /// How long an attempt that got no descriptor waits before it asks again.
+    private static let descriptorPatience: Int64 = 20_000_000
+
+    init(for request: ConnectionRequest, at home: OriginConnections, pool: ConnectionPool) {
+        self.request = request
+        self.home = home
+        self.pool = pool
+    }
+
+    func start() {
+        let race = AddressRace(to: home.origin, on: pool.loop)
+        self.race = race
+        race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
+    }
+
+    func cancel() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        race?.cancel()
+        race = nil
+        secure?.cancel()
+        secure = nil
+        pool.loop.disarm(retryTimer)
+    }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        events.append(LoadEvent(time: EventLog.now, kind: kind))
+    }
+
+    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
+        guard !hasEnded else { return }
+        race = nil
+        switch outcome {
+        case .failure(.noDescriptor):
+            // Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
+            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
+            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+        case .failure(.unreachable(let error)):
+            fail(error)
+        case .success(let stream):
+            record(.connectEnded)
+            guard home.origin.isSecure else { return succeed(stream) }
+            record(.secureConnectionStarted)
+            secure = SecureHandshake(stream, to: home.origin, in: pool.environment) { [weak self] in
+                self?.handshakeEnded($0)
+            }
+            secure?.start()
+        }
+    }
+
+    func timerFired(_ timer: LoopTimer) { start() }
+
+    private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
+        guard !hasEnded else { return }
+        secure = nil
+        switch outcome {
+        case .failure(let error): fail(error)
+        case .success(let stream):
+            if let session = stream.tls?.session {
+                record(.secureConnectionEnded(version: session.version, cipherSuite: session.cipherSuite))
+            }
+            succeed(stream)
+        }
+    }
+
+    private func succeed(_ stream: ByteStream) {
+        hasEnded = true
+        pool.succeeded(self, with: stream)
+    }
+
+    private func fail(_ error: LoadError) {
+        hasEnded = true
+        pool.failed(self, with: error)
+    }
+}

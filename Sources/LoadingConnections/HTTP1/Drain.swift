@@ -1,0 +1,31 @@
+internal import LoadingProtocols
+
+/// Takes the rest of a response that nobody wants, up to a limit; past it the connection is given up.
+final class Drain: ExchangeObserver {
+    private let connection: HTTP1Connection
+    private var taken = 0
+
+    private static let most = 64 * 1024
+
+    init(of connection: HTTP1Connection) { self.connection = connection }
+
+    func exchangeSentHead(bytes: Int) {}
+    func exchangeSentBody(bytes: Int) {}
+    func exchangeSentRequest() {}
+    func exchangeStartedResponse() {}
+    func exchangeReceived(informational head: HTTP1ResponseHead) {}
+
+    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+        if case .known(let length) = body, length > Int64(Self.most) { connection.cancel() }
+    }
+
+    func exchangeReceived(body: UnsafeRawBufferPointer) {
+        taken += body.count
+        if taken > Self.most { connection.cancel() }
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
+    func exchangeFilled(_ count: Int) {}
+    func exchangeEnded() {}
+    func exchangeFailed(_ failure: ExchangeFailure) {}
+}

@@ -1,0 +1,16 @@
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+extension LoadError {
+    /// What the failure of an established connection means to a load (ERR-5).
+    init(_ failure: StreamFailure) {
+        switch failure {
+        case .posix(let failure): self = .networkConnectionLost(failure.code)
+        case .tls(let error): self = LoadError(error.code)
+        }
+    }
+
+    /// A request that must not be written: part of it would be read as something else.
+    init(_ error: HTTP1EncodingError) { self = .badURL(String(describing: error)) }
+}

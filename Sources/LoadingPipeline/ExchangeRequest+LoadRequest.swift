@@ -1,0 +1,37 @@
+internal import LoadingConnections
+internal import LoadingProtocols
+internal import LoadingSemantics
+
+extension ExchangeRequest {
+    /// What goes on the wire for a request: Host first, the caller's fields, then the session's defaults for what the
+    /// caller left open (MISC-1, MISC-6).
+    init(_ request: LoadRequest, defaults environment: LoadingEnvironment) {
+        var fields = HTTPFields()
+        fields.append("Host", request.url.authority)
+        let own = request.fields
+        for index in 0..<own.count where !Self.isTheLoaders(own, index) {
+            fields.append(own.name(at: index), own.value(at: index))
+        }
+        let defaults = request.url.isSecure ? environment.secureDefaults : environment.clearDefaults
+        self.init(
+            method: request.method, target: .origin(path: request.url.target, query: nil), fields: fields,
+            defaults: own.isEmpty ? defaults : defaults.without(own), body: request.body,
+            expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
+    }
+
+    /// Fields that the caller may set but only the loader can know.
+    private static func isTheLoaders(_ fields: HTTPFields, _ index: Int) -> Bool {
+        fields.isNamed("Host", at: index) || fields.isNamed("Connection", at: index)
+            || fields.isNamed("Content-Length", at: index) || fields.isNamed("Transfer-Encoding", at: index)
+    }
+}
+
+extension HTTPFields {
+    /// These fields less those that `others` has too.
+    func without(_ others: HTTPFields) -> HTTPFields {
+        guard (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
+        var rest = HTTPFields()
+        for index in 0..<count where !others.contains(name(at: index)) { rest.append(name(at: index), value(at: index)) }
+        return rest
+    }
+}

@@ -1,0 +1,6 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+
+extension HTTPURL {
+    var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
+}

@@ -1,0 +1,49 @@
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// A request body that is read from an `InputStream`, a piece at a time and off the loop, since streams may block.
+///
+/// One queue per stream does everything that touches it, and a piece is read only when the one before is with the
+/// kernel.
+final class InputStreamSource: RequestBodySource, @unchecked Sendable {
+    // Sendable because `stream` and `isOpen` are used on `queue` only.
+
+    private let stream: InputStream
+    private let loop: EventLoop
+    private let queue = DispatchQueue(label: "URLSession body stream")
+    private var isOpen = false
+
+    private static let pieceSize = 64 * 1024
+
+    init(_ stream: InputStream, on loop: EventLoop) {
+        self.stream = stream
+        self.loop = loop
+    }
+
+    func nextPiece(_ deliver: @escaping (Result<Data?, LoadError>) -> Void) {
+        let box = LoopBox(deliver)
+        queue.async { [self] in
+            let piece = read()
+            loop.post { box.value(piece) }
+        }
+    }
+
+    private func read() -> Result<Data?, LoadError> {
+        if !isOpen {
+            isOpen = true
+            if stream.streamStatus == .notOpen { stream.open() }
+        }
+        var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+        let count = stream.read(&buffer, maxLength: buffer.count)
+        if count > 0 { return .success(Data(buffer[..<count])) }
+        if count == 0 { return .success(nil) }
+        let code = (stream.streamError as NSError?).map { Int32(truncatingIfNeeded: $0.code) }
+        return .failure(LoadError(-1021, code.map { .posix($0) }))
+    }
+
+    func cancel() {
+        queue.async { [self] in stream.close() }
+    }
+}

@@ -1,0 +1,154 @@
+internal import Foundation
+internal import LoadingEvents
+internal import LoadingTransport
+
+/// Something with calls to make for a session: a task with events, or a block.
+protocol Delivery: AnyObject, Sendable {
+    /// Makes the calls that are due now. True when more have come meanwhile.
+    func deliver() -> Bool
+}
+
+/// Where a session's delegate calls and completion handlers run, one task's strictly one after the other.
+///
+/// Every caller gets what Apple documents, in the cheapest way that nobody can tell from the documented one:
+///
+/// - **A queue of the caller's**: each batch of calls is one operation on it, so the caller's own operations run in
+///   between. On a serial queue one operation serves all tasks that have something to say; on a concurrent one each
+///   task has its own.
+/// - **No queue given**: calls run one after the other on the loop's thread, with the loop lent meanwhile (see
+///   `EventLoop`). From the moment somebody asks for the session's `delegateQueue` they are operations on that queue.
+final class DeliveryQueue: Callout, @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `lock`.
+
+    private let loop: EventLoop
+    private let lock = Lock()
+    /// The caller's queue, or ours once somebody asked for it.
+    private var operationQueue: OperationQueue?
+    private var due: [any Delivery] = []
+    private var dueHead = 0
+    private var isRunning = false
+    /// Ours was made while calls ran on the loop's thread; it starts when they are done.
+    private var mustUnsuspend = false
+
+    init(loop: EventLoop, operationQueue: OperationQueue?) {
+        self.loop = loop
+        self.operationQueue = operationQueue
+    }
+
+    /// The queue as the session shows it. Made when it is first asked for.
+    var shown: OperationQueue {
+        lock.lock()
+        defer { lock.unlock() }
+        if let operationQueue { return operationQueue }
+        let queue = OperationQueue()
+        queue.name = "URLSession delegate queue"
+        queue.maxConcurrentOperationCount = 1
+        if isRunning {
+            // Nothing of the caller's may run beside the calls that are being made now.
+            queue.isSuspended = true
+            mustUnsuspend = true
+        }
+        operationQueue = queue
+        return queue
+    }
+
+    /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.
+    func schedule(_ delivery: any Delivery) {
+        lock.lock()
+        if let operationQueue, !mustUnsuspend {
+            if operationQueue.maxConcurrentOperationCount != 1 {
+                lock.unlock()
+                return operationQueue.addOperation { self.deliverAlone(delivery) }
+            }
+            due.append(delivery)
+            let mustStart = !isRunning
+            isRunning = true
+            lock.unlock()
+            if mustStart { operationQueue.addOperation { self.deliverDue() } }
+            return
+        }
+        due.append(delivery)
+        let mustStart = !isRunning
+        isRunning = true
+        lock.unlock()
+        if mustStart { loop.callOut(self) }
+    }
+
+    /// Has `block` called as one of the session's calls.
+    func schedule(_ block: @escaping @Sendable () -> Void) { schedule(BlockDelivery(block)) }
+
+    private func deliverAlone(_ delivery: any Delivery) {
+        if delivery.deliver() { schedule(delivery) }
+    }
+
+    /// One operation's worth: what was due when it began, so that operations of the caller's get their turn.
+    private func deliverDue() {
+        lock.lock()
+        var remaining = due.count - dueHead
+        lock.unlock()
+        while remaining > 0, let delivery = next() {
+            remaining -= 1
+            if delivery.deliver() { put(delivery) }
+        }
+        lock.lock()
+        let queue = dueHead < due.count ? operationQueue : nil
+        if queue == nil { isRunning = false }
+        lock.unlock()
+        queue?.addOperation { self.deliverDue() }
+    }
+
+    func callOut() {
+        while let delivery = nextOrStop() {
+            if delivery.deliver() { put(delivery) }
+        }
+    }
+
+    private func next() -> (any Delivery)? {
+        lock.lock()
+        defer { lock.unlock() }
+        return takeFirst()
+    }
+
+    private func takeFirst() -> (any Delivery)? {
+        guard dueHead < due.count else { return nil }
+        let first = due[dueHead]
+        dueHead += 1
+        if dueHead == due.count {
+            due.removeAll(keepingCapacity: due.count <= 1024)
+            dueHead = 0
+        } else if dueHead >= 1024 {
+            due.removeFirst(dueHead)
+            dueHead = 0
+        }
+        return first
+    }
+
+    private func nextOrStop() -> (any Delivery)? {
+        lock.lock()
+        defer { lock.unlock() }
+        if let first = takeFirst() { return first }
+        isRunning = false
+        if mustUnsuspend {
+            mustUnsuspend = false
+            operationQueue?.isSuspended = false
+        }
+        return nil
+    }
+
+    private func put(_ delivery: any Delivery) {
+        lock.lock()
+        due.append(delivery)
+        lock.unlock()
+    }
+}
+
+private final class BlockDelivery: Delivery {
+    private let block: @Sendable () -> Void
+
+    init(_ block: @escaping @Sendable () -> Void) { self.block = block }
+
+    func deliver() -> Bool {
+        block()
+        return false
+    }
+}

@@ -1,0 +1,172 @@
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What stands behind a session: its values, its tasks, its loop, and the way to its end.
+final class SessionCore: @unchecked Sendable {
+    // Sendable because what is mutable is guarded by `lock`, and `environment` is used on the loop only.
+
+    let configuration: SessionValues
+    let additionalFields: [(name: String, value: String)]
+    let delivery: DeliveryQueue
+    let loop: EventLoop
+    /// Confined to the loop.
+    let environment: LoadingEnvironment
+    private let isShared: Bool
+
+    private let lock = Lock()
+    private var currentDelegate: (any URLSessionDelegate)?
+    private var currentDelegateReference: DelegateReference?
+    private var label: String?
+    private var lastIdentifier = 0
+    /// Made and not resumed: the caller's only, so a task that he forgets goes away.
+    private var waiting: [Int: WeakTask] = [:]
+    private var running: [Int: TaskCore] = [:]
+    private var phase = Phase.valid
+
+    private struct WeakTask {
+        weak var task: URLSessionTask?
+    }
+
+    private enum Phase {
+        case valid
+        /// No new tasks; the session, held so that its delegate can be told, ends with its last task.
+        case invalidated(URLSession)
+        case gone
+    }
+
+    init(_ configuration: SessionValues, delegate: (any URLSessionDelegate)?, queue: OperationQueue?, isShared: Bool) {
+        self.configuration = configuration
+        self.isShared = isShared
+        additionalFields = configuration.additionalFields()
+        currentDelegate = delegate
+        currentDelegateReference = delegate.map { DelegateReference($0) }
+        loop = EventLoops.assign()
+        delivery = DeliveryQueue(loop: loop, operationQueue: queue)
+        let pool = ConnectionPool(
+            loop: loop, environment: ConnectionEnvironment(tls: TLSConfiguration()),
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost)
+        environment = LoadingEnvironment(
+            loop: loop, pool: pool,
+            clearDefaults: HTTPFields([("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"), ("User-Agent", "x")]), secureDefaults: HTTPFields())
+    }
+
+    var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
+    var delegateReference: DelegateReference? { lock.withLock { currentDelegateReference } }
+
+    var sessionDescription: String? {
+        get { lock.withLock { label } }
+        set { lock.withLock { label = newValue } }
+    }
+
+    // MARK: Tasks
+
+    func dataTask(
+        _ session: URLSession, _ request: URLRequest, _ result: TaskCore.ResultKind,
+        delegate: (any URLSessionTaskDelegate)?
+    ) -> URLSessionDataTask {
+        lock.lock()
+        guard case .valid = phase else {
+            lock.unlock()
+            // Apple raises an exception here (T-61): it is an error of the program, which no input can cause.
+            preconditionFailure("A task was created in a session that has been invalidated")
+        }
+        lastIdentifier += 1
+        let identifier = lastIdentifier
+        lock.unlock()
+        let core = TaskCore(
+            of: session, identifier: identifier, request: request, result: result, delegate: delegate)
+        let task = URLSessionDataTask(core: core)
+        lock.lock()
+        waiting[identifier] = WeakTask(task: task)
+        lock.unlock()
+        core.announce(task, of: session)
+        return task
+    }
+
+    var outstandingTasks: [URLSessionTask] {
+        let (waiting, running) = lock.withLock { (self.waiting, self.running) }
+        return (waiting.values.compactMap(\.task) + running.values.compactMap(\.heldTask))
+            .sorted { $0.taskIdentifier < $1.taskIdentifier }
+    }
+
+    /// A task was resumed for the first time or has an end to deliver: it lives until then.
+    func hold(_ task: TaskCore) {
+        lock.lock()
+        waiting[task.identifier] = nil
+        running[task.identifier] = task
+        lock.unlock()
+    }
+
+    /// A task has delivered its end.
+    func ended(_ task: TaskCore) {
+        lock.lock()
+        running[task.identifier] = nil
+        lock.unlock()
+        finishIfIdle()
+    }
+
+    /// A task that never ran is gone.
+    func forget(_ identifier: Int) {
+        lock.lock()
+        let wasWaiting = waiting.removeValue(forKey: identifier) != nil
+        lock.unlock()
+        if wasWaiting { finishIfIdle() }
+    }
+
+    // MARK: The end
+
+    func invalidate(_ session: URLSession, cancelsTasks: Bool) {
+        guard !isShared else { return }
+        lock.lock()
+        if case .valid = phase { phase = .invalidated(session) }
+        lock.unlock()
+        if cancelsTasks { for task in outstandingTasks { task.cancel() } }
+        finishIfIdle()
+    }
+
+    /// Tells the delegate that the session is invalid once the last task has ended, and lets it go (S-84).
+    private func finishIfIdle() {
+        lock.lock()
+        guard case .invalidated(let session) = phase, running.isEmpty, waiting.isEmpty else { return lock.unlock() }
+        phase = .gone
+        let reference = currentDelegateReference
+        lock.unlock()
+        closeConnections()
+        delivery.schedule { [self] in
+            reference?.sessionDidBecomeInvalid(session, error: nil)
+            lock.lock()
+            let delegate = currentDelegate
+            currentDelegate = nil
+            currentDelegateReference = nil
+            lock.unlock()
+            // Let go outside the lock: its deinit is the caller's code.
+            _ = delegate
+        }
+    }
+
+    /// Nobody holds the session, so nobody can give it a task any more: its connections are closed.
+    func faceIsGone() {
+        lock.lock()
+        let isOver = if case .gone = phase { true } else { false }
+        phase = .gone
+        lock.unlock()
+        if !isOver { closeConnections() }
+    }
+
+    private func closeConnections() {
+        let environment = LoopBox(environment)
+        loop.post { environment.value.pool.shutDown() }
+    }
+
+    func renewConnections() {
+        let environment = LoopBox(environment)
+        loop.post {
+            environment.value.pool.retireAll()
+            NameResolver.shared.forgetAnswers()
+        }
+    }
+}

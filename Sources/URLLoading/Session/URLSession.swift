@@ -1,0 +1,130 @@
+public import Foundation
+
+/// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
+///
+/// All members may be used from any thread. Delegate calls and completion handlers come on ``delegateQueue``, those of
+/// one task strictly in order. A session holds its delegate until it is invalidated; one that nobody holds any more
+/// and that has no running task lets it go too.
+open class URLSession: NSObject, @unchecked Sendable {
+    // Sendable because everything mutable lies in the core, which guards it.
+
+    let core: SessionCore
+
+    /// The process's own session: default configuration, no delegate, results by completion handler or `async`.
+    /// Invalidating it has no effect.
+    public class var shared: URLSession { sharedSession }
+
+    private static let sharedSession = URLSession(core: SessionCore(.standard(), delegate: nil, queue: nil, isShared: true))
+
+    init(core: SessionCore) {
+        self.core = core
+    }
+
+    /// A session without a delegate. The configuration is copied.
+    public convenience init(configuration: URLSessionConfiguration) {
+        self.init(configuration: configuration, delegate: nil, delegateQueue: nil)
+    }
+
+    /// A session. The configuration is copied; later changes to it have no effect.
+    ///
+    /// - Parameters:
+    ///   - delegate: Told and asked about every task. Held until the session is invalidated.
+    ///   - queue: Where delegate methods and completion handlers are called. Should be serial; the calls of one task
+    ///     are in order on any queue. Nil: a serial queue of the session's own.
+    public init(
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
+    ) {
+        core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue, isShared: false)
+    }
+
+    deinit {
+        core.faceIsGone()
+    }
+
+    /// Returns the session itself.
+    open override func copy() -> Any { self }
+
+    /// Where delegate methods and completion handlers are called.
+    open var delegateQueue: OperationQueue { core.delivery.shown }
+
+    /// The delegate; nil after invalidation.
+    open var delegate: (any URLSessionDelegate)? { core.delegate }
+
+    /// A copy of the configuration.
+    open var configuration: URLSessionConfiguration { URLSessionConfiguration(core.configuration) }
+
+    /// A label for the program's own use.
+    open var sessionDescription: String? {
+        get { core.sessionDescription }
+        set { core.sessionDescription = newValue }
+    }
+
+    /// Lets the tasks end, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
+    /// once; from now on no task may be made.
+    open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
+
+    /// Cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
+    /// once; from now on no task may be made.
+    open func invalidateAndCancel() { core.invalidate(self, cancelsTasks: true) }
+
+    /// Empties the session's stores and has later requests use new connections; then calls the handler on the
+    /// delegate queue.
+    open func reset(completionHandler: @escaping @Sendable () -> Void) {
+        core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
+        core.configuration.urlCache?.removeAllCachedResponses()
+        flush(completionHandler: completionHandler)
+    }
+
+    /// Has later requests use new connections; then calls the handler on the delegate queue.
+    open func flush(completionHandler: @escaping @Sendable () -> Void) {
+        core.renewConnections()
+        core.delivery.schedule(completionHandler)
+    }
+
+    /// Gives every task that was made and has not ended, on the delegate queue.
+    open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+        core.delivery.schedule { [core] in completionHandler(core.outstandingTasks) }
+    }
+
+    /// Gives the tasks that have not ended, by kind, on the delegate queue.
+    open func getTasksWithCompletionHandler(
+        _ completionHandler: @escaping @Sendable (
+            [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
+        ) -> Void
+    ) {
+        core.delivery.schedule { [core] in
+            let tasks = core.outstandingTasks
+            completionHandler(
+                tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask },
+                tasks.compactMap { $0 as? URLSessionUploadTask },
+                tasks.compactMap { $0 as? URLSessionDownloadTask })
+        }
+    }
+
+    // MARK: Data tasks
+
+    /// A suspended task whose response and body go to the delegate.
+    open func dataTask(with request: URLRequest) -> URLSessionDataTask {
+        core.dataTask(self, request, .delegate, delegate: nil)
+    }
+
+    /// A suspended task that loads a URL and reports to the delegate.
+    open func dataTask(with url: URL) -> URLSessionDataTask {
+        dataTask(with: URLRequest(url: url))
+    }
+
+    /// A suspended task whose whole body goes to `completionHandler`, on the delegate queue, exactly once. The error is
+    /// nil if there was a response, whatever its status.
+    open func dataTask(
+        with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDataTask {
+        core.dataTask(self, request, .handler(completionHandler), delegate: nil)
+    }
+
+    /// A suspended task that loads a URL; see ``dataTask(with:completionHandler:)-(URLRequest,_)``.
+    open func dataTask(
+        with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDataTask {
+        dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
+    }
+}

@@ -1,0 +1,444 @@
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+internal import Synchronization
+
+/// What stands behind a task: its state, and the lane on which everything it has to say reaches the caller.
+///
+/// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
+/// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
+/// stops the reading once `highWater` bytes wait (T-65).
+final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
+    // Sendable because what is mutable is atomic, guarded by `lock`, or marked as confined to the loop.
+
+    private let core: SessionCore
+    let identifier: Int
+    let originalRequest: URLRequest
+    let result: ResultKind
+
+    let bytesSent = Atomic<Int64>(0)
+    let bytesReceived = Atomic<Int64>(0)
+    let bytesExpectedToSend = Atomic<Int64>(0)
+    let bytesExpectedToReceive = Atomic<Int64>(-1)
+
+    /// How the caller gets the result.
+    enum ResultKind {
+        /// Through the delegate, piece by piece.
+        case delegate
+        /// All at once, on the delegate queue.
+        case handler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
+        /// All at once to an `async` caller, who waits on no queue.
+        case continuation(@Sendable (Result<(Data, URLResponse), any Error>) -> Void)
+        /// To an `async` reader at its own pace.
+        case feed(ByteFeed)
+
+        var isDelegate: Bool { if case .delegate = self { true } else { false } }
+    }
+
+    // MARK: Guarded by `lock`
+
+    let lock = Lock()
+    private var values = Values()
+    private var events: [TaskEvent] = []
+    private var ending: Ending?
+    private var waitingBytes = 0
+    private var isScheduled = false
+    private var isReadingStopped = false
+
+    private struct Values {
+        var state = URLSessionTask.State.suspended
+        var suspensionCount = 1
+        var hasStarted = false
+        var currentRequest: URLRequest?
+        var response: URLResponse?
+        var error: (any Error)?
+        var delegate: (any URLSessionTaskDelegate)?
+        var delegateReference: DelegateReference?
+        var taskDescription: String?
+        var priority = URLSessionTask.defaultPriority
+        var expectsToSend: Int64 = NSURLSessionTransferSizeUnknown
+        var expectsToReceive: Int64 = NSURLSessionTransferSizeUnknown
+        var prefersIncrementalDelivery = true
+        var earliestBeginDate: Date?
+        var progress: TaskProgress?
+        /// The session, until the end: delegate methods name it.
+        var session: URLSession?
+        /// The task, from `resume` to the end (T-9).
+        var task: URLSessionTask?
+    }
+
+    private struct Ending {
+        var error: LoadError?
+        var body: Data?
+    }
+
+    // MARK: Confined to the loop
+
+    private var load: Load?
+    private var log: EventLog?
+    /// What was fetched, one request a redirect more, as long as there is a log to go with it.
+    private var requests: [URLRequest] = []
+    private var hasEnded = false
+    private let creationTime: Int64
+
+    /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
+    private static let highWater = 512 * 1024
+
+    init(
+        of session: URLSession, identifier: Int, request: URLRequest, result: ResultKind,
+        delegate: (any URLSessionTaskDelegate)?
+    ) {
+        core = session.core
+        self.identifier = identifier
+        originalRequest = request
+        self.result = result
+        creationTime = EventLog.now
+        values.session = session
+        values.currentRequest = request
+        values.prefersIncrementalDelivery = result.isDelegate
+        if let delegate {
+            values.delegate = delegate
+            values.delegateReference = DelegateReference(delegate)
+        }
+        bytesExpectedToSend.store(request.knownBodyLength, ordering: .relaxed)
+    }
+
+    /// The task's own delegate, then the session's.
+    var delegates: Delegates {
+        Delegates(first: locked { $0.delegateReference }, second: core.delegateReference)
+    }
+
+    // MARK: From the caller
+
+    /// Changes or reads what the lock guards.
+    @inline(__always)
+    private func locked<Result>(_ body: (inout Values) -> Result) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return body(&values)
+    }
+
+    /// The task while it is held: from `resume` or `cancel` to the end.
+    var heldTask: URLSessionTask? { locked { $0.task } }
+    var currentRequest: URLRequest? { locked { $0.currentRequest } }
+    var response: URLResponse? { locked { $0.response } }
+    var state: URLSessionTask.State { locked { $0.state } }
+    var error: (any Error)? { locked { $0.error } }
+
+    var taskDelegate: (any URLSessionTaskDelegate)? {
+        get { locked { $0.delegate } }
+        set {
+            let reference = newValue.map { DelegateReference($0) }
+            locked {
+                guard !$0.hasStarted, $0.state == .suspended else { return }
+                $0.delegate = newValue
+                $0.delegateReference = reference
+            }
+        }
+    }
+
+    var earliestBeginDate: Date? {
+        get { locked { $0.earliestBeginDate } }
+        set { locked { $0.earliestBeginDate = newValue } }
+    }
+
+    var expectsToSend: Int64 {
+        get { locked { $0.expectsToSend } }
+        set { locked { $0.expectsToSend = newValue } }
+    }
+
+    var expectsToReceive: Int64 {
+        get { locked { $0.expectsToReceive } }
+        set { locked { $0.expectsToReceive = newValue } }
+    }
+
+    var taskDescription: String? {
+        get { locked { $0.taskDescription } }
+        set { locked { $0.taskDescription = newValue } }
+    }
+
+    var priority: Float {
+        get { locked { $0.priority } }
+        set { locked { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue)) } }
+    }
+
+    var prefersIncrementalDelivery: Bool {
+        get { locked { $0.prefersIncrementalDelivery } }
+        set { locked { if !$0.hasStarted, result.isDelegate { $0.prefersIncrementalDelivery = newValue } } }
+    }
+
+    func progress(of task: URLSessionTask) -> Progress {
+        if let known = locked({ $0.progress }) { return known.progress }
+        let new = TaskProgress(of: task)
+        return locked { values in
+            if let known = values.progress { return known.progress }
+            values.progress = new
+            return new.progress
+        }
+    }
+
+    func resume(_ task: URLSessionTask) {
+        enum Step { case nothing, start, goOn }
+        let step: Step = locked { values in
+            guard values.state == .suspended, values.suspensionCount > 0 else { return .nothing }
+            values.suspensionCount -= 1
+            guard values.suspensionCount == 0 else { return .nothing }
+            values.state = .running
+            if values.hasStarted { return .goOn }
+            values.hasStarted = true
+            values.task = task
+            return .start
+        }
+        switch step {
+        case .nothing: break
+        case .start:
+            core.hold(self)
+            core.loop.post { self.begin() }
+        case .goOn:
+            core.loop.post { self.load?.resume() }
+        }
+    }
+
+    func suspend() {
+        let mustStop: Bool = locked { values in
+            guard values.state == .running || values.state == .suspended else { return false }
+            values.suspensionCount += 1
+            let wasRunning = values.state == .running
+            values.state = .suspended
+            return wasRunning
+        }
+        if mustStop { core.loop.post { self.load?.suspend() } }
+    }
+
+    /// Ends the task; one that never ran completes too (T-6), and `task` has to be there for it.
+    func cancel(_ task: URLSessionTask?) {
+        let isFirst: Bool = locked { values in
+            guard values.state == .running || values.state == .suspended else { return false }
+            values.state = .canceling
+            if values.task == nil { values.task = task }
+            return true
+        }
+        guard isFirst else { return }
+        core.hold(self)
+        core.loop.post {
+            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: nil) }
+        }
+    }
+
+    /// The caller's task object is gone. A task that never ran goes with it.
+    func faceIsGone() {
+        guard locked({ !$0.hasStarted && $0.state == .suspended }) else { return }
+        core.forget(identifier)
+    }
+
+    // MARK: On the loop
+
+    private func begin() {
+        guard !hasEnded, load == nil else { return }
+        if wantsMetrics {
+            log = EventLog()
+            requests = [originalRequest]
+        }
+        let request: LoadRequest
+        do throws(LoadError) {
+            request = try LoadRequest(originalRequest, of: core, priority: priority)
+        } catch {
+            return end(error, body: nil)
+        }
+        let collects =
+            switch result {
+            case .delegate: !prefersIncrementalDelivery
+            case .handler, .continuation: true
+            case .feed: false
+            }
+        let load = Load(request, in: core.environment, collects: collects, log: log, client: self)
+        self.load = load
+        if state == .suspended { load.suspend() }
+        load.start()
+    }
+
+    func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
+
+    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead) {
+        guard let url = url(of: load), wantsInformationalResponses else { return }
+        enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
+    }
+
+    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer {
+        guard let url = url(of: load) else { return .now }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        locked { $0.response = shown }
+        bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
+        locked { $0.progress }?.update(self)
+        switch result {
+        case .feed(let feed):
+            feed.receive(shown)
+            return .now
+        case .handler, .continuation:
+            return .now
+        case .delegate:
+            guard wantsResponse else { return .now }
+            enqueue(.response(shown))
+            return .later
+        }
+    }
+
+    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else { return .now }
+        guard wantsRedirects else {
+            follow(next)
+            return .now
+        }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        enqueue(.redirect(shown, proposed: next))
+        return .later
+    }
+
+    func load(_ load: Load, didReceive data: Data) -> Bool {
+        bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
+        if case .feed(let feed) = result { return feed.append(data) }
+        return enqueue(.data(data), bytes: data.count)
+    }
+
+    func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
+        bytesSent.store(total, ordering: .relaxed)
+        guard wantsSentBody else { return }
+        let expected = bytesExpectedToSend.load(ordering: .relaxed)
+        enqueue(.sentBody(count: bytes, total: total, expected: expected))
+    }
+
+    func load(_ load: Load, didEndWith error: LoadError?, body: Data?) {
+        if let body { bytesReceived.store(Int64(body.count), ordering: .relaxed) }
+        end(error, body: body)
+    }
+
+    /// The delegate's verdict on the response.
+    func answer(_ disposition: URLSession.ResponseDisposition) {
+        switch disposition {
+        case .allow: core.loop.post { self.load?.answerResponse() }
+        case .cancel, .becomeDownload, .becomeStream: cancel(nil)
+        }
+    }
+
+    /// The delegate's verdict on a redirect.
+    func answerRedirect(_ request: URLRequest?) {
+        guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
+        core.loop.post { [self] in
+            guard let load else { return }
+            do throws(LoadError) {
+                let next = try LoadRequest(request, of: core, priority: priority)
+                follow(request)
+                load.answerRedirect(next)
+            } catch {
+                load.cancel(error)
+            }
+        }
+    }
+
+    private func follow(_ request: URLRequest) {
+        locked { $0.currentRequest = request }
+        if log != nil { requests.append(request) }
+    }
+
+    private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
+
+    private func end(_ error: LoadError?, body: Data?) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        load = nil
+        lock.lock()
+        ending = Ending(error: error, body: body)
+        let mustSchedule = !isScheduled
+        isScheduled = true
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
+    }
+
+    private func urlError(_ error: LoadError) -> URLError {
+        URLError.make(error, url: currentRequest?.url, task: "Task <\(identifier)>")
+    }
+
+    // MARK: The lane
+
+    /// False when enough waits for the caller.
+    @discardableResult
+    private func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
+        lock.lock()
+        if case .sentBody(let count, let total, let expected) = event,
+            case .sentBody(let before, _, _)? = events.last
+        {
+            // Nobody has heard of the last progress yet: one call tells both.
+            events[events.count - 1] = .sentBody(count: before + count, total: total, expected: expected)
+        } else {
+            events.append(event)
+        }
+        waitingBytes += bytes
+        if waitingBytes >= Self.highWater { isReadingStopped = true }
+        let wantsMore = !isReadingStopped
+        let mustSchedule = !isScheduled
+        isScheduled = true
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
+        return wantsMore
+    }
+
+    func deliver() -> Bool {
+        lock.lock()
+        let batch = events
+        events = []
+        let ending = batch.isEmpty ? self.ending : nil
+        let session = values.session
+        let task = values.task
+        lock.unlock()
+
+        if let session, let task {
+            for event in batch { call(event, session, task) }
+        }
+        if let ending {
+            finish(ending)
+            return false
+        }
+
+        lock.lock()
+        let goesOn = !events.isEmpty || self.ending != nil
+        if !goesOn { isScheduled = false }
+        waitingBytes = 0
+        for event in events { if case .data(let data) = event { waitingBytes += data.count } }
+        let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2
+        if mayRead { isReadingStopped = false }
+        lock.unlock()
+        if mayRead { core.loop.post { self.load?.resumeReading() } }
+        return goesOn
+    }
+
+    /// Delivers the end, and lets go of everything.
+    private func finish(_ ending: Ending) {
+        let error = ending.error.map { urlError($0) }
+        let (session, task): (URLSession?, URLSessionTask?) = locked {
+            $0.state = .completed
+            $0.error = error
+            return ($0.session, $0.task)
+        }
+        locked { $0.progress }?.finish(self)
+        if case .feed(let feed) = result { feed.finish(error) }
+        if let session, let task {
+            let metrics = log.map { URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response) }
+            tellEnd(error, body: ending.body, metrics: metrics, session, task)
+        }
+        // Let go outside the lock: their ends are other people's code.
+        let held = locked { values in
+            let held = (values.delegate, values.delegateReference, values.session, values.task)
+            values.delegate = nil
+            values.delegateReference = nil
+            values.session = nil
+            values.task = nil
+            return held
+        }
+        core.ended(self)
+        _ = held
+    }
+}
