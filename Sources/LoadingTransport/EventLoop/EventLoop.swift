@@ -214,6 +214,11 @@ package final class EventLoop: @unchecked Sendable {
         let timeout = timeToSleep()
         let count = Int(cll_epoll_wait(poll, events, Int32(Self.eventCapacity), timeout))
         now = cll_now()
+        if timeout != 0 {
+            lock.lock()
+            isAsleep = false
+            lock.unlock()
+        }
         guard count > 0 else { return }
         for index in 0..<count {
             let event = events + index
@@ -256,7 +261,6 @@ package final class EventLoop: @unchecked Sendable {
 
     private func runJobs() {
         lock.lock()
-        isAsleep = false
         swap(&inbox, &jobs)
         lock.unlock()
         guard !jobs.isEmpty else { return }
