@@ -37,6 +37,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case feed(ByteFeed)
 
         var isDelegate: Bool { if case .delegate = self { true } else { false } }
+
+        /// Whether the result is told on the delegate queue.
+        var usesQueue: Bool {
+            switch self {
+            case .delegate, .handler: true
+            case .continuation, .feed: false
+            }
+        }
     }
 
     // MARK: Guarded by `lock`
@@ -235,6 +243,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         core.forget(identifier)
     }
 
+    /// The reader of a feed has emptied it.
+    func readerTookAll() { core.loop.post { self.load?.resumeReading() } }
+
     // MARK: On the loop
 
     private func begin() {
@@ -350,8 +361,12 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
+        let ending = Ending(error: error, body: body)
+        if !result.usesQueue, delegates.isEmpty { return finish(ending) }
         lock.lock()
-        ending = Ending(error: error, body: body)
+        // Who cancels wants nothing more of what still waits for him.
+        if error == .cancelled { events = [] }
+        self.ending = ending
         let mustSchedule = !isScheduled
         isScheduled = true
         lock.unlock()
