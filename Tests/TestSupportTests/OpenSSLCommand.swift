@@ -4,16 +4,7 @@ import TestSupport
 /// The `openssl` command: a judge that shares no code with what it judges, beyond the library.
 enum OpenSSLCommand {
     static func run(_ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: output, as: UTF8.self)
+        try ChildProcess.run("/usr/bin/openssl", arguments).output
     }
 
     /// `OK`, or the text of the first error.

@@ -7,6 +7,8 @@
 #ifndef C_TEST_TLS_H
 #define C_TEST_TLS_H
 
+#include "CTestPOSIX.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
