@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct AnsweringTests {
+@Suite(.needs(.curl)) struct AnsweringTests {
     @Test func `a connection is kept for the next request`() throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite struct ScriptedServerTests {
+@Suite(.needs(.curl)) struct ScriptedServerTests {
     @Test func `a script reads a request and answers it`() throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()

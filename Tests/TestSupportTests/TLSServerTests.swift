@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct TLSServerTests {
+@Suite(.needs(.curl), .needs(.openssl)) struct TLSServerTests {
     private let authority: TestCertificateAuthority
     private let files: TemporaryDirectory
     private var root: String { files.file("root.pem").path }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct TestCertificateAuthorityTests {
+@Suite(.needs(.openssl)) struct TestCertificateAuthorityTests {
     @Test func `a leaf below the root verifies, and one below an intermediate`() throws {
         let authority = try TestCertificateAuthority()
         #expect(try OpenSSLCommand.verification(of: authority.issue(.localhost), root: authority.root) == "OK")

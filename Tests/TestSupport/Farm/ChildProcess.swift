@@ -111,10 +111,21 @@ package final class ChildProcess: Sendable {
             posix_spawn_file_actions_adddup2(&actions, descriptor, number)
         }
 
+        // Threads of Dispatch block signals, and a child would inherit that and never hear SIGTERM.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
         var processID: pid_t = 0
         let code = withCStrings(words) { words in
             withCStrings(environment.map { "\($0)=\($1)" }) { environment in
-                posix_spawn(&processID, program, &actions, nil, words, environment)
+                posix_spawn(&processID, program, &actions, &attributes, words, environment)
             }
         }
         guard code == 0 else {
