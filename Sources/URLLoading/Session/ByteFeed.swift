@@ -67,47 +67,33 @@ final class ByteFeed: @unchecked Sendable {
         if let known { body(known) }
     }
 
-    /// The next piece, nil at the end. `wasFull` is called when reading may go on.
-    func next(_ wasFull: () -> Void) async throws -> Data? {
-        if let piece = try take(wasFull) { return piece.isEmpty ? nil : piece }
+    /// The next piece, nil at the end. `goOn` is called when reading had stopped and may go on.
+    func next(_ goOn: () -> Void) async throws -> Data? {
+        if let known = take(goOn) { return try known.get() }
         return try await withCheckedThrowingContinuation { continuation in
-            lock.lock()
-            if !pieces.isEmpty {
-                let piece = takeAll()
-                lock.unlock()
-                continuation.resume(returning: piece)
-            } else if let end {
-                lock.unlock()
-                if let end { continuation.resume(throwing: end) } else { continuation.resume(returning: nil) }
-            } else if reader != nil {
-                // Two readers at once is a misuse that must not hang either: the second sees the end.
-                lock.unlock()
-                continuation.resume(returning: nil)
-            } else {
-                reader = continuation
-                lock.unlock()
-            }
+            if let known = take(goOn, orWaitWith: continuation) { continuation.resume(with: known) }
         }
     }
 
-    /// What is there now: a piece, an empty one at the end, nil when the reader has to wait.
-    private func take(_ wasFull: () -> Void) throws -> Data? {
+    /// What is there: a piece, nil at the end, or an error. When there is nothing yet, `reader` waits for it.
+    private func take(
+        _ goOn: () -> Void, orWaitWith reader: CheckedContinuation<Data?, any Error>? = nil
+    ) -> Result<Data?, any Error>? {
         lock.lock()
         if !pieces.isEmpty {
             let piece = takeAll()
             let mayGoOn = isFull
             isFull = false
             lock.unlock()
-            if mayGoOn { wasFull() }
-            return piece
+            if mayGoOn { goOn() }
+            return .success(piece)
         }
-        let end = self.end
-        lock.unlock()
-        switch end {
-        case .none: return nil
-        case .some(.none): return Data()
-        case .some(.some(let error)): throw error
-        }
+        defer { lock.unlock() }
+        if let end { return end.map { .failure($0) } ?? .success(nil) }
+        // Two readers at once is a misuse that must not hang either: the second sees the end.
+        if self.reader != nil { return .success(nil) }
+        self.reader = reader
+        return nil
     }
 
     private func takeAll() -> Data {

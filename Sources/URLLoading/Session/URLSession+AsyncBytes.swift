@@ -21,35 +21,44 @@ extension URLSession {
         /// The one reader of the body.
         public func makeAsyncIterator() -> Iterator { Iterator(body: body) }
 
-        /// Reads the body byte by byte, a buffer at a time behind the scenes.
+        /// Reads the body byte by byte, a buffer at a time behind the scenes: nearly every call is an array access in
+        /// the caller's own code and executor.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             public typealias Element = UInt8
 
             private let body: Body
-            private var piece: [UInt8] = []
-            private var offset = 0
+            @usableFromInline var piece: [UInt8] = []
+            @usableFromInline var offset = 0
 
             init(body: Body) { self.body = body }
 
             /// The next byte; nil at the end of the body.
-            @inline(__always)
+            @inlinable
             public mutating func next() async throws -> UInt8? {
-                if offset < piece.count {
-                    defer { offset &+= 1 }
-                    return piece[offset]
-                }
-                return try await nextPiece()
+                if let byte = takeByte() { return byte }
+                return try await nextPiece(isolation: nil)
             }
 
-            private mutating func nextPiece() async throws -> UInt8? {
-                guard let data = try await body.next(), !data.isEmpty else {
-                    piece = []
-                    offset = 0
-                    return nil
-                }
-                piece = Array(data)
-                offset = 1
-                return piece[0]
+            /// The next byte; nil at the end of the body. Stays on the caller's executor.
+            @inlinable
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> UInt8? {
+                if let byte = takeByte() { return byte }
+                return try await nextPiece(isolation: actor)
+            }
+
+            @inlinable @inline(__always)
+            mutating func takeByte() -> UInt8? {
+                guard offset < piece.count else { return nil }
+                defer { offset &+= 1 }
+                return piece[offset]
+            }
+
+            @usableFromInline
+            mutating func nextPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+                let data = try await body.next()
+                piece = data.map { Array($0) } ?? []
+                offset = 0
+                return takeByte()
             }
         }
 
