@@ -57,6 +57,6 @@ import Testing
         let server = try NginxServer(files: ["x": [120]])
         #expect(try Curl.run(server.url("/x").absoluteString).output == "x")
         server.stop()
-        #expect(throws: POSIXFailure("connect", code: ECONNREFUSED)) { try RawClient(port: server.port) }
+        #expect(kill(server.processID, 0) == -1)
     }
 }

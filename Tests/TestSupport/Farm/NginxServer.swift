@@ -88,6 +88,8 @@ package final class NginxServer: Sendable {
         stop()
     }
 
+    package var processID: Int32 { process.processID }
+
     package func stop() {
         process.end()
     }

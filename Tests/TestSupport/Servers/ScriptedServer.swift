@@ -82,6 +82,8 @@ package final class ScriptedServer: Sendable {
     package var connections: [ConnectionRecord] { core.log.current.connections }
     /// Every request that a script has read, connection by connection.
     package var requests: [ReceivedRequest] { connections.flatMap(\.requests) }
+    /// What the kernel took from all connections, in bytes of the wire.
+    package var bytesAccepted: Int { connections.map(\.bytesAccepted).reduce(0, +) }
     /// What scripts threw, other than for being stopped.
     package var failures: [any Error] { core.log.current.failures }
 
