@@ -4,14 +4,16 @@ internal import CBrotli
 final class BrotliStage: DecodingStage {
     private var decoder: OpaquePointer?
     private var hasEnded = false
+    private(set) var failure: ContentCodingError?
 
     deinit {
         if let decoder { BrotliDecoderDestroyInstance(decoder) }
     }
 
-    func decode(
-        _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentCodingError) -> Int {
+    var isComplete: Bool { decoder == nil || hasEnded }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
+        if failure != nil { return 0 }
         if hasEnded {
             input = input.skipping(input.count)
             return 0
@@ -20,7 +22,10 @@ final class BrotliStage: DecodingStage {
             if input.isEmpty { return 0 }
             decoder = BrotliDecoderCreateInstance(nil, nil, nil)
         }
-        guard let decoder else { throw .outOfMemory }
+        guard let decoder else {
+            failure = .outOfMemory
+            return 0
+        }
         var availableIn = input.count
         var nextIn = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
         var availableOut = output.count
@@ -34,12 +39,8 @@ final class BrotliStage: DecodingStage {
         case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT, BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT:
             break
         default:
-            throw .corrupt
+            failure = .corrupt
         }
         return output.count - availableOut
-    }
-
-    func finish() throws(ContentCodingError) {
-        if decoder != nil, !hasEnded { throw .truncated }
     }
 }

@@ -19,7 +19,6 @@ package final class ContentDecoder {
     private let stages: [any DecodingStage]
     /// `links[n]` lies between `stages[n]` and `stages[n + 1]`.
     private var links: [Link] = []
-    private var failure: ContentCodingError?
 
     /// Nil if the body is to be delivered as it is: no coding, or one that is unknown (ENC-4).
     ///
@@ -57,26 +56,23 @@ package final class ContentDecoder {
 
     /// Takes from the front of `input` what fits, and returns how many bytes it wrote to the front of `output`.
     ///
-    /// 0 says that `input` is used up and more is needed. `output` must not be empty.
+    /// 0 says that `input` is used up and more is needed. A failure is thrown after all that was decoded before it has
+    /// been given out, and again from then on.
     package func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {
-        if let failure { throw failure }
         if output.isEmpty { return 0 }
-        do {
-            return try pull(stages.count - 1, from: &input, into: output)
-        } catch {
-            failure = error
-            throw error
-        }
+        return try pull(stages.count - 1, from: &input, into: output)
     }
 
     /// Says that the body has ended; every byte has been given to `decode`, and it has returned 0.
     ///
     /// A body of no bytes at all is an empty body in any coding.
     package func finish() throws(ContentCodingError) {
-        if let failure { throw failure }
-        for stage in stages { try stage.finish() }
+        for stage in stages {
+            if let failure = stage.failure { throw failure }
+            if !stage.isComplete { throw .truncated }
+        }
     }
 
     /// Output of the stage at `index`, which gets its input from the stage before it, the first from outside.
@@ -84,14 +80,19 @@ package final class ContentDecoder {
         _ index: Int, from input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {
         let stage = stages[index]
-        if index == 0 { return try stage.decode(&input, into: output) }
+        if index == 0 {
+            let produced = stage.decode(&input, into: output)
+            if produced == 0, let failure = stage.failure { throw failure }
+            return produced
+        }
         if links.isEmpty { makeLinks() }
         while true {
             let link = links[index - 1]
             var pending = UnsafeRawBufferPointer(rebasing: link.buffer[link.start..<link.end])
-            let produced = try stage.decode(&pending, into: output)
+            let produced = stage.decode(&pending, into: output)
             links[index - 1].start = link.end - pending.count
             if produced > 0 { return produced }
+            if let failure = stage.failure { throw failure }
             let fetched = try pull(index - 1, from: &input, into: link.buffer)
             if fetched == 0 { return 0 }
             links[index - 1].start = 0

@@ -12,6 +12,7 @@ final class InflateStage: DecodingStage {
         /// Between gzip members. `sawFirstMagicByte`: 0x1F has come, 0x8B would start another member.
         case betweenMembers(sawFirstMagicByte: Bool)
         case ended
+        case failed(ContentCodingError)
     }
 
     private let isGzip: Bool
@@ -27,26 +28,32 @@ final class InflateStage: DecodingStage {
         stream.deallocate()
     }
 
-    func decode(
-        _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentCodingError) -> Int {
+    var failure: ContentCodingError? {
+        if case .failed(let error) = state { error } else { nil }
+    }
+
+    var isComplete: Bool {
+        switch state {
+        case .untouched, .betweenMembers, .ended: true
+        case .inflating, .failed: false
+        }
+    }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
         var produced = 0
         while produced < output.count {
             switch state {
             case .untouched:
                 guard let first = input.first else { return produced }
-                try open(firstByte: first)
-                state = .inflating
+                open(firstByte: first)
             case .inflating:
-                let count = try inflate(&input, into: output.skipping(produced))
-                produced += count
+                produced += inflate(&input, into: output.skipping(produced))
                 if case .inflating = state, input.isEmpty, produced < output.count { return produced }
             case .betweenMembers(let sawFirstMagicByte):
                 guard let next = input.first else { return produced }
                 if sawFirstMagicByte, next == 0x8B {
                     input = input.skipping(1)
-                    try beginMember()
-                    state = .inflating
+                    beginMember()
                 } else if !sawFirstMagicByte, next == 0x1F {
                     input = input.skipping(1)
                     state = .betweenMembers(sawFirstMagicByte: true)
@@ -56,16 +63,14 @@ final class InflateStage: DecodingStage {
             case .ended:
                 input = input.skipping(input.count)
                 return produced
+            case .failed:
+                return produced
             }
         }
         return produced
     }
 
-    func finish() throws(ContentCodingError) {
-        if case .inflating = state { throw .truncated }
-    }
-
-    private func open(firstByte: UInt8) throws(ContentCodingError) {
+    private func open(firstByte: UInt8) {
         let new = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         new.initialize(to: z_stream())
         let windowBits: Int32
@@ -76,26 +81,31 @@ final class InflateStage: DecodingStage {
         }
         guard inflateInit2_(new, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             new.deallocate()
-            throw .outOfMemory
+            state = .failed(.outOfMemory)
+            return
         }
         stream = new
+        state = .inflating
     }
 
     /// Starts the next gzip member; its two magic bytes have been taken from the input already.
-    private func beginMember() throws(ContentCodingError) {
-        guard let stream, inflateReset(stream) == Z_OK else { throw .corrupt }
+    private func beginMember() {
+        guard let stream, inflateReset(stream) == Z_OK else {
+            state = .failed(.corrupt)
+            return
+        }
         let magic: [UInt8] = [0x1F, 0x8B]
         let isAccepted = magic.withUnsafeBytes { bytes in
             var bytes = bytes
             var nothing: UInt8 = 0
             return withUnsafeMutableBytes(of: &nothing) { step(stream, &bytes, $0).result == Z_OK } && bytes.isEmpty
         }
-        if !isAccepted { throw .corrupt }
+        state = isAccepted ? .inflating : .failed(.corrupt)
     }
 
     private func inflate(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentCodingError) -> Int {
+    ) -> Int {
         guard let stream else { return 0 }
         let (result, produced) = step(stream, &input, output)
         switch result {
@@ -103,8 +113,8 @@ final class InflateStage: DecodingStage {
         // Not an error: nothing to do without more input.
         case Z_BUF_ERROR where input.isEmpty: break
         case Z_STREAM_END: state = isGzip ? .betweenMembers(sawFirstMagicByte: false) : .ended
-        case Z_MEM_ERROR: throw .outOfMemory
-        default: throw .corrupt
+        case Z_MEM_ERROR: state = .failed(.outOfMemory)
+        default: state = .failed(.corrupt)
         }
         return produced
     }

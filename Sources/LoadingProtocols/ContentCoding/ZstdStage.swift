@@ -12,34 +12,36 @@ final class ZstdStage: DecodingStage {
     private var isBetweenFrames = true
     private var hasDecodedFrame = false
     private var hasEnded = false
+    private(set) var failure: ContentCodingError?
 
     deinit {
         if let decoder { ZSTD_freeDCtx(decoder) }
     }
 
-    func decode(
-        _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
-    ) throws(ContentCodingError) -> Int {
+    var isComplete: Bool { isBetweenFrames || hasEnded }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
         var produced = 0
-        while produced < output.count, !input.isEmpty || mayHoldOutput {
+        while produced < output.count, failure == nil, !input.isEmpty || mayHoldOutput {
             if hasEnded {
                 input = input.skipping(input.count)
                 return produced
             }
+            guard let decoder = opened() else { return produced }
             let room = output.skipping(produced)
             var from = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
             var to = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
-            let result = ZSTD_decompressStream(try opened(), &to, &from)
+            let result = ZSTD_decompressStream(decoder, &to, &from)
+            produced += to.pos
             if ZSTD_isError(result) != 0 {
                 switch ZSTD_getErrorCode(result) {
                 case ZSTD_error_prefix_unknown where hasDecodedFrame: hasEnded = true
-                case ZSTD_error_memory_allocation: throw .outOfMemory
-                default: throw .corrupt
+                case ZSTD_error_memory_allocation: failure = .outOfMemory
+                default: failure = .corrupt
                 }
                 continue
             }
             input = input.skipping(from.pos)
-            produced += to.pos
             isBetweenFrames = result == 0
             if isBetweenFrames { hasDecodedFrame = true }
             mayHoldOutput = !isBetweenFrames && to.pos == to.size
@@ -47,15 +49,15 @@ final class ZstdStage: DecodingStage {
         return produced
     }
 
-    func finish() throws(ContentCodingError) {
-        if decoder != nil, !hasEnded, !isBetweenFrames { throw .truncated }
-    }
-
-    private func opened() throws(ContentCodingError) -> OpaquePointer {
+    private func opened() -> OpaquePointer? {
         if let decoder { return decoder }
-        guard let new = ZSTD_createDCtx() else { throw .outOfMemory }
-        decoder = new
-        if ZSTD_isError(ZSTD_DCtx_setParameter(new, ZSTD_d_windowLogMax, Self.windowLogMax)) != 0 { throw .outOfMemory }
-        return new
+        decoder = ZSTD_createDCtx()
+        guard let decoder,
+            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.windowLogMax)) == 0
+        else {
+            failure = .outOfMemory
+            return nil
+        }
+        return decoder
     }
 }
