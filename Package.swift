@@ -59,6 +59,7 @@ let package = Package(
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "TestSupport"], swiftSettings: strict),
         .testTarget(

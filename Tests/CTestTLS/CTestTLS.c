@@ -1,1 +1,0 @@
-#include "CTestTLS.h"

@@ -1,0 +1,23 @@
+#define _GNU_SOURCE
+
+#include "CTestPOSIX.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int ctt_accept(int listener) {
+    return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int ctt_pipe(int ends[2]) {
+    return pipe2(ends, O_NONBLOCK | O_CLOEXEC);
+}
+
+void ctt_name_thread(const char *name) {
+    char kept[16];
+    snprintf(kept, sizeof kept, "%s", name);
+    pthread_setname_np(pthread_self(), kept);
+}

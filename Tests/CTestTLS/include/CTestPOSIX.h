@@ -1,0 +1,13 @@
+// System calls that Swift's view of the C library leaves out.
+
+#ifndef C_TEST_POSIX_H
+#define C_TEST_POSIX_H
+
+/// A non-blocking descriptor that no child process inherits; -1 with `errno` on failure.
+int ctt_accept(int listener);
+/// Two ends that no child process inherits.
+int ctt_pipe(int ends[2]);
+/// At most 15 bytes are kept.
+void ctt_name_thread(const char *name);
+
+#endif

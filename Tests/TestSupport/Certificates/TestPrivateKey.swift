@@ -1,0 +1,27 @@
+internal import CTestTLS
+
+/// A private key, as PKCS #8.
+package struct TestPrivateKey: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
+        /// Made in microseconds, so the choice wherever the kind does not matter.
+        case ellipticP256
+        /// An elliptic curve by OpenSSL's name, such as `secp224r1`.
+        case elliptic(String)
+        /// 2048 bits take about a tenth of a second.
+        case rsa(bits: Int)
+    }
+
+    package let der: [UInt8]
+
+    package init(_ kind: Kind = .ellipticP256) throws {
+        der =
+            switch kind {
+            case .ellipticP256: try takingBytes("make a P-256 key") { ctt_make_elliptic_key("P-256", &$0) }
+            case .elliptic(let curve): try takingBytes("make a key on \(curve)") { ctt_make_elliptic_key(curve, &$0) }
+            case .rsa(let bits):
+                try takingBytes("make an RSA key of \(bits) bits") { ctt_make_rsa_key(UInt32(clamping: bits), &$0) }
+            }
+    }
+
+    package var pem: String { PEM.encode(der, label: "PRIVATE KEY") }
+}

@@ -1,0 +1,206 @@
+package import Foundation
+internal import Glibc
+
+/// nginx, as a process with a configuration, ports and directories of its own.
+///
+///     let server = try NginxServer(files: ["big.bin": .pattern(count: 1_000_000)], authority: authority)
+///     defer { server.stop() }
+///     … server.url("/big.bin"), server.secureURL("/gzip/big.bin"), server.url("/status/503") …
+///
+/// | path | what is there |
+/// |---|---|
+/// | `/name` | a file, with ranges, validators and keep-alive |
+/// | `/gzip/name` | the same, compressed where the client takes it |
+/// | `/closing/name` | the same, and the connection is closed afterwards |
+/// | `/status/404` | a response of that status, 200 to 599 |
+/// | `/upload` | takes a body and answers 200 |
+package final class NginxServer: Sendable {
+    package struct Options: Sendable {
+        /// After so many requests nginx closes the connection.
+        package var keepAliveRequests = 1_000
+        /// After so many idle seconds nginx closes the connection.
+        package var keepAliveTimeout = 60
+        /// Whether the secure port also speaks HTTP/2.
+        package var offersHTTP2 = true
+        /// More directives for the server block.
+        package var directives = ""
+
+        package init() {}
+    }
+
+    /// A line of the access log.
+    package struct LoggedRequest: Sendable, Equatable {
+        /// The number of the connection, in the order of acceptance, and of the request on it; both from 1.
+        package let connection: Int
+        package let requestOnConnection: Int
+        package let line: String
+        package let status: Int
+        package let bodyBytesSent: Int
+    }
+
+    package struct StartFailure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// What signed the certificate of the secure port.
+    package let authority: TestCertificateAuthority
+    package let port: Int
+    package let securePort: Int
+    private let process: ChildProcess
+    private let directory: TemporaryDirectory
+    private let certificates: CertificateFiles
+
+    /// Starts nginx, and returns when it answers.
+    package init(
+        files: [String: [UInt8]] = [:], authority: TestCertificateAuthority? = nil, options: Options = Options()
+    ) throws {
+        let executable = try ServerFarm.Part.nginx.requireExecutable()
+        self.authority = try authority ?? TestCertificateAuthority()
+        certificates = try CertificateFiles(self.authority.issue(.localhost), of: self.authority)
+        directory = try TemporaryDirectory()
+        for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
+        try FileManager.default.createDirectory(at: directory.file("files"), withIntermediateDirectories: true)
+
+        let output = directory.file("output")
+        do {
+            let sockets = try [BoundSocket(.ipv4), BoundSocket(.ipv4)]
+            port = sockets[0].port
+            securePort = sockets[1].port
+            let configuration = try directory.write(
+                Self.configuration(
+                    directory: directory.path, certificates: certificates, port: port, securePort: securePort,
+                    options: options),
+                to: "nginx.conf")
+            process = try Self.start(executable, configuration: configuration, sockets: sockets, output: output)
+        }
+        do {
+            try Self.waitForAnswer(port: port)
+        } catch {
+            process.end()
+            let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+            throw StartFailure(
+                description: "nginx does not answer: \(error); \(process.exit.map { "\($0)" } ?? ""); it says: \(words)"
+            )
+        }
+    }
+
+    deinit {
+        stop()
+    }
+
+    package var processID: Int32 { process.processID }
+
+    package func stop() {
+        process.end()
+    }
+
+    package func url(_ path: String = "/", host: String = "127.0.0.1") -> URL {
+        Self.url("http", host, port, path)
+    }
+
+    package func secureURL(_ path: String = "/", host: String = "localhost") -> URL {
+        Self.url("https", host, securePort, path)
+    }
+
+    private static func url(_ scheme: String, _ host: String, _ port: Int, _ path: String) -> URL {
+        URL(string: "\(scheme)://\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    /// What nginx served. A line is written after its response has been sent, so all of it is here after `stop()`.
+    package var log: [LoggedRequest] {
+        let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
+        let lines = text.split(separator: "\n").compactMap { line -> LoggedRequest? in
+            let parts = line.split(separator: " ", maxSplits: 4).map(String.init)
+            guard parts.count == 5, let connection = Int(parts[0]), let request = Int(parts[1]),
+                let status = Int(parts[2]), let bytes = Int(parts[3])
+            else { return nil }
+            return LoggedRequest(
+                connection: connection, requestOnConnection: request, line: parts[4], status: status,
+                bodyBytesSent: bytes)
+        }
+        return lines
+    }
+}
+
+extension NginxServer {
+    /// The ports are opened here and handed over, as nginx does with its own when it replaces its program: nobody
+    /// else can take them in between, and a connection made early waits in the queue.
+    private static func start(
+        _ executable: String, configuration: URL, sockets: [BoundSocket], output: URL
+    ) throws -> ChildProcess {
+        for socket in sockets { try socket.listen(backlog: 511) }
+        let numbers = sockets.indices.map { Int32(200 + $0) }
+        return try ChildProcess(
+            executable,
+            ["-p", configuration.deletingLastPathComponent().path, "-e", "stderr", "-c", configuration.path],
+            environment: ["NGINX": numbers.map { "\($0);" }.joined()],
+            inheriting: Dictionary(zip(numbers, sockets.map(\.descriptor))) { $1 },
+            output: output)
+    }
+
+    /// A program that died has closed the port, which ends this wait.
+    private static func waitForAnswer(port: Int) throws {
+        let descriptor = try Loopback.ipv4.makeSocket()
+        guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
+            let failure = POSIXFailure("connect")
+            close(descriptor)
+            throw failure
+        }
+        let connection = try ServerConnection(adopting: descriptor)
+        try connection.send("GET /status/204 HTTP/1.0\r\n\r\n")
+        let answer = String(decoding: try connection.receive(through: "\r\n"), as: UTF8.self)
+        guard answer.contains(" 204 ") else { throw StartFailure(description: answer) }
+    }
+
+    private static func configuration(
+        directory: String, certificates: CertificateFiles, port: Int, securePort: Int, options: Options
+    ) -> String {
+        // A worker gives up the rights of root, and with them the way to this directory.
+        let user = geteuid() == 0 ? "user root;" : ""
+        let statuses = (200...599).map { "location = /status/\($0) { return \($0); }" }.joined(separator: "\n")
+        return """
+            \(user)
+            daemon off;
+            worker_processes 1;
+            pid nginx.pid;
+            events { worker_connections 1024; }
+            http {
+                client_body_temp_path body;
+                proxy_temp_path proxy;
+                fastcgi_temp_path fastcgi;
+                uwsgi_temp_path uwsgi;
+                scgi_temp_path scgi;
+                log_format test '$connection $connection_requests $status $body_bytes_sent $request';
+                access_log access.log test;
+                default_type application/octet-stream;
+                types { text/html html; text/plain txt; application/json json; }
+                keepalive_requests \(options.keepAliveRequests);
+                keepalive_timeout \(options.keepAliveTimeout)s;
+                client_max_body_size 0;
+                server {
+                    listen 127.0.0.1:\(port);
+                    listen 127.0.0.1:\(securePort) ssl\(options.offersHTTP2 ? " http2" : "");
+                    server_name localhost;
+                    ssl_certificate \(certificates.chain.path);
+                    ssl_certificate_key \(certificates.privateKey.path);
+                    ssl_protocols TLSv1.2 TLSv1.3;
+                    location / { root \(directory)/files; }
+                    location /gzip/ {
+                        alias \(directory)/files/;
+                        gzip on;
+                        gzip_types *;
+                        gzip_min_length 1;
+                    }
+                    location /closing/ {
+                        alias \(directory)/files/;
+                        keepalive_timeout 0;
+                    }
+                    location = /upload { return 200; }
+                    \(statuses)
+                    \(options.directives)
+                }
+            }
+
+            """
+    }
+}

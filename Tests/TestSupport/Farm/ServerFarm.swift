@@ -1,0 +1,43 @@
+internal import Foundation
+package import Testing
+
+/// The real programs that tests run against. A test names what it needs, and is skipped by that name without it:
+///
+///     @Suite(.needs(.nginx)) struct RangeTests { … }
+package enum ServerFarm {
+    package enum Part: String, Sendable, CaseIterable, CustomStringConvertible {
+        case nginx
+        case curl
+        case openssl
+
+        /// Where the program is; servers live outside of an ordinary user's search path.
+        package var executable: String? {
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+            return (path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin", "/usr/bin"])
+                .map { "\($0)/\(rawValue)" }
+                .first { access($0, X_OK) == 0 }
+        }
+
+        package var isInstalled: Bool { executable != nil }
+        package var description: String { rawValue }
+
+        func requireExecutable() throws -> String {
+            guard let executable else { throw Missing(part: self) }
+            return executable
+        }
+    }
+
+    /// A program that is not on this machine.
+    package struct Missing: Error, CustomStringConvertible {
+        package let part: Part
+
+        package var description: String { "\(part) is not installed; scripts/install-test-servers installs it" }
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips the test, by name, where the program is absent.
+    package static func needs(_ part: ServerFarm.Part) -> Self {
+        .enabled(if: part.isInstalled, "\(ServerFarm.Missing(part: part).description)")
+    }
+}

@@ -1,0 +1,17 @@
+package import Testing
+
+/// Checks each test it stands at, or each test of its suite, with `LeakCheck`.
+package struct LeakCheckedTrait: TestTrait, SuiteTrait, TestScoping {
+    package var isRecursive: Bool { true }
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await LeakCheck.check(sourceLocation: test.sourceLocation) { try await function() }
+    }
+}
+
+extension Trait where Self == LeakCheckedTrait {
+    /// The test must leave no descriptor, thread or counted thing of the engine behind.
+    package static var leakChecked: Self { Self() }
+}

@@ -1,0 +1,53 @@
+internal import Glibc
+
+/// A socket bound to a loopback port, listening or not. Closed with the last reference.
+final class BoundSocket: Sendable {
+    let descriptor: Int32
+    let address: Loopback
+    let port: Int
+
+    /// Without a port the kernel chooses one.
+    init(_ address: Loopback, port: Int = 0) throws {
+        self.address = address
+        descriptor = try address.makeSocket()
+        let socket = descriptor
+        guard address.withAddress(port: port, { bind(socket, $0, $1) }) == 0 else {
+            let failure = POSIXFailure("bind")
+            close(descriptor)
+            throw failure
+        }
+        self.port = Loopback.port(of: descriptor) { getsockname($0, $1, $2) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sockets on one port for several addresses.
+    static func onOnePort(_ addresses: [Loopback]) throws -> [BoundSocket] {
+        // The port that is free for the first address may be taken for the next one, so try a few.
+        var failure: any Error = POSIXFailure("bind", code: EADDRINUSE)
+        for _ in 0..<16 {
+            do {
+                var sockets: [BoundSocket] = []
+                for address in addresses {
+                    sockets.append(try BoundSocket(address, port: sockets.first?.port ?? 0))
+                }
+                return sockets
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    func listen(backlog: Int) throws {
+        guard Glibc.listen(descriptor, Int32(clamping: backlog)) == 0 else { throw POSIXFailure("listen") }
+    }
+
+    /// Accepted sockets inherit these.
+    func set(_ option: Int32, to value: Int) {
+        var value = Int32(clamping: value)
+        setsockopt(descriptor, SOL_SOCKET, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

@@ -1,0 +1,101 @@
+/// What is known of one connection of a server, readable from any thread while its script runs and afterwards.
+package final class ConnectionRecord: Sendable {
+    /// How the client ended its side.
+    package enum End: Sendable, Equatable {
+        /// FIN; over TLS without a close_notify before it.
+        case finished
+        /// FIN after close_notify, or close_notify alone.
+        case closeNotify
+        case reset
+    }
+
+    struct State: CustomStringConvertible {
+        var bytesAccepted = 0
+        var bytesReceived = 0
+        var isBlocked = false
+        var end: End?
+        var isClosed = false
+        var handshake: TLSHandshake?
+        var handshakeFailure: String?
+        var requests: [ReceivedRequest] = []
+
+        var description: String {
+            "\(requests), \(bytesReceived) bytes received, \(bytesAccepted) accepted"
+                + (isBlocked ? ", blocked" : "") + (end.map { ", client's end: \($0)" } ?? "")
+                + (isClosed ? ", closed" : "") + (handshakeFailure.map { ", \($0)" } ?? "")
+        }
+    }
+
+    /// 0 for the first connection of its server.
+    package let index: Int
+    /// The client's port.
+    package let peerPort: Int
+    let state = Watched(State())
+
+    init(index: Int, peerPort: Int) {
+        self.index = index
+        self.peerPort = peerPort
+    }
+
+    /// Bytes of the wire that the kernel took from the server; over TLS its records.
+    package var bytesAccepted: Int { state.current.bytesAccepted }
+    package var bytesReceived: Int { state.current.bytesReceived }
+    package var requests: [ReceivedRequest] { state.current.requests }
+    package var handshake: TLSHandshake? { state.current.handshake }
+    /// In OpenSSL's words, such as `… tlsv1 alert unknown ca`.
+    package var handshakeFailure: String? { state.current.handshakeFailure }
+    /// Nil as long as the script has not read that far.
+    package var end: End? { state.current.end }
+    /// Whether the server's side is closed.
+    package var isClosed: Bool { state.current.isClosed }
+
+    private var name: String { "connection \(index)" }
+
+    /// Waits until the send buffer is full and the client takes nothing out of it; gives the bytes accepted by then.
+    @discardableResult
+    package func waitUntilBlocked(within deadline: Duration = .testDeadline) throws -> Int {
+        try state.wait(for: "\(name) to be blocked", within: deadline) { $0.isBlocked ? $0.bytesAccepted : nil }
+    }
+
+    @discardableResult
+    package func waitUntilBlocked(within deadline: Duration = .testDeadline) async throws -> Int {
+        try await state.wait(for: "\(name) to be blocked", within: deadline) { $0.isBlocked ? $0.bytesAccepted : nil }
+    }
+
+    /// Waits until the kernel took so many bytes.
+    package func waitUntilAccepted(_ count: Int, within deadline: Duration = .testDeadline) throws {
+        try state.wait(for: "\(count) bytes accepted on \(name)", within: deadline) {
+            $0.bytesAccepted >= count ? () : nil
+        }
+    }
+
+    package func waitUntilAccepted(_ count: Int, within deadline: Duration = .testDeadline) async throws {
+        try await state.wait(for: "\(count) bytes accepted on \(name)", within: deadline) {
+            $0.bytesAccepted >= count ? () : nil
+        }
+    }
+
+    /// Waits until the client ended its side; the script must be reading, as in `waitForClose`.
+    @discardableResult
+    package func waitForEnd(within deadline: Duration = .testDeadline) throws -> End {
+        try state.wait(for: "the client's end of \(name)", within: deadline) { $0.end }
+    }
+
+    @discardableResult
+    package func waitForEnd(within deadline: Duration = .testDeadline) async throws -> End {
+        try await state.wait(for: "the client's end of \(name)", within: deadline) { $0.end }
+    }
+
+    /// Waits until the handshake succeeded or failed; gives nil for a failure.
+    package func waitForHandshake(within deadline: Duration = .testDeadline) throws -> TLSHandshake? {
+        try state.wait(for: "the handshake of \(name)", within: deadline) { state in
+            state.handshake != nil || state.handshakeFailure != nil ? .some(state.handshake) : nil
+        }
+    }
+
+    package func waitForHandshake(within deadline: Duration = .testDeadline) async throws -> TLSHandshake? {
+        try await state.wait(for: "the handshake of \(name)", within: deadline) { state in
+            state.handshake != nil || state.handshakeFailure != nil ? .some(state.handshake) : nil
+        }
+    }
+}

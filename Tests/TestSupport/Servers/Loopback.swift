@@ -1,0 +1,79 @@
+internal import Glibc
+
+/// The loopback addresses, as socket addresses.
+package enum Loopback: Sendable, Hashable, CaseIterable {
+    case ipv4
+    case ipv6
+
+    /// As it stands in a URL.
+    package var host: String {
+        switch self {
+        case .ipv4: "127.0.0.1"
+        case .ipv6: "[::1]"
+        }
+    }
+
+    var family: Int32 {
+        switch self {
+        case .ipv4: AF_INET
+        case .ipv6: AF_INET6
+        }
+    }
+
+    /// A new stream socket that no child process inherits.
+    func makeSocket() throws -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(family, type, 0)
+        guard descriptor >= 0 else { throw POSIXFailure("socket") }
+        if self == .ipv6 {
+            var on: Int32 = 1
+            setsockopt(
+                descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, socklen_t(MemoryLayout<Int32>.size))
+        }
+        return descriptor
+    }
+
+    /// Calls `bind` or `connect` with this address.
+    func withAddress(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        let port = in_port_t(truncatingIfNeeded: port).bigEndian
+        switch self {
+        case .ipv4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            return Self.withSockaddr(&address, body)
+        case .ipv6:
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port
+            address.sin6_addr = in6addr_loopback
+            return Self.withSockaddr(&address, body)
+        }
+    }
+
+    private static func withSockaddr<Address>(
+        _ address: inout Address, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        withUnsafeBytes(of: &address) { bytes in
+            guard let start = bytes.bindMemory(to: sockaddr.self).baseAddress else { return -1 }
+            return body(start, socklen_t(bytes.count))
+        }
+    }
+
+    /// The port at one end of a socket of this family.
+    static func port(
+        of descriptor: Int32,
+        by call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> Int {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &storage) { bytes in
+            guard let start = bytes.bindMemory(to: sockaddr.self).baseAddress,
+                call(descriptor, start, &length) == 0
+            else { return 0 }
+            // In both families the port follows the family.
+            return Int(bytes.load(fromByteOffset: 2, as: in_port_t.self).bigEndian)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+internal import Glibc
+
+/// A port whose queue of connections is full, so that a connect neither succeeds nor fails.
+///
+/// With a backlog of zero Linux queues one connection; the SYNs of the others are dropped.
+package final class SaturatedPort: Sendable {
+    private let listener: BoundSocket
+    private let queued: Int32
+
+    package var port: Int { listener.port }
+
+    package init(on address: Loopback = .ipv4) throws {
+        listener = try BoundSocket(address)
+        try listener.listen(backlog: 0)
+        queued = try address.makeSocket()
+        let socket = queued
+        guard address.withAddress(port: listener.port, { connect(socket, $0, $1) }) == 0 else {
+            let failure = POSIXFailure("connect")
+            close(queued)
+            throw failure
+        }
+    }
+
+    deinit {
+        close(queued)
+    }
+}

@@ -1,0 +1,343 @@
+internal import Glibc
+
+/// One accepted connection, for the script that serves it. Only the thread of the script may use it; what others
+/// may see is in `record`.
+package final class ServerConnection {
+    package let record: ConnectionRecord
+    /// How long each call may wait; a wait starts anew with every byte that moves.
+    package var deadline: Duration
+    /// How long a full send buffer must stand still to count as blocked. A client that reads takes microseconds.
+    package var quietTime = Duration.milliseconds(200)
+
+    private let socket: StreamSocket
+    private let stop: StopSwitch
+    private var tls: TLSSession?
+    /// Plain bytes that were received and not yet read by the script.
+    private var unread: [UInt8] = []
+
+    init(
+        socket: StreamSocket, record: ConnectionRecord, stop: StopSwitch, deadline: Duration
+    ) {
+        self.socket = socket
+        self.record = record
+        self.stop = stop
+        self.deadline = deadline
+    }
+
+    /// A connection without a `ScriptedServer`, over a descriptor that this takes over.
+    package convenience init(adopting descriptor: Int32, deadline: Duration = .testDeadline) throws {
+        let stop = try StopSwitch()
+        self.init(
+            socket: StreamSocket(adopting: descriptor, stop: stop), record: ConnectionRecord(index: 0, peerPort: 0),
+            stop: stop, deadline: deadline)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// 0 for the first connection of its server.
+    package var index: Int { record.index }
+
+    // MARK: TLS
+
+    /// The server's side of the handshake; from then on everything goes over TLS.
+    @discardableResult
+    package func startTLS(_ server: TLSServer) throws -> TLSHandshake {
+        let session = try server.makeSession()
+        do {
+            while true {
+                let progress = Result { try session.handshake() }
+                try sendWire(session.takeOutput())
+                if try progress.get() == .done { break }
+                let bytes = try receiveWire("the client's part of the handshake")
+                guard !bytes.isEmpty else { throw ConnectionEnded(awaited: "the client's part of the handshake") }
+                try session.receive(bytes)
+            }
+        } catch {
+            record.state.withValue { $0.handshakeFailure = "\(error)" }
+            throw error
+        }
+        tls = session
+        let outcome = session.outcome
+        record.state.withValue { $0.handshake = outcome }
+        return outcome
+    }
+
+    /// Asks for a client certificate on the open connection (TLS 1.3 post-handshake authentication). It arrives with
+    /// what the script reads next; see `tlsOutcome`.
+    package func requestClientCertificate() throws {
+        try tls?.requestCertificate()
+        try flushTLS()
+    }
+
+    /// The state of TLS now, which post-handshake authentication changes.
+    package var tlsOutcome: TLSHandshake? { tls?.outcome }
+
+    private func flushTLS() throws {
+        guard let output = tls?.takeOutput(), !output.isEmpty else { return }
+        try sendWire(output)
+    }
+
+    // MARK: Receiving
+
+    /// Waits for bytes; empty when the client ended its side. A reset throws.
+    package func receive() throws -> [UInt8] {
+        if !unread.isEmpty {
+            defer { unread = [] }
+            return unread
+        }
+        guard let tls else { return try receiveWire("bytes") }
+        while record.state.current.end == nil {
+            let (progress, bytes) = try tls.read()
+            try flushTLS()
+            switch progress {
+            case .done where bytes.isEmpty: continue
+            case .done: return bytes
+            case .closedByClient: noteEnd(.closeNotify)
+            case .wantsInput:
+                let wire = try receiveWire("bytes")
+                if !wire.isEmpty { try tls.receive(wire) }
+            }
+        }
+        return []
+    }
+
+    /// Waits for a number of bytes.
+    package func receive(exactly count: Int) throws -> [UInt8] {
+        while unread.count < count { try receiveMore("\(count) bytes") }
+        defer { unread.removeFirst(count) }
+        return Array(unread.prefix(count))
+    }
+
+    /// Waits for a pattern, and gives everything up to its end.
+    package func receive(through pattern: String) throws -> [UInt8] {
+        try receive(through: Array(pattern.utf8))
+    }
+
+    func receive(through pattern: [UInt8]) throws -> [UInt8] {
+        var start = 0
+        while true {
+            if let end = Self.end(of: pattern, in: unread, from: start) {
+                defer { unread.removeFirst(end) }
+                return Array(unread.prefix(end))
+            }
+            start = max(0, unread.count - pattern.count + 1)
+            try receiveMore("\(String(reflecting: String(decoding: pattern, as: UTF8.self)))")
+        }
+    }
+
+    private static func end(of pattern: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
+        guard bytes.count >= start + pattern.count else { return nil }
+        for position in start...(bytes.count - pattern.count)
+        where bytes[position..<(position + pattern.count)].elementsEqual(pattern) {
+            return position + pattern.count
+        }
+        return nil
+    }
+
+    /// Whether the client sent something, or ended; does not take it.
+    func hasMore() throws -> Bool {
+        if unread.isEmpty { unread = try receive() }
+        return !unread.isEmpty
+    }
+
+    private func receiveMore(_ awaited: String) throws {
+        let before = unread
+        unread = []
+        let more = try receive()
+        unread = before + more
+        if more.isEmpty { throw ConnectionEnded(awaited: awaited) }
+    }
+
+    private func receiveWire(_ awaited: String) throws -> [UInt8] {
+        while true {
+            do {
+                if let bytes = try socket.read() {
+                    if bytes.isEmpty {
+                        noteEnd(.finished)
+                    } else {
+                        record.state.withValue { $0.bytesReceived += bytes.count }
+                    }
+                    return bytes
+                }
+            } catch let failure as POSIXFailure where failure.code == ECONNRESET {
+                noteEnd(.reset)
+                throw failure
+            }
+            if try socket.wait(for: POLLIN, within: deadline) == .quiet {
+                throw DeadlineExceeded(awaited: "\(awaited) on connection \(index)", deadline: deadline)
+            }
+        }
+    }
+
+    private func noteEnd(_ end: ConnectionRecord.End) {
+        record.state.withValue { $0.end = $0.end ?? end }
+    }
+
+    // MARK: Sending
+
+    package func send(_ text: String) throws {
+        try send(Array(text.utf8))
+    }
+
+    package func send(_ bytes: [UInt8]) throws {
+        try send(bytes[...])
+    }
+
+    /// Sends in pieces of so many bytes, each with a system call (and a TLS record) of its own.
+    package func send(_ bytes: [UInt8], inPiecesOf size: Int) throws {
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            try send(bytes[start..<min(start + size, bytes.count)])
+        }
+    }
+
+    package func sendByteByByte(_ text: String) throws {
+        try send(Array(text.utf8), inPiecesOf: 1)
+    }
+
+    private func send(_ bytes: ArraySlice<UInt8>) throws {
+        guard let tls else { return try sendWire(bytes) }
+        guard !bytes.isEmpty else { return }
+        try tls.write(bytes)
+        try flushTLS()
+    }
+
+    /// Bytes that go past TLS, to break it.
+    package func sendBelowTLS(_ bytes: [UInt8]) throws {
+        try sendWire(bytes)
+    }
+
+    private func sendWire(_ bytes: [UInt8]) throws {
+        try sendWire(bytes[...])
+    }
+
+    private func sendWire(_ bytes: ArraySlice<UInt8>) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count: Int
+            do {
+                count = try socket.write(rest.prefix(65_536))
+            } catch let failure as POSIXFailure where failure.code == ECONNRESET || failure.code == EPIPE {
+                noteEnd(.reset)
+                throw failure
+            }
+            if count == 0 {
+                try waitUntilWritable()
+            } else {
+                rest = rest.dropFirst(count)
+                record.state.withValue {
+                    $0.bytesAccepted += count
+                    $0.isBlocked = false
+                }
+            }
+        }
+    }
+
+    /// A full buffer that neither becomes writable nor shrinks for the quiet time is noted as blocked.
+    private func waitUntilWritable() throws {
+        let clock = ContinuousClock()
+        var moved = clock.now
+        var unsent = socket.unsentCount
+        while try socket.wait(for: POLLOUT, within: quietTime) == .quiet {
+            let left = socket.unsentCount
+            if left != unsent {
+                unsent = left
+                moved = clock.now
+            } else {
+                record.state.withValue { $0.isBlocked = true }
+            }
+            if clock.now - moved > deadline {
+                throw DeadlineExceeded(awaited: "the client to read on connection \(index)", deadline: deadline)
+            }
+        }
+    }
+
+    // MARK: Waiting and ending
+
+    /// Waits for a signal of the test, or of another connection. What the client sends meanwhile stays unread, so
+    /// this is also how a server stops reading.
+    package func wait(for signal: Signal) throws {
+        let changes = Watched(())
+        signal.observe { changes.withValue { _ in } }
+        try wait(on: changes, for: signal.name) { signal.isFired }
+    }
+
+    /// Waits for a tick, and takes it.
+    package func wait(for ticks: Ticks) throws {
+        let changes = Watched(())
+        ticks.observe { changes.withValue { _ in } }
+        try wait(on: changes, for: "a tick") { ticks.take() }
+    }
+
+    private func wait(on changes: Watched<Void>, for awaited: String, until isOver: () -> Bool) throws {
+        stop.signal.observe { changes.withValue { _ in } }
+        try changes.wait(for: "\(awaited) on connection \(index)", within: deadline) { _ in
+            if isOver() { return true }
+            if stop.signal.isFired { throw ServerStopped() }
+            return nil
+        }
+    }
+
+    /// Leaves everything unread and unanswered until the server stops.
+    package func stopReading() throws -> Never {
+        try stop.signal.wait(within: .seconds(3_600))
+        throw ServerStopped()
+    }
+
+    /// Reads and drops what comes until the client ends its side, and tells how it did.
+    @discardableResult
+    package func waitForClose() throws -> ConnectionRecord.End {
+        do {
+            repeat { unread = [] } while try !receive().isEmpty
+        } catch let failure as POSIXFailure where failure.code == ECONNRESET {
+            noteEnd(.reset)
+        }
+        return record.state.current.end ?? .finished
+    }
+
+    /// Ends the outgoing stream, over TLS with a close_notify, and leaves the incoming one open.
+    package func finishSending() throws {
+        tls?.closeNotify()
+        try flushTLS()
+        socket.finishWriting()
+    }
+
+    /// Sends close_notify and leaves the socket open; without TLS this does nothing.
+    package func sendCloseNotify() throws {
+        tls?.closeNotify()
+        try flushTLS()
+    }
+
+    /// An orderly close, over TLS with a close_notify.
+    package func close() {
+        guard socket.isOpen else { return }
+        try? sendCloseNotify()
+        closeAbruptly()
+    }
+
+    /// Over TLS, a close without close_notify, which looks like a truncation. What the client sent and nobody read
+    /// would make the kernel send a reset, so what is there is read away first; a script whose client still sends
+    /// says `finishSending()` and `waitForClose()` before.
+    package func closeAbruptly() {
+        guard socket.isOpen else { return }
+        for _ in 0..<64 {
+            guard let bytes = try? socket.read(), !bytes.isEmpty else { break }
+        }
+        socket.close()
+        record.state.withValue { $0.isClosed = true }
+    }
+
+    /// Closes with RST.
+    package func reset() {
+        socket.reset()
+        record.state.withValue { $0.isClosed = true }
+    }
+}
+
+/// The client ended its side while a script still waited for something.
+package struct ConnectionEnded: Error, CustomStringConvertible {
+    package let awaited: String
+
+    package var description: String { "the client closed before \(awaited) came" }
+}
