@@ -1,3 +1,143 @@
+// OpenSSL 3 behind plain functions: its macros, callbacks and stack types stay in C, so that Swift imports no header of
+// OpenSSL. Nothing here owns a descriptor, reads a clock or blocks. Functions that may fail return NULL or a
+// `clt_step` and leave the cause where `clt_stream_failure` or an out parameter finds it.
 #ifndef C_LOADING_TLS_H
 #define C_LOADING_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ssl_ctx_st clt_context;
+typedef struct ssl_session_st clt_session;
+typedef struct x509_store_st clt_roots;
+typedef struct stack_st_X509 clt_chain;
+typedef struct clt_identity clt_identity;
+typedef struct clt_stream clt_stream;
+
+// ---- outcomes
+
+typedef enum {
+    CLT_DONE,
+    CLT_WANT_READ,
+    CLT_WANT_WRITE,
+    CLT_WANT_TRUST,
+    CLT_WANT_IDENTITY,
+    CLT_CLOSED,  // the peer sent close_notify
+    CLT_ENDED,   // the peer ended the TCP stream without close_notify
+    CLT_FAILED,
+} clt_step;
+
+// Why something failed. `reason` is one of OpenSSL's own constant texts, or one of ours: it never holds a secret and
+// is never freed.
+typedef struct {
+    int32_t alert;   // the alert that the peer sent, or -1
+    int32_t posix;   // errno of the socket, or 0
+    int32_t verify;  // an X509_V_ERR_ code, or 0
+    const char *reason;
+} clt_failure;
+
+// ---- addresses
+
+// The bytes of a textual IP address (4 or 16, the count is returned), or 0 when `text` is none.
+size_t clt_address(const char *text, uint8_t address[16]);
+
+// ---- contexts
+
+// `protocols` is an ALPN list in wire format.
+clt_context *clt_context_new(
+    uint16_t minimum, uint16_t maximum, const uint8_t *protocols, size_t count, bool asks_later, clt_failure *failure);
+void clt_context_free(clt_context *context);
+
+// ---- streams
+
+// `name` goes into SNI; NULL sends none. `session` is copied and stays the caller's.
+clt_stream *clt_stream_new(
+    clt_context *context, int descriptor, const char *name, const clt_session *session, clt_failure *failure);
+void clt_stream_free(clt_stream *stream);
+
+clt_step clt_handshake(clt_stream *stream);
+// Fills as much of the buffer as is there. `*count` may be above 0 with every result.
+clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count);
+// After CLT_WANT_WRITE or CLT_WANT_READ the next call must begin with the bytes that this one did not take.
+clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t *count);
+void clt_shutdown(clt_stream *stream);
+
+// The failure of the last call that returned CLT_FAILED or CLT_ENDED.
+clt_failure clt_stream_failure(const clt_stream *stream);
+// Whether the last call to clt_read emptied the socket's receive buffer.
+bool clt_stream_is_drained(const clt_stream *stream);
+
+// What CLT_WANT_TRUST is about. The chain is the caller's to free.
+clt_chain *clt_stream_peer_chain(const clt_stream *stream);
+const uint8_t *clt_stream_stapled_response(const clt_stream *stream, size_t *count);
+// `verify` is the X509_V_ERR_ code that chooses the alert of a rejection.
+void clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify);
+
+// What CLT_WANT_IDENTITY is about.
+bool clt_stream_identity_requested(const clt_stream *stream);
+bool clt_stream_identity_provided(const clt_stream *stream);
+bool clt_stream_identity_refused(const clt_stream *stream);  // OpenSSL would not use the identity it was given
+size_t clt_stream_issuer_count(const clt_stream *stream);
+// The DER form of a distinguished name; valid as long as the stream stands still.
+const uint8_t *clt_stream_issuer(const clt_stream *stream, size_t index, size_t *count);
+size_t clt_stream_signature_schemes(const clt_stream *stream, uint16_t *schemes, size_t capacity);
+void clt_provide_identity(clt_stream *stream, const clt_identity *identity);
+
+// What was agreed upon.
+uint16_t clt_stream_version(const clt_stream *stream);
+uint16_t clt_stream_cipher(const clt_stream *stream);
+bool clt_stream_is_resumed(const clt_stream *stream);
+const uint8_t *clt_stream_protocol(const clt_stream *stream, size_t *count);
+
+// ---- sessions to resume
+
+// The next session that the server has issued since the last call, or NULL. The caller's to free.
+clt_session *clt_stream_take_session(clt_stream *stream);
+void clt_session_free(clt_session *session);
+uint16_t clt_session_version(const clt_session *session);
+// When the session stops being of use, in seconds since 1970.
+int64_t clt_session_expiry(const clt_session *session);
+
+// ---- certificate chains, the leaf first
+
+clt_chain *clt_chain_new(void);
+bool clt_chain_append(clt_chain *chain, const uint8_t *der, size_t count);
+void clt_chain_free(clt_chain *chain);
+size_t clt_chain_count(const clt_chain *chain);
+// Writes the DER form when `der` is not NULL; returns its length, or 0.
+size_t clt_chain_certificate(const clt_chain *chain, size_t index, uint8_t *der);
+
+// ---- trust
+
+clt_roots *clt_roots_new(void);
+void clt_roots_free(clt_roots *roots);
+bool clt_roots_add_directory(clt_roots *roots, const char *path);
+bool clt_roots_add_file(clt_roots *roots, const char *path);
+bool clt_roots_add_certificate(clt_roots *roots, const uint8_t *der, size_t count);
+// Whether the directory has certificates under names made of their subjects' hashes.
+bool clt_is_hashed_directory(const char *path);
+bool clt_is_readable_file(const char *path);
+// An environment variable, unless the process runs with more rights than its caller.
+const char *clt_environment(const char *name);
+
+// Whether the chain leads to one of the roots, serves TLS servers, is valid at `time` (seconds since 1970), belongs to
+// the host (a name, or an address of 4 or 16 bytes) and is not revoked by the stapled OCSP response, if any.
+bool clt_evaluate(
+    clt_roots *roots, const clt_chain *chain, const char *name, const uint8_t *address, size_t address_count,
+    int64_t time, const uint8_t *response, size_t response_count, clt_failure *failure);
+
+// ---- identities
+
+// Each returns NULL when the bytes are not what they should be, the password does not open them, or key and
+// certificate do not belong together. `password` may be NULL.
+clt_identity *clt_identity_from_pem(const uint8_t *bytes, size_t count, const char *password, clt_failure *failure);
+clt_identity *clt_identity_from_pkcs12(const uint8_t *bytes, size_t count, const char *password, clt_failure *failure);
+// The key in PKCS #8 or its own traditional form.
+clt_identity *clt_identity_from_der(
+    const clt_chain *chain, const uint8_t *key, size_t key_count, clt_failure *failure);
+void clt_identity_free(clt_identity *identity);
+// The leaf and its chain; the caller's to free.
+clt_chain *clt_identity_chain(const clt_identity *identity);
+
 #endif

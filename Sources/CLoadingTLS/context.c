@@ -1,0 +1,52 @@
+#include "CLoadingTLS.h"
+
+#include "callbacks.h"
+#include "failure.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <string.h>
+
+size_t clt_address(const char *text, uint8_t address[16]) {
+    if (inet_pton(AF_INET, text, address) == 1) return 4;
+    if (inet_pton(AF_INET6, text, address) == 1) return 16;
+    return 0;
+}
+
+clt_context *clt_context_new(
+    uint16_t minimum, uint16_t maximum, const uint8_t *protocols, size_t count, bool asks_later, clt_failure *failure) {
+    // OpenSSL must not tear itself down at exit while other threads are still in it.
+    OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
+    ERR_clear_error();
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (context == NULL) { *failure = clt_failure_take("no TLS context"); return NULL; }
+
+    bool valid = SSL_CTX_set_min_proto_version(context, minimum) == 1
+        && SSL_CTX_set_max_proto_version(context, maximum) == 1;
+    // TLS 1.0 and 1.1 sign with SHA-1, which the default level forbids: who asks for them must also get them.
+    if (minimum < TLS1_2_VERSION) SSL_CTX_set_security_level(context, 0);
+    if (count > 0) valid = valid && count <= UINT16_MAX
+        && SSL_CTX_set_alpn_protos(context, protocols, (unsigned)count) == 0;
+    if (!valid) {
+        *failure = clt_failure_take("invalid TLS configuration");
+        SSL_CTX_free(context);
+        return NULL;
+    }
+
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(context,
+        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL
+        | SSL_SESS_CACHE_NO_AUTO_CLEAR);
+    SSL_CTX_sess_set_new_cb(context, clt_on_session);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_cert_verify_callback(context, clt_on_verify, NULL);
+    SSL_CTX_set_cert_cb(context, clt_on_certificate_request, NULL);
+    SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+    SSL_CTX_set_post_handshake_auth(context, asks_later);
+    return context;
+}
+
+void clt_context_free(clt_context *context) { SSL_CTX_free(context); }

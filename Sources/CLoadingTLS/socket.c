@@ -1,0 +1,132 @@
+#include "socket.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define CLT_SCRATCH 65536
+
+static __thread uint8_t *scratch;
+static pthread_key_t scratch_key;
+static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
+static BIO_METHOD *method;
+
+static int socket_read(BIO *bio, char *bytes, int count);
+static int socket_write(BIO *bio, const char *bytes, int count);
+static long socket_control(BIO *bio, int command, long number, void *pointer);
+
+static void prepare(void) {
+    pthread_key_create(&scratch_key, free);
+    BIO_METHOD *made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    if (made == NULL) return;
+    BIO_meth_set_read(made, socket_read);
+    BIO_meth_set_write(made, socket_write);
+    BIO_meth_set_ctrl(made, socket_control);
+    method = made;
+}
+
+BIO *clt_socket_bio(clt_socket *socket) {
+    pthread_once(&scratch_once, prepare);
+    if (method == NULL) return NULL;
+    BIO *bio = BIO_new(method);
+    if (bio == NULL) return NULL;
+    BIO_set_data(bio, socket);
+    BIO_set_init(bio, 1);
+    return bio;
+}
+
+static uint8_t *thread_scratch(void) {
+    if (scratch == NULL) {
+        scratch = malloc(CLT_SCRATCH);
+        pthread_setspecific(scratch_key, scratch);
+    }
+    return scratch;
+}
+
+void clt_socket_begin(clt_socket *socket, size_t ahead_limit) {
+    socket->ahead_limit = ahead_limit > CLT_SCRATCH ? CLT_SCRATCH : (uint32_t)ahead_limit;
+    socket->stops_drained = false;
+}
+
+bool clt_socket_finish(clt_socket *socket) {
+    if (socket->kept != NULL) {
+        if (socket->ahead_count == 0) clt_socket_discard(socket);
+        return true;
+    }
+    if (socket->ahead_count == 0) return true;
+    uint8_t *kept = malloc(socket->ahead_count);
+    if (kept == NULL) { socket->ahead_count = 0; return false; }
+    memcpy(kept, socket->ahead, socket->ahead_count);
+    socket->kept = kept;
+    socket->ahead = kept;
+    return true;
+}
+
+void clt_socket_discard(clt_socket *socket) {
+    free(socket->kept);
+    socket->kept = NULL;
+    socket->ahead = NULL;
+    socket->ahead_count = 0;
+}
+
+static int socket_read(BIO *bio, char *bytes, int count) {
+    clt_socket *socket = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (bytes == NULL || count <= 0) return 0;
+    if (socket->ahead_count > 0) {
+        uint32_t given = (uint32_t)count < socket->ahead_count ? (uint32_t)count : socket->ahead_count;
+        memcpy(bytes, socket->ahead, given);
+        socket->ahead += given;
+        socket->ahead_count -= given;
+        return (int)given;
+    }
+    if (socket->drained && socket->stops_drained) { BIO_set_retry_read(bio); return -1; }
+    // What was kept is used up, so the scratch buffer may follow it.
+    if (socket->kept != NULL) clt_socket_discard(socket);
+    uint8_t *ahead = socket->ahead_limit > 0 ? thread_scratch() : NULL;
+    struct iovec parts[2] = {
+        { .iov_base = bytes, .iov_len = (size_t)count },
+        { .iov_base = ahead, .iov_len = ahead == NULL ? 0 : socket->ahead_limit },
+    };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = ahead == NULL ? 1 : 2 };
+    ssize_t got;
+    do got = recvmsg(socket->descriptor, &message, MSG_DONTWAIT); while (got < 0 && errno == EINTR);
+    socket->drained = got < (ssize_t)(parts[0].iov_len + parts[1].iov_len);
+    if (got < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_read(bio);
+        else socket->error = errno;
+        return -1;
+    }
+    if (got == 0) { socket->ended = true; return 0; }
+    if (got > count) {
+        socket->ahead = ahead;
+        socket->ahead_count = (uint32_t)(got - count);
+        return count;
+    }
+    return (int)got;
+}
+
+static int socket_write(BIO *bio, const char *bytes, int count) {
+    clt_socket *socket = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (bytes == NULL || count <= 0) return 0;
+    ssize_t sent;
+    do sent = send(socket->descriptor, bytes, (size_t)count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_write(bio);
+        else socket->error = errno;
+        return -1;
+    }
+    return (int)sent;
+}
+
+static long socket_control(BIO *bio, int command, long number, void *pointer) {
+    (void)bio, (void)number, (void)pointer;
+    // The end of the stream is not told through BIO_CTRL_EOF, so that OpenSSL reports it as a plain system call result
+    // and leaves its judgement to `ended`.
+    return command == BIO_CTRL_FLUSH;
+}

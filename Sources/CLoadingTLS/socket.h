@@ -1,0 +1,31 @@
+// A BIO over a non-blocking socket, made for few system calls and no buffer that outlives its use.
+#ifndef CLT_SOCKET_H
+#define CLT_SOCKET_H
+
+#include <openssl/bio.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// The socket's side of one stream. OpenSSL asks for five bytes (a record's header), then for the rest of the record.
+// Each recvmsg brings what is asked for straight into OpenSSL's buffer and what follows it into `ahead`, a scratch
+// buffer that all streams of a thread share. What is left in there at the end of a call moves into `kept`.
+typedef struct {
+    int descriptor;
+    int32_t error;        // errno of the last failed call
+    bool ended;           // the peer has closed its side
+    bool drained;         // the last recvmsg brought less than there was room for
+    bool stops_drained;   // do not ask the socket again once it is drained
+    const uint8_t *ahead;
+    uint32_t ahead_count;
+    uint32_t ahead_limit; // how much to take ahead
+    uint8_t *kept;        // allocated; `ahead` points into it while it lasts
+} clt_socket;
+
+BIO *clt_socket_bio(clt_socket *socket);
+// Put these around every call that may read: the first sets the stage, the second saves what was read ahead. False
+// when there is no memory for it.
+void clt_socket_begin(clt_socket *socket, size_t ahead_limit);
+bool clt_socket_finish(clt_socket *socket);
+void clt_socket_discard(clt_socket *socket);
+
+#endif

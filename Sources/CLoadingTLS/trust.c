@@ -1,0 +1,177 @@
+#define _GNU_SOURCE
+#include "CLoadingTLS.h"
+
+#include "failure.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ocsp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- chains
+
+clt_chain *clt_chain_new(void) { return sk_X509_new_null(); }
+void clt_chain_free(clt_chain *chain) { sk_X509_pop_free(chain, X509_free); }
+
+static X509 *certificate_from(const uint8_t *der, size_t count) {
+    if (count > LONG_MAX) return NULL;
+    const unsigned char *next = der;
+    X509 *certificate = d2i_X509(NULL, &next, (long)count);
+    if (certificate != NULL && next != der + count) { X509_free(certificate); certificate = NULL; }
+    ERR_clear_error();
+    return certificate;
+}
+
+bool clt_chain_append(clt_chain *chain, const uint8_t *der, size_t count) {
+    X509 *certificate = certificate_from(der, count);
+    if (certificate == NULL) return false;
+    if (sk_X509_push(chain, certificate) > 0) return true;
+    X509_free(certificate);
+    return false;
+}
+
+size_t clt_chain_count(const clt_chain *chain) {
+    int count = sk_X509_num(chain);
+    return count > 0 ? (size_t)count : 0;
+}
+
+size_t clt_chain_certificate(const clt_chain *chain, size_t index, uint8_t *der) {
+    if (index >= clt_chain_count(chain)) return 0;
+    unsigned char *next = der;
+    int count = i2d_X509(sk_X509_value(chain, (int)index), der == NULL ? NULL : &next);
+    return count > 0 ? (size_t)count : 0;
+}
+
+// ---- roots
+
+clt_roots *clt_roots_new(void) {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+    return X509_STORE_new();
+}
+void clt_roots_free(clt_roots *roots) { X509_STORE_free(roots); }
+
+bool clt_roots_add_directory(clt_roots *roots, const char *path) {
+    X509_LOOKUP *lookup = X509_STORE_add_lookup(roots, X509_LOOKUP_hash_dir());
+    bool added = lookup != NULL && X509_LOOKUP_add_dir(lookup, path, X509_FILETYPE_PEM) == 1;
+    ERR_clear_error();
+    return added;
+}
+
+bool clt_roots_add_file(clt_roots *roots, const char *path) {
+    X509_LOOKUP *lookup = X509_STORE_add_lookup(roots, X509_LOOKUP_file());
+    bool added = lookup != NULL
+        && (X509_LOOKUP_load_file(lookup, path, X509_FILETYPE_PEM) == 1
+            || X509_LOOKUP_load_file(lookup, path, X509_FILETYPE_ASN1) == 1);
+    ERR_clear_error();
+    return added;
+}
+
+bool clt_roots_add_certificate(clt_roots *roots, const uint8_t *der, size_t count) {
+    X509 *certificate = certificate_from(der, count);
+    if (certificate == NULL) return false;
+    bool added = X509_STORE_add_cert(roots, certificate) == 1;
+    X509_free(certificate);
+    ERR_clear_error();
+    return added;
+}
+
+static bool is_hash_name(const char *name) {
+    for (int index = 0; index < 8; index++) if (!isxdigit((unsigned char)name[index])) return false;
+    return name[8] == '.' && isdigit((unsigned char)name[9]);
+}
+
+bool clt_is_hashed_directory(const char *path) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) return false;
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(directory)) != NULL;) found = is_hash_name(entry->d_name);
+    closedir(directory);
+    return found;
+}
+
+bool clt_is_readable_file(const char *path) { return access(path, R_OK) == 0; }
+
+const char *clt_environment(const char *name) { return secure_getenv(name); }
+
+// ---- evaluation
+
+// Whether a stapled response that is sound and current says that the leaf of `chain` is revoked. Anything that is
+// wrong with the response itself counts as no response: revocation fails softly.
+static bool is_revoked(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *response, size_t count) {
+    if (sk_X509_num(chain) < 2 || count > LONG_MAX) return false;
+    const unsigned char *next = response;
+    OCSP_RESPONSE *outer = d2i_OCSP_RESPONSE(NULL, &next, (long)count);
+    OCSP_BASICRESP *basic = outer == NULL ? NULL : OCSP_response_get1_basic(outer);
+    bool revoked = false;
+    if (basic != NULL && OCSP_basic_verify(basic, chain, roots, 0) == 1) {
+        X509 *leaf = sk_X509_value(chain, 0), *issuer = sk_X509_value(chain, 1);
+        for (int index = 0; !revoked && index < OCSP_resp_count(basic); index++) {
+            OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
+            // The response names the certificate by hashes of its own choice.
+            ASN1_OBJECT *algorithm = NULL;
+            OCSP_id_get0_info(NULL, &algorithm, NULL, NULL, (OCSP_CERTID *)OCSP_SINGLERESP_get0_id(single));
+            const EVP_MD *digest = EVP_get_digestbyobj(algorithm);
+            OCSP_CERTID *identifier = digest == NULL ? NULL : OCSP_cert_to_id(digest, leaf, issuer);
+            if (identifier != NULL && OCSP_id_cmp(identifier, OCSP_SINGLERESP_get0_id(single)) == 0) {
+                ASN1_GENERALIZEDTIME *from = NULL, *until = NULL;
+                int status = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
+                revoked = status == V_OCSP_CERTSTATUS_REVOKED && OCSP_check_validity(from, until, 300, -1) == 1;
+            }
+            OCSP_CERTID_free(identifier);
+        }
+    }
+    OCSP_BASICRESP_free(basic);
+    OCSP_RESPONSE_free(outer);
+    return revoked;
+}
+
+static bool set_parameters(
+    X509_STORE_CTX *verification, const char *name, const uint8_t *address, size_t address_count, int64_t time) {
+    if (X509_STORE_CTX_set_default(verification, "ssl_server") != 1) return false;
+    X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(verification);
+    X509_VERIFY_PARAM_set_time(parameters, (time_t)time);
+    // 112 bits: no SHA-1 signature, no RSA key below 2048 bits.
+    X509_VERIFY_PARAM_set_auth_level(parameters, 2);
+    // Whatever the administrator calls a root is one, self-signed or not.
+    X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
+    X509_VERIFY_PARAM_set_hostflags(
+        parameters, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    if (address_count > 0) return X509_VERIFY_PARAM_set1_ip(parameters, address, address_count) == 1;
+    // An empty name would mean that any name will do.
+    return name != NULL && name[0] != 0 && X509_VERIFY_PARAM_set1_host(parameters, name, 0) == 1;
+}
+
+bool clt_evaluate(
+    clt_roots *roots, const clt_chain *chain, const char *name, const uint8_t *address, size_t address_count,
+    int64_t time, const uint8_t *response, size_t response_count, clt_failure *failure) {
+    ERR_clear_error();
+    *failure = (clt_failure){ .alert = -1, .reason = "no certificate to evaluate" };
+    if (clt_chain_count(chain) == 0) return false;
+    X509_STORE_CTX *verification = X509_STORE_CTX_new();
+    bool trusted = false;
+    if (verification == NULL
+        || X509_STORE_CTX_init(verification, roots, sk_X509_value(chain, 0), (STACK_OF(X509) *)chain) != 1
+        || !set_parameters(verification, name, address, address_count, time)) {
+        *failure = clt_failure_take("certificate evaluation failed");
+    } else {
+        trusted = X509_verify_cert(verification) == 1;
+        int verify = X509_STORE_CTX_get_error(verification);
+        if (trusted && response_count > 0
+            && is_revoked(roots, X509_STORE_CTX_get0_chain(verification), response, response_count)) {
+            trusted = false;
+            verify = X509_V_ERR_CERT_REVOKED;
+        }
+        if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
+        failure->verify = trusted ? X509_V_OK : verify;
+        failure->reason = X509_verify_cert_error_string(failure->verify);
+    }
+    X509_STORE_CTX_free(verification);
+    ERR_clear_error();
+    return trusted;
+}

@@ -1,0 +1,29 @@
+internal import CLoadingTLS
+
+/// Parsed certificates, the leaf first.
+///
+/// Unchecked: the certificates are never changed, and OpenSSL guards what it caches in them.
+package final class CertificateChain: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over the chain.
+    init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { clt_chain_free(pointer) }
+
+    /// Nil when one of the certificates is not well formed.
+    package convenience init?(der certificates: [[UInt8]]) {
+        guard let pointer = clt_chain_new() else { return nil }
+        self.init(owning: pointer)
+        for certificate in certificates where !clt_chain_append(pointer, certificate, certificate.count) { return nil }
+    }
+
+    /// The certificates in DER.
+    package var der: [[UInt8]] {
+        (0..<clt_chain_count(pointer)).map { index in
+            [UInt8](unsafeUninitializedCapacity: clt_chain_certificate(pointer, index, nil)) { bytes, count in
+                count = clt_chain_certificate(pointer, index, bytes.baseAddress)
+            }
+        }
+    }
+}

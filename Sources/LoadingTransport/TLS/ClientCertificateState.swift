@@ -1,0 +1,38 @@
+/// What has become of a server's request for a client certificate. Servers tell their displeasure with general alerts,
+/// so what an alert means depends on it.
+enum ClientCertificateState {
+    case notRequested
+    case notProvided
+    case provided
+    /// OpenSSL would not use the certificate: its key is too weak, or not of a kind that the server takes.
+    case unusable
+
+    func errorCode(alert: Int32) -> Int {
+        switch (self, Alert(rawValue: alert)) {
+        case (.unusable, _):
+            TLSError.clientCertificateRejected
+        case (.notRequested, _), (_, nil):
+            TLSError.secureConnectionFailed
+        case (_, .certificateRequired?), (.notProvided, .handshakeFailure?), (.notProvided, .badCertificate?):
+            TLSError.clientCertificateRequired
+        case (.notProvided, _):
+            TLSError.secureConnectionFailed
+        case (.provided, _):
+            TLSError.clientCertificateRejected
+        }
+    }
+
+    /// The alerts that can be about a certificate (RFC 8446 §6.2).
+    private enum Alert: Int32 {
+        case handshakeFailure = 40
+        case badCertificate = 42
+        case unsupportedCertificate = 43
+        case certificateRevoked = 44
+        case certificateExpired = 45
+        case certificateUnknown = 46
+        case unknownCA = 48
+        case accessDenied = 49
+        case decryptError = 51
+        case certificateRequired = 116
+    }
+}

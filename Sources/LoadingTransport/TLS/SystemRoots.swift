@@ -1,0 +1,44 @@
+internal import CLoadingTLS
+
+/// Where the system keeps its root certificates.
+///
+/// A directory whose files are named by the hashes of their subjects is asked for the one root that a chain needs. A
+/// bundle has to be parsed whole, which takes longer than all the rest of a first request; so it is the last resort.
+struct SystemRoots: Equatable {
+    var directories: [String] = []
+    var files: [String] = []
+
+    private static let usualDirectories = [
+        "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem/directory-hash", "/etc/pki/tls/certs",
+    ]
+    private static let usualFiles = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem", "/etc/pki/tls/cacert.pem",
+    ]
+
+    /// The variables SSL_CERT_DIR and SSL_CERT_FILE replace the usual directories and files, as in OpenSSL.
+    static func current() -> SystemRoots {
+        locate(
+            directoryVariable: clt_environment("SSL_CERT_DIR").map { String(cString: $0) },
+            fileVariable: clt_environment("SSL_CERT_FILE").map { String(cString: $0) },
+            isHashedDirectory: { clt_is_hashed_directory($0) }, isReadableFile: { clt_is_readable_file($0) })
+    }
+
+    static func locate(
+        directoryVariable: String?, fileVariable: String?, isHashedDirectory: (String) -> Bool,
+        isReadableFile: (String) -> Bool
+    ) -> SystemRoots {
+        var roots = SystemRoots()
+        if let directoryVariable {
+            roots.directories = directoryVariable.split(separator: ":").map(String.init)
+        } else {
+            roots.directories = usualDirectories.first(where: isHashedDirectory).map { [$0] } ?? []
+        }
+        if let fileVariable {
+            roots.files = [fileVariable]
+        } else if !roots.directories.contains(where: isHashedDirectory) {
+            roots.files = usualFiles.first(where: isReadableFile).map { [$0] } ?? []
+        }
+        return roots
+    }
+}

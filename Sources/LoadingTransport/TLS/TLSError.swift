@@ -1,0 +1,71 @@
+internal import CLoadingTLS
+
+/// Why a TLS connection failed: a code of Apple's URL error domain, and what is behind it.
+package struct TLSError: Error, Equatable, Sendable {
+    /// A code of NSURLErrorDomain.
+    package var code: Int
+    /// OpenSSL's text for the cause.
+    package var reason: String
+    /// The X509_V_ERR_ code when a certificate was at fault, else 0.
+    package var verifyCode: Int32
+    /// The errno when the connection was lost, else 0. Zero with `connectionLost`: the peer closed it.
+    package var posix: Int32
+
+    package init(code: Int, reason: String, verifyCode: Int32 = 0, posix: Int32 = 0) {
+        self.code = code
+        self.reason = reason
+        self.verifyCode = verifyCode
+        self.posix = posix
+    }
+
+    package static let connectionLost = -1005
+    package static let secureConnectionFailed = -1200
+    package static let certificateHasBadDate = -1201
+    package static let certificateUntrusted = -1202
+    package static let certificateHasUnknownRoot = -1203
+    package static let certificateNotYetValid = -1204
+    package static let clientCertificateRejected = -1205
+    package static let clientCertificateRequired = -1206
+}
+
+extension TLSError {
+    init(code: Int = TLSError.secureConnectionFailed, _ failure: clt_failure) {
+        self.init(
+            code: code, reason: failure.reason.map { String(cString: $0) } ?? "", verifyCode: failure.verify,
+            posix: failure.posix)
+    }
+
+    /// The failure of a certificate evaluation (TLS-5).
+    static func evaluation(_ failure: clt_failure) -> TLSError {
+        TLSError(code: VerifyCode(rawValue: failure.verify)?.errorCode ?? certificateUntrusted, failure)
+    }
+
+    /// The results of OpenSSL's certificate verification that have an error code of their own.
+    private enum VerifyCode: Int32 {
+        case unableToGetIssuer = 2
+        case notYetValid = 9
+        case expired = 10
+        case selfSignedInChain = 19
+        case unableToGetIssuerLocally = 20
+        case unableToVerifyLeafSignature = 21
+
+        var errorCode: Int {
+            switch self {
+            case .expired: certificateHasBadDate
+            case .notYetValid: certificateNotYetValid
+            case .unableToGetIssuer, .selfSignedInChain, .unableToGetIssuerLocally, .unableToVerifyLeafSignature:
+                certificateHasUnknownRoot
+            }
+        }
+    }
+
+    /// What the connection's failure means, given what became of the server's wish for a client certificate (TLS-5).
+    static func connection(_ failure: clt_failure, clientCertificate: ClientCertificateState) -> TLSError {
+        if failure.posix != 0 { return TLSError(code: connectionLost, failure) }
+        return TLSError(code: clientCertificate.errorCode(alert: failure.alert), failure)
+    }
+
+    static func endOfStream(_ failure: clt_failure) -> TLSError {
+        TLSError(code: connectionLost, reason: "the peer closed the connection", posix: failure.posix)
+    }
+}

@@ -1,0 +1,48 @@
+internal import CLoadingTLS
+
+/// A certificate and its private key, by which a client proves who it is.
+///
+/// Unchecked: nothing in it is ever changed.
+package final class TLSIdentity: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    private init(_ pointer: OpaquePointer?, _ failure: clt_failure) throws(TLSError) {
+        guard let pointer else { throw TLSError(code: TLSError.clientCertificateRejected, failure) }
+        self.pointer = pointer
+    }
+
+    deinit { clt_identity_free(pointer) }
+
+    /// PEM text with the leaf certificate, then those between it and the root, and the key anywhere among them.
+    package convenience init(pem: [UInt8], password: String? = nil) throws(TLSError) {
+        var failure = clt_failure()
+        try self.init(clt_identity_from_pem(pem, pem.count, password, &failure), failure)
+    }
+
+    /// A PKCS #12 file.
+    package convenience init(pkcs12: [UInt8], password: String) throws(TLSError) {
+        var failure = clt_failure()
+        try self.init(clt_identity_from_pkcs12(pkcs12, pkcs12.count, password, &failure), failure)
+    }
+
+    /// A chain and its key, which may be in PKCS #8 or in the traditional form of its kind.
+    package convenience init(chain: CertificateChain, privateKey: [UInt8]) throws(TLSError) {
+        var failure = clt_failure()
+        try self.init(clt_identity_from_der(chain.pointer, privateKey, privateKey.count, &failure), failure)
+    }
+
+    /// The leaf and the certificates that are sent with it.
+    package var chain: CertificateChain? {
+        clt_identity_chain(pointer).map(CertificateChain.init(owning:))
+    }
+}
+
+/// What a server says about the client certificate it wants.
+package struct TLSIdentityRequest: Equatable, Sendable {
+    /// The host that was asked for.
+    package let serverName: String
+    /// The DER forms of the issuers it accepts. None: it does not say.
+    package let distinguishedNames: [[UInt8]]
+    /// The signature schemes it accepts (RFC 8446 §4.2.3).
+    package let signatureSchemes: [UInt16]
+}

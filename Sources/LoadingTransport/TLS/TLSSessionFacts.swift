@@ -1,0 +1,11 @@
+/// What a handshake has agreed upon (MET-10).
+package struct TLSSessionFacts: Equatable, Sendable {
+    package let version: TLSVersion
+    /// The number that IANA has given to the cipher suite.
+    package let cipherSuite: UInt16
+    /// The protocol chosen by ALPN.
+    package let applicationProtocol: String?
+    package let isResumed: Bool
+    /// The peer's certificates in DER, the leaf first. A resumed session has those of its first handshake.
+    package let peerCertificates: [[UInt8]]
+}

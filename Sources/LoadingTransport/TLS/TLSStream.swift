@@ -1,0 +1,210 @@
+internal import CLoadingTLS
+
+/// The client's side of one TLS connection over a non-blocking socket that it does not own.
+///
+/// Call `handshake` until it is complete or has failed, each time that what it wants has come about; then `read` and
+/// `write`. Nothing here blocks. One thread at a time.
+package final class TLSStream {
+    private let pointer: OpaquePointer
+    private let context: TLSContext
+    private let serverName: String
+    private var identity: TLSIdentity?
+    private var isComplete = false
+    /// The rejection by the owner, which takes the place of OpenSSL's words for it.
+    private var rejection: TLSError?
+    /// Who trusts the peer unless a stapled response, still to come, says that it is revoked.
+    private var conditionalTrust: (evaluator: TrustEvaluator, time: Int64)?
+    /// How reading has ended. OpenSSL tells the cause only once.
+    private var ending: TLSReadResult?
+
+    /// Receives each session that the server offers to resume, from within `handshake` and `read`.
+    package var onResumption: ((TLSResumption) -> Void)?
+
+    /// `serverName` is the URL's host: a name (in ASCII) or an IP address. A session of another host or context is
+    /// passed over.
+    package init(
+        context: TLSContext, descriptor: Int32, serverName: String, resuming resumption: TLSResumption? = nil
+    ) throws(TLSError) {
+        guard let host = ServerName(host: serverName) else {
+            throw TLSError(code: TLSError.secureConnectionFailed, reason: "invalid server name")
+        }
+        let session =
+            if let resumption, resumption.serverName == serverName, resumption.context === context { resumption } else {
+                nil as TLSResumption?
+            }
+        var failure = clt_failure()
+        let pointer =
+            switch host {
+            case .name(let name): clt_stream_new(context.pointer, descriptor, name, session?.pointer, &failure)
+            // RFC 6066 §3: no literal addresses in SNI.
+            case .address: clt_stream_new(context.pointer, descriptor, nil, session?.pointer, &failure)
+            }
+        guard let pointer else { throw TLSError(failure) }
+        self.pointer = pointer
+        self.context = context
+        self.serverName = serverName
+        identity = session?.identity
+    }
+
+    deinit { clt_stream_free(pointer) }
+
+    // MARK: Handshake
+
+    package func handshake() -> TLSHandshakeStep {
+        if case .failed(let error)? = ending { return .failed(error) }
+        if isComplete { return .complete }
+        switch clt_handshake(pointer) {
+        case CLT_DONE:
+            if let error = lateRevocation() { return failHandshake(error) }
+            isComplete = true
+            deliverResumptions()
+            return .complete
+        case CLT_WANT_READ: return .wantsRead
+        case CLT_WANT_WRITE: return .wantsWrite
+        case CLT_WANT_TRUST:
+            guard let peer else {
+                return failHandshake(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))
+            }
+            return .wantsTrust(peer)
+        case CLT_WANT_IDENTITY: return .wantsIdentity(identityRequest)
+        case CLT_CLOSED, CLT_ENDED: return failHandshake(.endOfStream(clt_stream_failure(pointer)))
+        default: return failHandshake(rejection ?? connectionError)
+        }
+    }
+
+    private func failHandshake(_ error: TLSError) -> TLSHandshakeStep {
+        ending = .failed(error)
+        return .failed(error)
+    }
+
+    private var peer: TLSPeer? {
+        guard let chain = clt_stream_peer_chain(pointer) else { return nil }
+        return TLSPeer(
+            serverName: serverName, chain: CertificateChain(owning: chain), stapledResponse: stapledResponse)
+    }
+
+    private var stapledResponse: [UInt8]? {
+        var count = 0
+        guard let bytes = clt_stream_stapled_response(pointer, &count) else { return nil }
+        return Array(UnsafeBufferPointer(start: bytes, count: count))
+    }
+
+    /// Answers `wantsTrust`. Call `handshake` again after it.
+    package func decideTrust(_ verdict: TLSTrustVerdict) {
+        switch verdict {
+        case .accept:
+            clt_decide_trust(pointer, true, 0)
+        case .acceptUnlessRevoked(let evaluator, let time):
+            if stapledResponse == nil { conditionalTrust = (evaluator, time) }
+            clt_decide_trust(pointer, true, 0)
+        case .reject(let error):
+            rejection = error
+            clt_decide_trust(pointer, false, error.verifyCode)
+        }
+    }
+
+    private func lateRevocation() -> TLSError? {
+        guard let trust = conditionalTrust else { return nil }
+        conditionalTrust = nil
+        guard stapledResponse != nil, let peer,
+            case .rejected(let error) = trust.evaluator.evaluate(peer, at: trust.time)
+        else { return nil }
+        return error
+    }
+
+    /// Answers `wantsIdentity`, with nil to go on without one. Call `handshake` (or `read`) again after it.
+    package func provideIdentity(_ identity: TLSIdentity?) {
+        self.identity = identity
+        clt_provide_identity(pointer, identity?.pointer)
+    }
+
+    private var identityRequest: TLSIdentityRequest {
+        let names = (0..<clt_stream_issuer_count(pointer)).compactMap { index -> [UInt8]? in
+            var count = 0
+            guard let bytes = clt_stream_issuer(pointer, index, &count) else { return nil }
+            return Array(UnsafeBufferPointer(start: bytes, count: count))
+        }
+        let schemes = [UInt16](unsafeUninitializedCapacity: 64) { schemes, count in
+            count = clt_stream_signature_schemes(pointer, schemes.baseAddress, schemes.count)
+        }
+        return TLSIdentityRequest(serverName: serverName, distinguishedNames: names, signatureSchemes: schemes)
+    }
+
+    private var clientCertificate: ClientCertificateState {
+        if !clt_stream_identity_requested(pointer) { return .notRequested }
+        if clt_stream_identity_refused(pointer) { return .unusable }
+        return clt_stream_identity_provided(pointer) ? .provided : .notProvided
+    }
+
+    private var connectionError: TLSError {
+        .connection(clt_stream_failure(pointer), clientCertificate: clientCertificate)
+    }
+
+    private func deliverResumptions() {
+        while let session = clt_stream_take_session(pointer) {
+            let resumption = TLSResumption(
+                owning: session, context: context, serverName: serverName, identity: identity)
+            onResumption?(resumption)
+        }
+    }
+
+    // MARK: Data
+
+    /// Fills as much of the buffer as is there.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> TLSReadResult {
+        if let ending { return ending }
+        var count = 0
+        let step = clt_read(pointer, buffer.baseAddress, buffer.count, &count)
+        deliverResumptions()
+        let result: TLSReadResult
+        switch step {
+        case CLT_DONE: return .bytes(count)
+        case CLT_WANT_READ: return count > 0 ? .bytes(count) : .wouldBlock
+        case CLT_WANT_WRITE: return count > 0 ? .bytes(count) : .wantsWrite
+        case CLT_WANT_IDENTITY: return count > 0 ? .bytes(count) : .wantsIdentity(identityRequest)
+        case CLT_CLOSED: result = .end
+        case CLT_ENDED: result = .truncated
+        default: result = .failed(connectionError)
+        }
+        ending = result
+        return count > 0 ? .bytes(count) : result
+    }
+
+    /// Whether the last read has taken all that the socket had. Who waits for edges of readiness may then wait for the
+    /// next one without reading once more, unless the peer is known to have hung up: an end that came with the last
+    /// bytes makes no edge of its own.
+    package var isDrained: Bool { clt_stream_is_drained(pointer) }
+
+    /// Takes as many bytes as the socket has room for.
+    package func write(_ bytes: UnsafeRawBufferPointer) -> TLSWriteResult {
+        if case .failed(let error)? = ending { return .failed(error) }
+        var count = 0
+        let step = clt_write(pointer, bytes.baseAddress, bytes.count, &count)
+        if count > 0 { return .bytes(count) }
+        switch step {
+        case CLT_DONE: return .bytes(0)
+        case CLT_WANT_WRITE: return .wouldBlock
+        // A server that asks for a certificate in mid-connection wants its answer first, and `read` asks for it.
+        case CLT_WANT_READ, CLT_WANT_IDENTITY: return .wantsRead
+        default: return .failed(connectionError)
+        }
+    }
+
+    /// Tells the peer that no more will be written, if the socket takes that at once.
+    package func shutdown() {
+        if isComplete { clt_shutdown(pointer) }
+    }
+
+    /// What was agreed upon; meaningful once the handshake is complete.
+    package var session: TLSSessionFacts {
+        var count = 0
+        let name = clt_stream_protocol(pointer, &count)
+        return TLSSessionFacts(
+            version: TLSVersion(rawValue: clt_stream_version(pointer)), cipherSuite: clt_stream_cipher(pointer),
+            applicationProtocol: name.map {
+                String(decoding: UnsafeBufferPointer(start: $0, count: count), as: UTF8.self)
+            },
+            isResumed: clt_stream_is_resumed(pointer),
+            peerCertificates: clt_stream_peer_chain(pointer).map { CertificateChain(owning: $0).der } ?? [])
+    }
+}

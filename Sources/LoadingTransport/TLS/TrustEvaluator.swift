@@ -1,0 +1,90 @@
+internal import CLoadingTLS
+internal import LoadingEvents
+
+/// Decides whether a certificate chain proves that a server is the host it should be (TLS-4): it leads to a root, is
+/// valid now, is meant for TLS servers, and names the host in its subject alternative names.
+///
+/// Unchecked: OpenSSL guards a certificate store with a lock of its own.
+package final class TrustEvaluator: @unchecked Sendable {
+    private let roots: OpaquePointer
+
+    /// Trust in the system's roots, shared by all who need no others: a store keeps what it has once loaded.
+    package static let system = TrustEvaluator(roots: clt_roots_new(), location: .current())
+
+    private init?(roots: OpaquePointer?, location: SystemRoots) {
+        guard let roots else { return nil }
+        self.roots = roots
+        for directory in location.directories { clt_roots_add_directory(roots, directory) }
+        for file in location.files { clt_roots_add_file(roots, file) }
+    }
+
+    private init(roots: OpaquePointer) { self.roots = roots }
+
+    deinit { clt_roots_free(roots) }
+
+    /// The evaluator for some roots. Fails when one of the added anchors cannot be read.
+    package static func evaluator(for roots: TLSRoots) throws(TLSError) -> TrustEvaluator {
+        let evaluator: TrustEvaluator?
+        let anchors: [TLSAnchor]
+        switch roots {
+        case .system, .systemAnd([]): (evaluator, anchors) = (system, [])
+        case .systemAnd(let added):
+            (evaluator, anchors) = (TrustEvaluator(roots: clt_roots_new(), location: .current()), added)
+        case .only(let all): (evaluator, anchors) = (clt_roots_new().map(TrustEvaluator.init(roots:)), all)
+        }
+        guard let evaluator else {
+            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
+        }
+        for anchor in anchors where !evaluator.add(anchor) {
+            throw TLSError(code: TLSError.secureConnectionFailed, reason: "unreadable root certificate")
+        }
+        return evaluator
+    }
+
+    /// Only while the evaluator is being made.
+    private func add(_ anchor: TLSAnchor) -> Bool {
+        switch anchor {
+        case .file(let path): clt_roots_add_file(roots, path)
+        case .der(let bytes): clt_roots_add_certificate(roots, bytes, bytes.count)
+        }
+    }
+
+    /// Evaluates a chain for a host at a time in seconds since 1970. A stapled OCSP response can only do harm: one that
+    /// cannot be understood is passed over (TLS-10).
+    package func evaluate(
+        _ chain: CertificateChain, host: String, at time: Int64, stapledResponse: [UInt8]? = nil
+    ) -> TrustEvaluation {
+        guard let serverName = ServerName(host: host) else {
+            return .rejected(TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name"))
+        }
+        let response = stapledResponse ?? []
+        var failure = clt_failure()
+        let trusted =
+            switch serverName {
+            case .name(let name):
+                clt_evaluate(roots, chain.pointer, name, nil, 0, time, response, response.count, &failure)
+            case .address(let bytes):
+                clt_evaluate(
+                    roots, chain.pointer, nil, bytes, bytes.count, time, response, response.count, &failure)
+            }
+        return trusted ? .trusted : .rejected(.evaluation(failure))
+    }
+
+    package func evaluate(_ peer: TLSPeer, at time: Int64) -> TrustEvaluation {
+        evaluate(peer.chain, host: peer.serverName, at: time, stapledResponse: peer.stapledResponse)
+    }
+
+    /// The default answer to `TLSHandshakeStep.wantsTrust`.
+    package func verdict(on peer: TLSPeer, at time: Int64) -> TLSTrustVerdict {
+        switch evaluate(peer, at: time) {
+        case .trusted: .acceptUnlessRevoked(by: self, at: time)
+        case .rejected(let error): .reject(error)
+        }
+    }
+}
+
+/// The result of a trust evaluation.
+package enum TrustEvaluation: Equatable, Sendable {
+    case trusted
+    case rejected(TLSError)
+}
