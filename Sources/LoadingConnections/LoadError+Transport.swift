@@ -7,8 +7,13 @@ extension LoadError {
     init(_ failure: StreamFailure) {
         switch failure {
         case .posix(let failure): self = .networkConnectionLost(failure.code)
-        case .tls(let error): self = LoadError(error.code)
+        case .tls(let error): self = LoadError(error)
         }
+    }
+
+    /// What the failure of a handshake means to a load (TLS-5).
+    init(_ error: TLSError) {
+        self = LoadError(error.code, error.posix != 0 ? .posix(error.posix) : .tls(Int(error.verifyCode), error.reason))
     }
 
     /// A request that must not be written: part of it would be read as something else.

@@ -58,7 +58,7 @@ final class ConnectionAttempt: LoopTimerTarget {
             record(.connectEnded)
             guard home.origin.isSecure else { return succeed(stream) }
             record(.secureConnectionStarted)
-            secure = SecureHandshake(stream, to: home.origin, in: pool.environment) { [weak self] in
+            secure = SecureHandshake(stream, to: home.origin, with: pool.security) { [weak self] in
                 self?.handshakeEnded($0)
             }
             secure?.start()
@@ -74,7 +74,7 @@ final class ConnectionAttempt: LoopTimerTarget {
         case .failure(let error): fail(error)
         case .success(let stream):
             if let session = stream.tls?.session {
-                record(.secureConnectionEnded(version: session.version, cipherSuite: session.cipherSuite))
+                record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))
             }
             succeed(stream)
         }

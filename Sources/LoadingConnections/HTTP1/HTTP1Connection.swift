@@ -75,7 +75,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             protocolName: protocolName, isReused: isReused,
             localAddress: local?.hostText, localPort: local.map { Int($0.port) },
             remoteAddress: remote?.hostText, remotePort: remote.map { Int($0.port) },
-            tlsVersion: secure?.version, tlsCipherSuite: secure?.cipherSuite)
+            tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
     }
 
     // MARK: Starting

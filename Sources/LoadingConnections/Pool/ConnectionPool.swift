@@ -11,7 +11,7 @@ package import LoadingTransport
 ///    moment it is free, whether it was made for him or not.
 package final class ConnectionPool: LoopTimerTarget {
     package let loop: EventLoop
-    let environment: ConnectionEnvironment
+    let security: ConnectionSecurity
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
     /// Connections from before a flush carry an older number and are not kept.
@@ -23,9 +23,9 @@ package final class ConnectionPool: LoopTimerTarget {
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
     static let idleLifetime: Int64 = 60_000_000_000
 
-    package init(loop: EventLoop, environment: ConnectionEnvironment, maximumPerHost: Int) {
+    package init(loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int) {
         self.loop = loop
-        self.environment = environment
+        self.security = security
         self.maximumPerHost = max(1, maximumPerHost)
     }
 
@@ -61,6 +61,7 @@ package final class ConnectionPool: LoopTimerTarget {
     /// From now on every request goes over a new connection (CONN-18).
     package func retireAll() {
         generation += 1
+        security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
     }
 

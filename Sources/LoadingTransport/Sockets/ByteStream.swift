@@ -98,13 +98,19 @@ package final class ByteStream: ReadinessHandler {
 
     private func read(_ tls: TLSStream, into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
         switch tls.read(into: buffer) {
-        case .bytes(let count): return .bytes(count)
+        case .bytes(let count):
+            if tls.isDrained && !hasHungUp { mayRead = false }
+            return .bytes(count)
         case .wouldBlock:
             mayRead = false
             return .wouldBlock
         case .wantsWrite:
             mayWrite = false
             return .wouldBlock
+        case .wantsIdentity:
+            // Asked in mid-connection, when it is too late to ask the caller: the server decides what it means.
+            tls.provideIdentity(nil)
+            return read(tls, into: buffer)
         case .end: return .end
         case .truncated: return .truncated
         case .failed(let error): return .failed(.tls(error))
@@ -120,6 +126,7 @@ package final class ByteStream: ReadinessHandler {
             case .wouldBlock:
                 mayWrite = false
                 return .wouldBlock
+            case .wantsRead: return .wouldBlock
             case .failed(let error): return .failed(.tls(error))
             }
         }

@@ -47,7 +47,7 @@ final class SessionCore: @unchecked Sendable {
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let pool = ConnectionPool(
-            loop: loop, environment: ConnectionEnvironment(tls: TLSConfiguration()),
+            loop: loop, security: ConnectionSecurity(TLSConfiguration(configuration)),
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
