@@ -48,7 +48,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     /// All calls, adjacent data joined, once the session has become invalid.
     func callsUntilInvalid(within deadline: Duration = .testDeadline) async throws -> [Call] {
-        try await calls.waitUntil("the session's end", within: deadline) { $0.contains(.invalid) }.joined
+        try await calls.waitUntil("the session's end", within: deadline) { $0.last == .invalid }.joined
     }
 
     // MARK: Calls
