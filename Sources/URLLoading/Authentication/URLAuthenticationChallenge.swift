@@ -61,14 +61,13 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
     /// Reads what `encode(with:)` wrote. The sender does not survive coding.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
-            let space = coder.decodeObject(of: URLProtectionSpace.self, forKey: Key.space)
+            let space = coder.object(URLProtectionSpace.self, forKey: Key.space)
         else { return nil }
         self.space = space
-        proposal = coder.decodeObject(of: URLCredential.self, forKey: Key.proposal)
+        proposal = coder.object(URLCredential.self, forKey: Key.proposal)
         failureCount = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.failureCount))
-        response =
-            coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response) as? URLResponse
-        failure = coder.decodeObject(of: NSError.self, forKey: Key.error)
+        response = coder.response(forKey: Key.response)
+        failure = coder.object(NSError.self, forKey: Key.error)
         answerTaker = nil
     }
 
