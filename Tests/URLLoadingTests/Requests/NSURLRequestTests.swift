@@ -51,7 +51,8 @@ import Testing
         request.allowsCellularAccess = false
         let data = try NSKeyedArchiver.archivedData(
             withRootObject: request as NSURLRequest, requiringSecureCoding: true)
-        let decoded = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data))
+        let object = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data)
+        let decoded = try #require(object)
         #expect(decoded as URLRequest == request)
         #expect((decoded as URLRequest).fields.map(\.name) == ["b", "A"])
         #expect((decoded as URLRequest).explicitTimeoutInterval == 7)
