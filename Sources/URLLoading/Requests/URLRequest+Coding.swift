@@ -42,8 +42,8 @@ extension URLRequest {
             let attribution = Attribution(
                 rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.attribution)))
         else { return nil }
-        var values = RequestValues(url: coder.decodeObject(of: NSURL.self, forKey: Key.url) as URL?)
-        values.mainDocumentURL = coder.decodeObject(of: NSURL.self, forKey: Key.mainDocumentURL) as URL?
+        var values = RequestValues(url: coder.url(forKey: Key.url))
+        values.mainDocumentURL = coder.url(forKey: Key.mainDocumentURL)
         values.cachePolicy = cachePolicy
         values.timeoutInterval = coder.decodeDouble(forKey: Key.timeoutInterval)
         values.networkServiceType = serviceType
@@ -52,20 +52,9 @@ extension URLRequest {
         for (name, value) in zip(coder.strings(forKey: Key.fieldNames), coder.strings(forKey: Key.fieldValues)) {
             values.setField(name, value)
         }
-        if let data = coder.decodeObject(of: NSData.self, forKey: Key.body) { values.body = .data(data as Data) }
+        if let data = coder.data(forKey: Key.body) { values.body = .data(data) }
         values.flags = .init(rawValue: UInt16(truncatingIfNeeded: coder.decodeInt64(forKey: Key.flags)))
         values.cookiePartitionIdentifier = coder.string(forKey: Key.cookiePartition)
         self.init(values: values)
-    }
-}
-
-extension NSCoder {
-    func string(forKey key: String) -> String? {
-        decodeObject(of: NSString.self, forKey: key).map { $0 as String }
-    }
-
-    func strings(forKey key: String) -> [String] {
-        let array = decodeObject(of: [NSArray.self, NSString.self], forKey: key) as? NSArray
-        return array.map { $0.compactMap { $0 as? String } } ?? []
     }
 }

@@ -283,23 +283,3 @@ extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, Cus
             displayStyle: .struct)
     }
 }
-
-extension URLRequest: ReferenceConvertible {
-    public typealias ReferenceType = NSURLRequest
-    public typealias _ObjectiveCType = NSURLRequest
-
-    public func _bridgeToObjectiveC() -> NSURLRequest { NSURLRequest(self) }
-
-    public static func _forceBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) {
-        result = source.request
-    }
-
-    public static func _conditionallyBridgeFromObjectiveC(_ source: NSURLRequest, result: inout URLRequest?) -> Bool {
-        result = source.request
-        return true
-    }
-
-    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
-        source?.request ?? URLRequest(values: RequestValues(url: nil))
-    }
-}

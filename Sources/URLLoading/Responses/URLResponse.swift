@@ -43,7 +43,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// Reads what `encode(with:)` wrote.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
-        address = coder.decodeObject(of: NSURL.self, forKey: Key.url) as URL?
+        address = coder.url(forKey: Key.url)
         length = coder.decodeInt64(forKey: Key.length)
         type = coder.string(forKey: Key.mimeType)
         encoding = coder.string(forKey: Key.encoding)

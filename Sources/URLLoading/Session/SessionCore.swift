@@ -137,7 +137,7 @@ final class SessionCore: @unchecked Sendable {
         lock.unlock()
         closeConnections()
         delivery.schedule { [self] in
-            reference?.sessionDidBecomeInvalid(session, error: nil)
+            _ = reference?.urlSession(session, didBecomeInvalidWithError: nil)
             lock.lock()
             let delegate = currentDelegate
             currentDelegate = nil

@@ -116,8 +116,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     }
 
     /// The task's own delegate, then the session's.
-    var delegates: Delegates {
-        Delegates(first: locked { $0.delegateReference }, second: core.delegateReference)
+    var delegates: TaskDelegates {
+        TaskDelegates(own: locked { $0.delegateReference }, session: core.delegateReference)
     }
 
     // MARK: From the caller
@@ -362,7 +362,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         hasEnded = true
         load = nil
         let ending = Ending(error: error, body: body)
-        if !result.usesQueue, delegates.isEmpty { return finish(ending) }
+        if !result.usesQueue, delegates.areNone { return finish(ending) }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
         if error == .cancelled { events = [] }
@@ -373,8 +373,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
+    private var kind: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
+
     private func urlError(_ error: LoadError) -> URLError {
-        URLError.make(error, url: currentRequest?.url, task: "Task <\(identifier)>")
+        URLError.make(error, url: currentRequest?.url, taskDescription: "\(kind) <\(identifier)>")
     }
 
     // MARK: The lane
