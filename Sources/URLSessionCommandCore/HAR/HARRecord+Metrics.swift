@@ -1,9 +1,9 @@
 import Foundation
-import URLLoading
+package import URLLoading
 
 extension HARRecord {
     /// One record for each transaction; bodies are not part of metrics and are added by who has them.
-    static func all(in metrics: URLSessionTaskMetrics) -> [HARRecord] {
+    package static func all(in metrics: URLSessionTaskMetrics) -> [HARRecord] {
         zip(metrics.transactionMetrics, TransactionTimeline.all(in: metrics)).map { transaction, timeline in
             let start = transaction.fetchStartDate ?? metrics.taskInterval.start
             let url = transaction.request.url?.absoluteString ?? timeline.url

@@ -1,8 +1,8 @@
 import Foundation
-import URLLoading
+package import URLLoading
 
 extension TransactionTimeline {
-    static func all(in metrics: URLSessionTaskMetrics) -> [TransactionTimeline] {
+    package static func all(in metrics: URLSessionTaskMetrics) -> [TransactionTimeline] {
         let origin = metrics.taskInterval.start
         return metrics.transactionMetrics.map { TransactionTimeline($0, origin: origin) }
     }
