@@ -25,7 +25,7 @@ package struct Waterfall: Sendable {
         ]
         lines += timeline.phases.compactMap { phase in
             // A queue that nobody stood in is not worth a line.
-            if phase.kind == .queued, let duration = phase.duration, duration < 0.0005 { return nil }
+            if phase.kind == .queued, let duration = phase.duration, duration < axis * 0.02 { return nil }
             return row(phase, axis)
         }
         if !timeline.isFromCache { lines.append(style.apply(.dim, "  " + traffic(timeline))) }
