@@ -80,4 +80,22 @@ struct HTTP1LimitTests {
         #expect(
             lastLines(head + "0\r\n" + String(repeating: "A:\r\n", count: 3_000) + "\r\n") == ["error tooManyFields"])
     }
+
+    // CONN-23
+    @Test("a chunk's line may be just as long as the limit", arguments: ["\r\n", "\n"])
+    func exactChunkLine(lineEnd: String) {
+        let text = "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked\r\n\r\n0;a\(lineEnd)\r\n"
+        let length = 3 + lineEnd.utf8.count
+        #expect(lastLines(text, HTTP1Limits(maximumChunkLineLength: length)) == ["end, reuse"])
+        #expect(lastLines(text, HTTP1Limits(maximumChunkLineLength: length - 1)) == ["error chunkLineTooLong"])
+    }
+
+    // CONN-23
+    @Test("a trailer section may be just as long as the limit", arguments: ["\r\n", "\n"])
+    func exactTrailers(lineEnd: String) {
+        let text = "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\(lineEnd)\(lineEnd)"
+        let length = 4 + 2 * lineEnd.utf8.count
+        #expect(lastLines(text, HTTP1Limits(maximumTrailerLength: length)) == ["end, reuse | A=b"])
+        #expect(lastLines(text, HTTP1Limits(maximumTrailerLength: length - 1)) == ["error trailerTooLong"])
+    }
 }

@@ -171,6 +171,9 @@ enum HTTP1ResponseCorpus {
             "CONN-27 different lengths", "HTTP/1.1 200 N\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
             "error conflictingContentLengths"),
         .init(
+            "CONN-27 the smaller length second", "HTTP/1.1 200 N\r\nContent-Length: 6, 5\r\n\r\n",
+            "error conflictingContentLengths"),
+        .init(
             "CONN-27 a wrong length among right ones", "HTTP/1.1 200 N\r\nContent-Length: 5, x, 5\r\n\r\n",
             "error malformedContentLength"),
     ]
