@@ -36,8 +36,10 @@ extension URLError {
             switch error.cause {
             case .posix(let number): posix(number)
             case .tls(let code, let text): cause("URLLoadingTLSErrorDomain", code, text)
-            case .resolution(let code, let text): cause("URLLoadingResolutionErrorDomain", Int(code), text)
-            case .message(let text): cause("URLLoadingErrorDomain", error.code, text)
+            case .dns(let code):
+                cause("URLLoadingResolutionErrorDomain", Int(code), String(cString: gai_strerror(code)))
+            case .http(let text): cause("URLLoadingHTTPErrorDomain", error.code, text)
+            case .cfNetwork(let code): NSError(domain: "kCFErrorDomainCFNetwork", code: code)
             case nil: nil
             }
         return make(

@@ -51,10 +51,8 @@ final class SessionCore: @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
-            clearDefaults: HTTPFields([
-                ("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"),
-                ("User-Agent", "x"),
-            ]), secureDefaults: HTTPFields())
+            clearDefaults: RequestDefaults.fields(isSecure: false),
+            secureDefaults: RequestDefaults.fields(isSecure: true))
     }
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
