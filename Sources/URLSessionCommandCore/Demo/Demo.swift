@@ -1,6 +1,12 @@
 import Foundation
 import URLLoading
 
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// `urlsession demo`: a tour of what a session does, against a server in this process, each load with its waterfall.
 struct Demo {
     private static let downloadSize: Int64 = 256 << 20
@@ -103,6 +109,7 @@ extension Demo {
         }
         var upload = request("/upload")
         upload?.httpMethod = "POST"
+        upload?.httpBody = Data(repeating: 0x5A, count: 8 << 20)
         upload?.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
         var silent = request("/silent")
         silent?.timeoutInterval = 0.5
@@ -114,15 +121,14 @@ extension Demo {
             step("Redirect: two requests on the connection that is there already", request("/moved")) { request in
                 body(loader.load(session.dataTask(with: request)), status: 200, redirects: 1)
             },
-            step("Upload task: 8 MiB of data", upload) { request in
-                let data = Data(repeating: 0x5A, count: 8 << 20)
-                return body(loader.load(session.uploadTask(with: request, from: data)), status: 201)
+            step("Data task with a body: 8 MiB are sent", upload) { request in
+                body(loader.load(session.dataTask(with: request)), status: 201)
             },
             step("Data task: a body that comes line by line", request("/stream")) { request in
                 stream(loader, session.dataTask(with: request))
             },
-            step("Download task: \(Quantity.bytes(Self.downloadSize)) to a file", request("/download")) { request in
-                download(loader, session.downloadTask(with: request))
+            step("Data task: \(Quantity.bytes(Self.downloadSize)) to a file", request("/download")) { request in
+                download(loader, session.dataTask(with: request))
             },
             step("Failure: nobody listens at this port", refused) { request in
                 failure(loader.load(session.dataTask(with: request)), request, .cannotConnect)
@@ -158,7 +164,17 @@ extension Demo {
     }
 
     private func download(_ loader: DemoLoader, _ task: URLSessionTask) -> Result {
-        let outcome = loader.load(task, progress: showsProgress ? ProgressBar(terminal: terminal) : nil)
+        let path = FileManager.default.temporaryDirectory.path + "/urlsession-demo-\(getpid())"
+        defer { unlink(path) }
+        guard let file = try? OutputDescriptor.create(path: path) else {
+            return Result(outcome: DemoLoader.Outcome(), lines: ["cannot write \(path)"], isAsExpected: false)
+        }
+        var outcome = loader.load(task, progress: showsProgress ? ProgressBar(terminal: terminal) : nil) { data in
+            data.withUnsafeBytes { bytes in try? file.write(bytes) }
+        }
+        try? file.finish()
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        outcome.fileSize = (attributes?[.size] as? NSNumber)?.int64Value
         var line = summary(outcome)
         if let seconds = outcome.metrics?.taskInterval.duration, seconds > 0 {
             line += ", \(Quantity.bytes(Int64(Double(outcome.received) / seconds)))/s"

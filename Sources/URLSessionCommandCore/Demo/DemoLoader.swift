@@ -7,7 +7,7 @@ import URLLoading
 /// Unchecked: `outcome` belongs to the delegate queue while a load runs, and to the caller before and after, with
 /// the semaphore between the two; `lock` guards the task, its progress bar and the wish to stop, which the signal
 /// handler touches too.
-final class DemoLoader: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+final class DemoLoader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     /// What became of one load.
     struct Outcome {
         static let keptBytes = 4096
@@ -80,23 +80,8 @@ final class DemoLoader: NSObject, URLSessionDataDelegate, URLSessionDownloadDele
         outcome.pieces += 1
         outcome.body += data.prefix(max(0, Outcome.keptBytes - outcome.body.count))
         onData(data)
-    }
-
-    func urlSession(
-        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
-        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-    ) {
-        outcome.received = totalBytesWritten
-        lock.withLock { progress }?.update(received: totalBytesWritten, expected: totalBytesExpectedToWrite)
-    }
-
-    func urlSession(
-        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
-    ) {
-        // The file is gone when this returns, as always with a download task; a real program moves it away here.
-        let attributes = try? FileManager.default.attributesOfItem(atPath: location.path)
-        outcome.fileSize = (attributes?[.size] as? NSNumber)?.int64Value
-        outcome.response = downloadTask.response as? HTTPURLResponse
+        lock.withLock { progress }?.update(
+            received: outcome.received, expected: outcome.response?.expectedContentLength ?? -1)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

@@ -35,6 +35,23 @@ package struct RequestBuilder {
         self.request = request
     }
 
+    /// The request with its body in it: a file or standard input as a stream that is read while it is sent.
+    package var streamedRequest: URLRequest {
+        var streamed = request
+        switch body {
+        case .none, .data: break
+        case .file(let url):
+            let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+            if let size = attributes?[.size] as? NSNumber {
+                streamed.setValue(size.stringValue, forHTTPHeaderField: "Content-Length")
+            }
+            streamed.httpBodyStream = InputStream(url: url)
+        case .standardInput:
+            streamed.httpBodyStream = InputStream(fileAtPath: "/dev/stdin")
+        }
+        return streamed
+    }
+
     /// The fields of the request, the user's own edits applied in order over those that the switches imply.
     package static func fields(_ command: CommandLineRequest) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []

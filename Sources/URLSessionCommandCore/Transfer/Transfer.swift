@@ -19,7 +19,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private var response: URLResponse?
     private var redirects = 0
     private var received: Int64 = 0
-    private var standardInputIsUsed = false
     private var requestBody: HARRecord.Body?
     private var responseBody: HARRecord.Body?
     private var metrics: URLSessionTaskMetrics?
@@ -48,12 +47,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func run() -> ExitCode {
         let session = URLSession(
             configuration: RequestBuilder.configuration(command), delegate: self, delegateQueue: nil)
-        let task: URLSessionTask =
-            switch builder.body {
-            case .none, .data: session.dataTask(with: builder.request)
-            case .file(let url): session.uploadTask(with: builder.request, fromFile: url)
-            case .standardInput: session.uploadTask(withStreamedRequest: builder.request)
-            }
+        let task = session.dataTask(with: builder.streamedRequest)
         let interruption = Interruption { [stop, progress] code in
             stop.set(TransferFailure(code, ""))
             progress?.end()
@@ -90,16 +84,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         }
         narrator.redirect(to: request)
         completionHandler(request)
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        // Standard input can be read once. URLSession ends with `requestBodyStreamExhausted` when it wants it again.
-        guard !standardInputIsUsed else { return completionHandler(nil) }
-        standardInputIsUsed = true
-        completionHandler(InputStream(fileAtPath: "/dev/stdin"))
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
