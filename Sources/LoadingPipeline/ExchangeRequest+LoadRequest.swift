@@ -31,7 +31,9 @@ extension HTTPFields {
     func without(_ others: HTTPFields) -> HTTPFields {
         guard (0..<count).contains(where: { others.contains(name(at: $0)) }) else { return self }
         var rest = HTTPFields()
-        for index in 0..<count where !others.contains(name(at: index)) { rest.append(name(at: index), value(at: index)) }
+        for index in 0..<count where !others.contains(name(at: index)) {
+            rest.append(name(at: index), value(at: index))
+        }
         return rest
     }
 }

@@ -83,9 +83,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Sends a request over this connection, which is not carrying another. Every outcome goes to `observer`.
     package func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         let body = request.body.framing
-        guard
-            machine.begin(body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
-        else {
+        let action = machine.begin(
+            body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
+        guard action == .sendHead else {
             pool.discard(self)
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost(nil), safety: .unsent))
         }
@@ -153,7 +153,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func perform(_ action: HTTP1Exchange.Action) {
         switch action {
-        case .wait: break
+        case .wait, .sendHead: break
         case .sendBody: releaseBody()
         case .awaitContinue(let time):
             pool.loop.arm(continueTimer, at: Int64(clamping: time), for: self)

@@ -40,7 +40,9 @@ package struct HTTPURL: Sendable, Equatable {
         var portBytes: Substring.UTF8View?
         let isLiteral = location.first == UInt8(ascii: "[")
         if isLiteral {
-            guard let bracket = location.firstIndex(of: UInt8(ascii: "]")) else { throw .badURL("an address without its bracket") }
+            guard let bracket = location.firstIndex(of: UInt8(ascii: "]")) else {
+                throw .badURL("an address without its bracket")
+            }
             hostBytes = location[location.index(after: location.startIndex)..<bracket]
             let after = location[location.index(after: bracket)...]
             if !after.isEmpty {
@@ -59,7 +61,9 @@ package struct HTTPURL: Sendable, Equatable {
         } else {
             port = standardPort
         }
-        guard !hostBytes.isEmpty, !hostBytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else { throw .badURL("no host") }
+        guard !hostBytes.isEmpty, !hostBytes.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else {
+            throw .badURL("no host")
+        }
         let name = Substring(hostBytes)
         host = hostBytes.contains { $0 >= 0x41 && $0 <= 0x5A } ? name.lowercased() : String(name)
         let shown = isLiteral ? "[\(host.split(separator: "%").first ?? "")]" : host

@@ -40,7 +40,8 @@ extension URLError {
             case .message(let text): cause("URLLoadingErrorDomain", error.code, text)
             case nil: nil
             }
-        return make(code: error.code, url: url, underlying: underlying, taskDescription: taskDescription, userInfo: info)
+        return make(
+            code: error.code, url: url, underlying: underlying, taskDescription: taskDescription, userInfo: info)
     }
 
     private static func cause(_ domain: String, _ code: Int, _ text: String) -> NSError {

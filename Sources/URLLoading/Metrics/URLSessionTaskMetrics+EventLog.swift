@@ -30,7 +30,9 @@ extension URLSessionTaskMetrics {
         for event in log.events {
             guard case .fetchStarted(let reason) = event.kind else { continue }
             if reason != .retry { index += 1 }
-            if let request = index < requests.count ? requests[max(0, index)] : requests.last { fetched.append(request) }
+            if let request = index < requests.count ? requests[max(0, index)] : requests.last {
+                fetched.append(request)
+            }
         }
         self.init(
             transactionMetrics: zip(fetched, transactions).map {

@@ -35,7 +35,9 @@ extension URLRequest {
         self.url = url
         if proposed.method != previous.httpMethod { httpMethod = proposed.method }
         if case .none = proposed.body { values.body = .none }
-        for (name, _) in previous.fields where !proposed.fields.contains(name) { setValue(nil, forHTTPHeaderField: name) }
+        for (name, _) in previous.fields where !proposed.fields.contains(name) {
+            setValue(nil, forHTTPHeaderField: name)
+        }
     }
 
     /// Bytes that a body given as data has, −1 for a stream whose length nobody announced, 0 without a body (T-15).

@@ -51,7 +51,10 @@ final class SessionCore: @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
-            clearDefaults: HTTPFields([("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"), ("User-Agent", "x")]), secureDefaults: HTTPFields())
+            clearDefaults: HTTPFields([
+                ("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"),
+                ("User-Agent", "x"),
+            ]), secureDefaults: HTTPFields())
     }
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }

@@ -54,7 +54,8 @@ extension TaskCore {
 
     /// Tells the end: metrics, then the result (T-39).
     func tellEnd(
-        _ error: (any Error)?, body: Data?, metrics: URLSessionTaskMetrics?, _ session: URLSession, _ task: URLSessionTask
+        _ error: (any Error)?, body: Data?, metrics: URLSessionTaskMetrics?, _ session: URLSession,
+        _ task: URLSessionTask
     ) {
         if let metrics {
             _ = delegates.offer { $0.urlSession(session, task: task, didFinishCollecting: metrics) }

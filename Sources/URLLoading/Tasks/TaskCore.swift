@@ -299,7 +299,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     }
 
     func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
-        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else { return .now }
+        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
+            return .now
+        }
         guard wantsRedirects else {
             follow(next)
             return .now
@@ -443,7 +445,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         locked { $0.progress }?.finish(self)
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, let task {
-            let metrics = log.map { URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response) }
+            let metrics = log.map {
+                URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response)
+            }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         }
         // Let go outside the lock: their ends are other people's code.

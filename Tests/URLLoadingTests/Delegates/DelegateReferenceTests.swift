@@ -4,7 +4,7 @@ import Testing
 @testable import URLLoading
 
 @Suite struct DelegateReferenceTests {
-    let session = URLSession()
+    let session = URLSession(configuration: .ephemeral)
     let dataTask = URLSessionDataTask()
     let url = URL(string: "https://example.com/")!
 
