@@ -99,12 +99,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     private static func dictionary(of fields: HTTPFields) -> [AnyHashable: Any] {
-        var values: [String: String] = [:]
+        var values: [AnyHashable: Any] = [:]
         values.reserveCapacity(fields.count)
         for index in 0..<fields.count {
-            let name = fields.name(at: index)
+            let name = AnyHashable(fields.name(at: index))
             let value = fields.value(at: index)
-            if let before = values[name] { values[name] = before + ", " + value } else { values[name] = value }
+            if let before = values.updateValue(value, forKey: name) as? String { values[name] = before + ", " + value }
         }
         return values
     }
