@@ -1,0 +1,63 @@
+internal import CZstd
+
+/// Undoes `zstd` (RFC 8878). Frames may follow one another; other bytes after a whole frame are ignored.
+final class ZstdStage: DecodingStage {
+    /// The largest window a server may ask for, 8 MiB (RFC 9659).
+    private static let windowLogMax: Int32 = 23
+
+    private var decoder: OpaquePointer?
+    /// Whether the last call filled its output, so that more may be ready without input. The library takes repeated
+    /// calls that can make no progress for an error.
+    private var mayHoldOutput = false
+    private var isBetweenFrames = true
+    private var hasDecodedFrame = false
+    private var hasEnded = false
+    private(set) var failure: ContentCodingError?
+
+    deinit {
+        if let decoder { ZSTD_freeDCtx(decoder) }
+    }
+
+    var isComplete: Bool { isBetweenFrames || hasEnded }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Int {
+        var produced = 0
+        while produced < output.count, failure == nil, !input.isEmpty || mayHoldOutput {
+            if hasEnded {
+                input = input.skipping(input.count)
+                return produced
+            }
+            guard let decoder = opened() else { return produced }
+            let room = output.skipping(produced)
+            var from = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+            var to = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
+            let result = ZSTD_decompressStream(decoder, &to, &from)
+            produced += to.pos
+            if ZSTD_isError(result) != 0 {
+                switch ZSTD_getErrorCode(result) {
+                case ZSTD_error_prefix_unknown where hasDecodedFrame: hasEnded = true
+                case ZSTD_error_memory_allocation: failure = .outOfMemory
+                default: failure = .corrupt
+                }
+                continue
+            }
+            input = input.skipping(from.pos)
+            isBetweenFrames = result == 0
+            if isBetweenFrames { hasDecodedFrame = true }
+            mayHoldOutput = !isBetweenFrames && to.pos == to.size
+        }
+        return produced
+    }
+
+    private func opened() -> OpaquePointer? {
+        if let decoder { return decoder }
+        decoder = ZSTD_createDCtx()
+        guard let decoder,
+            ZSTD_isError(ZSTD_DCtx_setParameter(decoder, ZSTD_d_windowLogMax, Self.windowLogMax)) == 0
+        else {
+            failure = .outOfMemory
+            return nil
+        }
+        return decoder
+    }
+}
