@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingSemantics
 
 /// Everything a request says: the storage a `URLRequest` shares with its copies until one of them changes.
 ///
@@ -92,14 +93,8 @@ final class RequestStorage: @unchecked Sendable {
 
     /// Methods every server knows are sent in capitals, any other exactly as spelt (MISC-22).
     func setMethod(_ name: String?) {
-        guard let name else {
-            method = "GET"
-            return
-        }
-        method = Self.knownMethods.first { $0.utf8.count == name.utf8.count && isSameFieldName($0, name) } ?? name
+        method = name.map { RequestMethod.canonical($0) } ?? "GET"
     }
-
-    private static let knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"]
 
     func index(ofField name: String) -> Int? {
         fields.firstIndex { isSameFieldName($0.name, name) }
