@@ -37,7 +37,7 @@ extension URLRequest {
         self = previous
         self.url = url
         if proposed.method != previous.httpMethod { httpMethod = proposed.method }
-        if case .none = proposed.body { values.body = .none }
+        if case .none = proposed.body { httpBody = nil }
         for (name, _) in previous.fields where !proposed.fields.contains(name) {
             setValue(nil, forHTTPHeaderField: name)
         }
@@ -45,7 +45,7 @@ extension URLRequest {
 
     /// Bytes that a body given as data has, −1 for a stream whose length nobody announced, 0 without a body (T-15).
     var knownBodyLength: Int64 {
-        switch values.body {
+        switch body {
         case .none: 0
         case .data(let data): Int64(data.count)
         case .stream: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
@@ -57,7 +57,7 @@ extension URLRequest {
     }
 
     fileprivate func loadBody(_ fields: HTTPFields, on session: SessionCore) throws(LoadError) -> RequestBody {
-        switch values.body {
+        switch body {
         case .none: return .none
         case .data(let data):
             guard !data.isEmpty else { return .none }

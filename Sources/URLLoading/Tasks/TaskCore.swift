@@ -88,8 +88,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private var load: Load?
     private var log: EventLog?
-    /// What was fetched, one request a redirect more, as long as there is a log to go with it.
-    private var requests: [URLRequest] = []
+    /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
+    private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
     private let creationTime: Int64
 
@@ -252,7 +252,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard !hasEnded, load == nil else { return }
         if wantsMetrics {
             log = EventLog()
-            requests = [originalRequest]
+            fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
         let request: LoadRequest
         do throws(LoadError) {
@@ -283,6 +283,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         locked { $0.response = shown }
+        note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
         locked { $0.progress }?.update(self)
         switch result {
@@ -302,11 +303,12 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
             return .now
         }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        note(shown)
         guard wantsRedirects else {
             follow(next)
             return .now
         }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         enqueue(.redirect(shown, proposed: next))
         return .later
     }
@@ -352,9 +354,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
     }
 
+    private func note(_ response: URLResponse) {
+        if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
+    }
+
     private func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        if log != nil { requests.append(request) }
+        if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
     private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
@@ -446,7 +452,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, let task {
             let metrics = log.map {
-                URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response)
+                URLSessionTaskMetrics($0, created: creationTime, fetches: fetches)
             }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         }
