@@ -26,6 +26,8 @@ final class SessionCore: @unchecked Sendable {
     private var waiting: [Int: WeakTask] = [:]
     private var running: [Int: TaskCore] = [:]
     private var phase = Phase.valid
+    /// Whether the session was invalidated by `invalidateAndCancel`.
+    private var cancelsTasks = false
 
     private struct WeakTask {
         weak var task: URLSessionTask?
@@ -77,14 +79,18 @@ final class SessionCore: @unchecked Sendable {
         }
         lastIdentifier += 1
         let identifier = lastIdentifier
+        // Stands for the task until it is there, so that an invalidation meanwhile waits for it.
+        waiting[identifier] = WeakTask(task: nil)
         lock.unlock()
         let core = TaskCore(
             of: session, identifier: identifier, request: request, result: result, delegate: delegate)
         let task = URLSessionDataTask(core: core)
         lock.lock()
         waiting[identifier] = WeakTask(task: task)
+        let mustCancel = cancelsTasks
         lock.unlock()
         core.announce(task, of: session)
+        if mustCancel { task.cancel() }
         return task
     }
 
@@ -124,6 +130,7 @@ final class SessionCore: @unchecked Sendable {
         guard !isShared else { return }
         lock.lock()
         if case .valid = phase { phase = .invalidated(session) }
+        if cancelsTasks { self.cancelsTasks = true }
         lock.unlock()
         if cancelsTasks { for task in outstandingTasks { task.cancel() } }
         finishIfIdle()

@@ -18,7 +18,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     private let core: SessionCore
     let identifier: Int
     let originalRequest: URLRequest
-    let result: ResultKind
+    /// Handed from the caller to the loop to the one who delivers the end, and let go of then: what a handler holds
+    /// may hold the task.
+    private(set) var result: ResultKind
+    private let isForDelegate: Bool
 
     let bytesSent = Atomic<Int64>(0)
     let bytesReceived = Atomic<Int64>(0)
@@ -35,6 +38,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case continuation(@Sendable (Result<(Data, URLResponse), any Error>) -> Void)
         /// To an `async` reader at its own pace.
         case feed(ByteFeed)
+        /// Told.
+        case nobody
 
         var isDelegate: Bool { if case .delegate = self { true } else { false } }
 
@@ -42,7 +47,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         var usesQueue: Bool {
             switch self {
             case .delegate, .handler: true
-            case .continuation, .feed: false
+            case .continuation, .feed, .nobody: false
             }
         }
     }
@@ -104,6 +109,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         self.identifier = identifier
         originalRequest = request
         self.result = result
+        isForDelegate = result.isDelegate
         creationTime = EventLog.now
         values.session = session
         values.currentRequest = request
@@ -176,7 +182,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     var prefersIncrementalDelivery: Bool {
         get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, result.isDelegate { $0.prefersIncrementalDelivery = newValue } } }
+        set { locked { if !$0.hasStarted, isForDelegate { $0.prefersIncrementalDelivery = newValue } } }
     }
 
     func progress(of task: URLSessionTask) -> Progress {
@@ -199,13 +205,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             if values.hasStarted { return .goOn }
             values.hasStarted = true
             values.task = task
+            // Within the lock, so that it cannot come after the end that a cancel on another thread brings about.
+            core.hold(self)
             return .start
         }
         switch step {
         case .nothing: break
-        case .start:
-            core.hold(self)
-            core.loop.post { self.begin() }
+        case .start: core.loop.post { self.begin() }
         case .goOn:
             core.loop.post { self.load?.resume() }
         }
@@ -228,10 +234,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             guard values.state == .running || values.state == .suspended else { return false }
             values.state = .canceling
             if values.task == nil { values.task = task }
+            // Within the lock, so that it cannot come after an end that is under way.
+            core.hold(self)
             return true
         }
         guard isFirst else { return }
-        core.hold(self)
         core.loop.post {
             if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: nil) }
         }
@@ -264,7 +271,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             switch result {
             case .delegate: !prefersIncrementalDelivery
             case .handler, .continuation: true
-            case .feed: false
+            case .feed, .nobody: false
             }
         let load = Load(request, in: core.environment, collects: collects, log: log, client: self)
         self.load = load
@@ -290,7 +297,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case .feed(let feed):
             feed.receive(shown)
             return .now
-        case .handler, .continuation:
+        case .handler, .continuation, .nobody:
             return .now
         case .delegate:
             guard wantsResponse else { return .now }
@@ -457,14 +464,15 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         }
         // Let go outside the lock: their ends are other people's code.
-        let held = locked { values in
-            let held = (values.delegate, values.delegateReference, values.session, values.task)
+        let held = locked { [result] values in
+            let held = (values.delegate, values.delegateReference, values.session, values.task, result)
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
             values.task = nil
             return held
         }
+        result = .nobody
         core.ended(self)
         _ = held
     }
