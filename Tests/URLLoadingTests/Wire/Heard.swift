@@ -47,6 +47,6 @@ extension [Heard] {
 
     /// The whole body.
     var body: [UInt8] {
-        flatMap { if case .data(let bytes) = $0 { bytes } else { [] } }
+        flatMap { heard -> [UInt8] in if case .data(let bytes) = heard { bytes } else { [] } }
     }
 }
