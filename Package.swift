@@ -16,7 +16,8 @@ let package = Package(
     ],
     targets: [
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
-        .executableTarget(name: "urlsession", dependencies: ["URLLoading"], swiftSettings: strict),
+        .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
+        .target(name: "URLSessionCommandCore", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
             name: "URLLoading",
@@ -70,6 +71,9 @@ let package = Package(
         .testTarget(
             name: "LoadingConnectionsTests",
             dependencies: ["LoadingConnections", "LoadingTransport", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading"],
+            swiftSettings: strict),
         .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
         .testTarget(name: "RealServerTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
     ],

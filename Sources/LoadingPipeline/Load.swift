@@ -422,7 +422,9 @@ package final class Load: LoopTimerTarget {
         guard let buffer else { return }
         guard count >= 16 * 1024 else { return deliver(Data(bytes: buffer, count: count)) }
         self.buffer = nil
-        deliver(Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) })))
+        deliver(
+            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))
+        )
     }
 
     private func deliver(_ data: Data) {

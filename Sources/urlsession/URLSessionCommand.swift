@@ -1,4 +1,8 @@
+import URLSessionCommandCore
+
 @main
 enum URLSessionCommand {
-    static func main() {}
+    static func main() {
+        Command.runAndExit(arguments: Array(CommandLine.arguments.dropFirst()))
+    }
 }

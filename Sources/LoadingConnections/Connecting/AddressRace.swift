@@ -38,7 +38,7 @@ final class AddressRace: ByteStreamOwner {
             case .success(let addresses):
                 race.record?(.resolutionEnded(addresses: addresses.count))
                 race.connect(to: addresses[0].withPort(race.origin.port))
-            case .failure(let failure): race.end(.failure(.unreachable(.cannotFindHost(failure.code, failure.text))))
+            case .failure(let failure): race.end(.failure(.unreachable(.cannotFindHost(failure.code))))
             }
         }
     }
@@ -76,8 +76,7 @@ final class AddressRace: ByteStreamOwner {
     private func failed(_ failure: POSIXFailure) {
         switch failure.code {
         case EMFILE, ENFILE: end(.failure(.noDescriptor))
-        case ENETUNREACH, ENETDOWN: end(.failure(.unreachable(.notConnectedToInternet(failure.code))))
-        default: end(.failure(.unreachable(.cannotConnectToHost(failure.code))))
+        default: end(.failure(.unreachable(.connectionAttemptFailed(failure.code))))
         }
     }
 

@@ -58,7 +58,9 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
         // What changed does not matter: everybody who waits tries again.
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         var hasChanged = false
-        while buffer.withUnsafeMutableBytes({ cll_recv(descriptor, $0.baseAddress, $0.count) }) > 0 { hasChanged = true }
+        while buffer.withUnsafeMutableBytes({ cll_recv(descriptor, $0.baseAddress, $0.count) }) > 0 {
+            hasChanged = true
+        }
         guard hasChanged else { return }
         NameResolver.shared.forgetAnswers()
         let called = lock.withLock {

@@ -83,11 +83,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Sends a request over this connection, which is not carrying another. Every outcome goes to `observer`.
     package func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         let body = request.body.framing
-        guard
-            machine.begin(body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
-        else {
+        let action = machine.begin(
+            body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
+        guard action == .sendHead else {
             pool.discard(self)
-            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost(nil), safety: .unsent))
+            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
         parser.begin(HTTP1RequestKind(request))
@@ -153,7 +153,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func perform(_ action: HTTP1Exchange.Action) {
         switch action {
-        case .wait: break
+        case .wait, .sendHead: break
         case .sendBody: releaseBody()
         case .awaitContinue(let time):
             pool.loop.arm(continueTimer, at: Int64(clamping: time), for: self)
@@ -361,10 +361,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         do {
             // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
             // (RFC 9112 §9.8).
-            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost(nil)) }
+            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost) }
             handle(event, leftOver: 0)
         } catch {
-            fail(error.isEarlyEnd ? .networkConnectionLost(nil) : .cannotParseResponse(String(describing: error)))
+            fail(error.isEarlyEnd ? .networkConnectionLost : .cannotParseResponse(String(describing: error)))
         }
     }
 
@@ -385,7 +385,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: leftOver > 0))
         case .switchedProtocol:
             // Nothing that is asked for here upgrades, so the parser refuses 101 itself.
-            fail(.badServerResponse)
+            fail(.badServerResponse("an upgrade that nobody asked for"))
         }
     }
 

@@ -6,6 +6,7 @@
 package struct HTTP1Exchange: Sendable, Equatable {
     package enum Action: Sendable, Equatable {
         case wait
+        case sendHead
         case sendBody
         /// Send the body at that time, unless an answer comes first: then call `deadlinePassed`.
         case awaitContinue(until: UInt64)
@@ -63,22 +64,22 @@ package struct HTTP1Exchange: Sendable, Equatable {
 
     // MARK: Sending
 
-    /// A request takes the connection and its head is about to be sent. False: the connection is not free.
+    /// A request takes the connection: `.sendHead`, if the connection is free.
     ///
     /// - Parameters:
     ///   - expectsContinue: The request carries `Expect: 100-continue`. Without a body that means nothing.
     ///   - asksToClose: The request carries `Connection: close`.
     package mutating func begin(
         body: HTTP1RequestBody, expectsContinue: Bool = false, asksToClose: Bool = false
-    ) -> Bool {
-        guard state == .idle else { return false }
+    ) -> Action {
+        guard state == .idle else { return .wait }
         state = .active(.head, hasFinalHead: false)
         self.body = body
         self.expectsContinue = expectsContinue
         self.asksToClose = asksToClose
         hasSentBytes = false
         hasReceivedBytes = false
-        return true
+        return .sendHead
     }
 
     /// The transport has accepted some of the request's bytes.

@@ -21,7 +21,8 @@ package struct HTTP1Limits: Sendable, Equatable {
         self.maximumHeadLength = min(max(maximumHeadLength, 0), 1 << 30)
         self.maximumFieldCount = max(maximumFieldCount, 0)
         self.maximumInformationalResponses = max(maximumInformationalResponses, 0)
-        self.maximumTrailerLength = min(max(maximumTrailerLength, 0), 1 << 30)
+        // The empty line that ends every trailer section has room.
+        self.maximumTrailerLength = min(max(maximumTrailerLength, 2), 1 << 30)
         self.maximumChunkLineLength = max(maximumChunkLineLength, 0)
         self.maximumLeadingLength = max(maximumLeadingLength, 0)
     }

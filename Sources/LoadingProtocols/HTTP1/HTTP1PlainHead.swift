@@ -9,38 +9,49 @@ struct HTTP1PlainHead {
     var positions: [HTTPFields.Position]
     var byteCount: Int
 
+    /// As many fields are cut on the stack (1 KiB), so that the array is allocated once and just large enough.
+    private static let maximumFieldCount = 64
+
     init?(_ bytes: UnsafeRawBufferPointer, limits: HTTP1Limits) {
         // Every index below is compared with `end`, which lies inside `bytes`, before it is read.
         let end = min(bytes.count, limits.maximumHeadLength)
-        var index = bytes.endOfText(from: 0, to: end)
+        let index = bytes.endOfText(from: 0, to: end)
         guard let line = try? HTTP1StatusLine(bytes, end: index),
             let fieldsStart = Self.lineEnd(bytes, at: index, end: end)
         else { return nil }
-        statusLine = line
-        index = fieldsStart
-        positions = []
-        positions.reserveCapacity(16)
-        while true {
-            let nameStart = index
-            index = bytes.endOfToken(from: nameStart, to: end)
-            guard index < end else { return nil }
-            if index == nameStart {
-                guard let headEnd = Self.lineEnd(bytes, at: index, end: end) else { return nil }
-                byteCount = headEnd
-                return
+        let capacity = min(Self.maximumFieldCount, limits.maximumFieldCount)
+        let cut: (positions: [HTTPFields.Position], byteCount: Int)? = withUnsafeTemporaryAllocation(
+            of: HTTPFields.Position.self, capacity: Self.maximumFieldCount
+        ) { room in
+            var count = 0
+            var index = fieldsStart
+            while true {
+                let nameStart = index
+                index = bytes.endOfToken(from: nameStart, to: end)
+                guard index < end else { return nil }
+                if index == nameStart {
+                    guard let headEnd = Self.lineEnd(bytes, at: index, end: end) else { return nil }
+                    return ([HTTPFields.Position](UnsafeMutableBufferPointer(rebasing: room[..<count])), headEnd)
+                }
+                guard bytes[index] == Octet.colon, count < capacity else { return nil }
+                let nameEnd = index
+                let valueStart = bytes.endOfWhitespace(from: nameEnd &+ 1, to: end)
+                index = bytes.endOfText(from: valueStart, to: end)
+                let valueEnd = bytes.startOfTrailingWhitespace(from: valueStart, to: index)
+                guard let next = Self.lineEnd(bytes, at: index, end: end) else { return nil }
+                room.initializeElement(
+                    at: count,
+                    to: HTTPFields.Position(
+                        nameStart: nameStart, nameLength: nameEnd &- nameStart,
+                        valueStart: valueStart, valueLength: valueEnd &- valueStart))
+                count &+= 1
+                index = next
             }
-            guard bytes[index] == Octet.colon, positions.count < limits.maximumFieldCount else { return nil }
-            let nameEnd = index
-            let valueStart = bytes.endOfWhitespace(from: nameEnd &+ 1, to: end)
-            index = bytes.endOfText(from: valueStart, to: end)
-            let valueEnd = bytes.startOfTrailingWhitespace(from: valueStart, to: index)
-            guard let next = Self.lineEnd(bytes, at: index, end: end) else { return nil }
-            positions.append(
-                HTTPFields.Position(
-                    nameStart: nameStart, nameLength: nameEnd &- nameStart,
-                    valueStart: valueStart, valueLength: valueEnd &- valueStart))
-            index = next
         }
+        guard let cut else { return nil }
+        statusLine = line
+        positions = cut.positions
+        byteCount = cut.byteCount
     }
 
     /// The index after a CRLF or LF at `index`, or nil.

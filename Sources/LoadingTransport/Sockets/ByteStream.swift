@@ -183,7 +183,9 @@ package final class ByteStream: ReadinessHandler {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         guard ask(&storage, &length) == 0 else { return nil }
-        return withUnsafeBytes(of: &storage) { SocketAddress(sockaddr: UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length)))) }
+        return withUnsafeBytes(of: &storage) {
+            SocketAddress(sockaddr: UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length))))
+        }
     }
 }
 

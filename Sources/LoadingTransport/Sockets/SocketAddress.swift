@@ -24,8 +24,10 @@ package struct SocketAddress: Hashable, Sendable {
         case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
             let address = bytes.loadUnaligned(as: sockaddr_in6.self)
             (high, low) = withUnsafeBytes(of: address.sin6_addr) {
-                (UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                    UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+                (
+                    UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                    UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+                )
             }
             scope = address.sin6_scope_id
             port = UInt16(bigEndian: address.sin6_port)
@@ -51,8 +53,10 @@ package struct SocketAddress: Hashable, Sendable {
         var ipv6 = in6_addr()
         guard inet_pton(AF_INET6, String(first), &ipv6) == 1 else { return nil }
         (high, low) = withUnsafeBytes(of: ipv6) {
-            (UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+            (
+                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
         }
         scope = parts.count == 2 ? UInt32(parts[1]) ?? if_nametoindex(String(parts[1])) : 0
         isIPv6 = true
@@ -100,7 +104,9 @@ package struct SocketAddress: Hashable, Sendable {
     package var hostText: String {
         withSockaddr { address, length in
             var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            guard getnameinfo(address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return "" }
+            guard getnameinfo(address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else {
+                return ""
+            }
             return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
         }
     }

@@ -8,4 +8,15 @@ package struct TLSSessionFacts: Equatable, Sendable {
     package let isResumed: Bool
     /// The peer's certificates in DER, the leaf first. A resumed session has those of its first handshake.
     package let peerCertificates: [[UInt8]]
+
+    package init(
+        version: TLSVersion, cipherSuite: UInt16, applicationProtocol: String?, isResumed: Bool,
+        peerCertificates: [[UInt8]]
+    ) {
+        self.version = version
+        self.cipherSuite = cipherSuite
+        self.applicationProtocol = applicationProtocol
+        self.isResumed = isResumed
+        self.peerCertificates = peerCertificates
+    }
 }

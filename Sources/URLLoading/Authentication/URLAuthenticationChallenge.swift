@@ -55,20 +55,26 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         static let proposal = "proposedCredential"
         static let failureCount = "previousFailureCount"
         static let response = "failureResponse"
-        static let error = "error"
+        static let errorDomain = "errorDomain"
+        static let errorCode = "errorCode"
+        static let errorDescription = "errorDescription"
     }
 
-    /// Reads what `encode(with:)` wrote. The sender does not survive coding.
+    /// Reads what `encode(with:)` wrote. The sender does not survive coding; the error keeps its domain, code and text.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
-            let space = coder.decodeObject(of: URLProtectionSpace.self, forKey: Key.space)
+            let space = coder.object(URLProtectionSpace.self, forKey: Key.space)
         else { return nil }
         self.space = space
-        proposal = coder.decodeObject(of: URLCredential.self, forKey: Key.proposal)
+        proposal = coder.object(URLCredential.self, forKey: Key.proposal)
         failureCount = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.failureCount))
-        response =
-            coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response) as? URLResponse
-        failure = coder.decodeObject(of: NSError.self, forKey: Key.error)
+        response = coder.response(forKey: Key.response)
+        failure = coder.string(forKey: Key.errorDomain).map { domain in
+            let description = coder.string(forKey: Key.errorDescription)
+            return NSError(
+                domain: domain, code: Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.errorCode)),
+                userInfo: description.map { [NSLocalizedDescriptionKey: $0] })
+        }
         answerTaker = nil
     }
 
@@ -79,7 +85,12 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
         coder.encode(proposal, forKey: Key.proposal)
         coder.encode(Int64(failureCount), forKey: Key.failureCount)
         coder.encode(response, forKey: Key.response)
-        coder.encode(failure.map { $0 as NSError }, forKey: Key.error)
+        // Piece by piece, since Foundation on Linux traps when it is given an NSError to archive.
+        if let error = failure.map({ $0 as NSError }) {
+            coder.encode(error.domain as NSString, forKey: Key.errorDomain)
+            coder.encode(Int64(error.code), forKey: Key.errorCode)
+            coder.encode(error.localizedDescription as NSString, forKey: Key.errorDescription)
+        }
     }
 
     /// Who asks, and how the answer is to be given.

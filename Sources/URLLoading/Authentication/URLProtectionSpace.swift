@@ -62,12 +62,11 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         guard coder.allowsKeyedCoding, let host = coder.string(forKey: Key.host),
             let method = coder.string(forKey: Key.method)
         else { return nil }
-        let names = coder.decodeObject(of: [NSArray.self, NSData.self], forKey: Key.distinguishedNames) as? NSArray
         values = Values(
             host: host, port: Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.port)),
             scheme: coder.string(forKey: Key.scheme), proxyType: coder.string(forKey: Key.proxyType),
             realm: coder.string(forKey: Key.realm), method: method,
-            distinguishedNames: names.map { $0.compactMap { $0 as? Data } })
+            distinguishedNames: coder.array(of: NSData.self, forKey: Key.distinguishedNames) as? [Data])
     }
 
     open class var supportsSecureCoding: Bool { true }

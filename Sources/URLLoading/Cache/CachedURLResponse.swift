@@ -36,17 +36,15 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     /// Reads what `encode(with:)` wrote.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding,
-            let response = coder.decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: Key.response)
-                as? URLResponse,
-            let data = coder.decodeObject(of: NSData.self, forKey: Key.data),
+            let response = coder.response(forKey: Key.response), let data = coder.data(forKey: Key.data),
             let policy = URLCache.StoragePolicy(
                 rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.policy)))
         else { return nil }
         stored = response
-        body = data as Data
+        body = data
         self.policy = policy
-        info = coder.decodeObject(of: NSData.self, forKey: Key.info).flatMap {
-            (try? PropertyListSerialization.propertyList(from: $0 as Data, format: nil)) as? [AnyHashable: Any]
+        info = coder.data(forKey: Key.info).flatMap {
+            (try? PropertyListSerialization.propertyList(from: $0, format: nil)) as? [AnyHashable: Any]
         }
     }
 

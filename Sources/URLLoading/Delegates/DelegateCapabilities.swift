@@ -8,16 +8,14 @@ internal import Synchronization
 /// tells: when it runs, the class lacks the method. That holds for all instances of the class, since they share the
 /// conformance, and it can be learnt at any moment by any thread without being wrong.
 final class DelegateCapabilities: Sendable {
-    private let missing = Atomic<UInt64>(0)
+    private let bits = Atomic<UInt64>(0)
 
-    /// Whether one of `methods`, or all of them, is known to be missing: `lacks([.a, .b])` asks for all.
+    /// The methods known to be missing.
     @inline(__always)
-    func lacks(_ methods: DelegateMethod) -> Bool {
-        missing.load(ordering: .relaxed) & methods.rawValue == methods.rawValue
-    }
+    var missing: DelegateMethod { DelegateMethod(rawValue: bits.load(ordering: .relaxed)) }
 
     func mark(_ method: DelegateMethod) {
-        _ = missing.bitwiseOr(method.rawValue, ordering: .relaxed)
+        bits.bitwiseOr(method.rawValue, ordering: .relaxed)
     }
 
     /// The record of a class: one for the life of the process.

@@ -1,70 +1,105 @@
 internal import Foundation
+internal import Synchronization
 
-/// A delegate with what is known of its class: which protocols it conforms to, found once, and which optional methods
-/// it lacks, found when they are first called.
+/// A delegate as the engine calls it: conformances looked up once, optional methods called only where they exist.
 ///
-/// Every question can be asked in two spellings. `nil` as an answer says that the class has neither.
-final class DelegateReference: Sendable {
-    let session: any URLSessionDelegate
-    let task: (any URLSessionTaskDelegate)?
-    let data: (any URLSessionDataDelegate)?
+/// Each method here has the name of the delegate's, with `reply` in place of a completion handler, and returns whether
+/// the delegate has that method. When it returns false nothing was asked, and the next delegate, or the default, has
+/// its turn. When it returns true, `reply` is called exactly once or never, as the user answers, on any thread; a
+/// second answer is ignored.
+///
+/// A method is found missing when it is first called and not called again in the life of the process. The completion
+/// form is tried before the `async` form. The first part of an `async` method, up to where it first waits, runs on the
+/// calling thread.
+package final class DelegateReference: Sendable {
+    /// The delegate itself.
+    package let delegate: any URLSessionDelegate
+
+    let taskDelegate: (any URLSessionTaskDelegate)?
+    let dataDelegate: (any URLSessionDataDelegate)?
+    let downloadDelegate: (any URLSessionDownloadDelegate)?
+    let streamDelegate: (any URLSessionStreamDelegate)?
+    let webSocketDelegate: (any URLSessionWebSocketDelegate)?
+
     private let capabilities: DelegateCapabilities
+    /// The methods of protocols the delegate does not conform to.
+    private let foreign: DelegateMethod
 
-    init(_ delegate: any URLSessionDelegate) {
-        session = delegate
-        task = delegate as? any URLSessionTaskDelegate
-        data = delegate as? any URLSessionDataDelegate
-        capabilities = DelegateCapabilities.of(delegate)
-        // Marked again for each instance, which is cheap; a class either conforms or does not.
-        if task == nil { capabilities.mark(.ofTasks) }
-        if data == nil { capabilities.mark(.ofDataTasks) }
+    package init(_ delegate: any URLSessionDelegate) {
+        self.delegate = delegate
+        capabilities = .of(delegate)
+        taskDelegate = delegate as? any URLSessionTaskDelegate
+        guard let taskDelegate else {
+            // All other protocols refine this one.
+            dataDelegate = nil
+            downloadDelegate = nil
+            streamDelegate = nil
+            webSocketDelegate = nil
+            foreign = [.taskMethods, .dataMethods, .downloadMethods, .streamMethods, .webSocketMethods]
+            return
+        }
+        dataDelegate = taskDelegate as? any URLSessionDataDelegate
+        downloadDelegate = taskDelegate as? any URLSessionDownloadDelegate
+        streamDelegate = taskDelegate as? any URLSessionStreamDelegate
+        webSocketDelegate = taskDelegate as? any URLSessionWebSocketDelegate
+        var foreign: DelegateMethod = []
+        if dataDelegate == nil { foreign.formUnion(.dataMethods) }
+        if downloadDelegate == nil { foreign.formUnion(.downloadMethods) }
+        if streamDelegate == nil { foreign.formUnion(.streamMethods) }
+        if webSocketDelegate == nil { foreign.formUnion(.webSocketMethods) }
+        self.foreign = foreign
     }
 
-    /// False once the class is known to lack that method.
+    /// Whether the delegate is known to have none of `methods`. False may only mean that nobody has tried yet.
     @inline(__always)
-    func mayHave(_ method: DelegateMethod) -> Bool { !capabilities.lacks(method) }
-
-    func sessionDidBecomeInvalid(_ session: URLSession, error: (any Error)?) {
-        if mayHave(.sessionDidBecomeInvalid) {
-            self.session.urlSession(session, didBecomeInvalidWithError: error)
-        }
+    package func lacks(_ methods: DelegateMethod) -> Bool {
+        capabilities.missing.union(foreign).isSuperset(of: methods)
     }
 
-    func didReceive(
-        _ response: URLResponse, _ session: URLSession, _ dataTask: URLSessionDataTask,
-        _ answer: @escaping @Sendable (URLSession.ResponseDisposition?) -> Void
-    ) {
-        guard let data else { return answer(nil) }
-        if mayHave(.dataTaskDidReceiveResponse) {
-            data.urlSession(session, dataTask: dataTask, didReceive: response) { [self] disposition in
-                if mayHave(.dataTaskDidReceiveResponse) { answer(disposition) }
+    /// Calls a method without an answer. False if the delegate does not have it.
+    @inline(__always)
+    func tell(_ method: DelegateMethod, _ call: () -> Void) -> Bool {
+        if lacks(method) { return false }
+        call()
+        return !lacks(method)
+    }
+
+    /// Calls whichever form of a method with an answer the delegate has. False if it has neither.
+    func ask<Answer: Sendable>(
+        _ plain: DelegateMethod, _ asynchronous: DelegateMethod, reply: @escaping @Sendable (Answer) -> Void,
+        call: (@escaping @Sendable (Answer) -> Void) -> Void, await asyncCall: @escaping @Sendable () async -> Answer
+    ) -> Bool {
+        if !lacks(plain) {
+            let answer = SingleAnswer(reply)
+            call { [self] value in
+                // The default answers too, for those who forward to it; to the engine it is no answer.
+                if !lacks(plain) { answer.give(value) }
             }
-            if mayHave(.dataTaskDidReceiveResponse) { return }
+            if !lacks(plain) { return true }
         }
-        guard mayHave(.dataTaskDidReceiveResponseAsync) else { return answer(nil) }
-        Task {
-            let disposition = await data.urlSession(session, dataTask: dataTask, didReceive: response)
-            answer(mayHave(.dataTaskDidReceiveResponseAsync) ? disposition : nil)
+        if lacks(asynchronous) { return false }
+        Task.immediate { [self] in
+            let value = await asyncCall()
+            if !lacks(asynchronous) { reply(value) }
         }
+        // The default never waits, so it has run to its end by now.
+        return !lacks(asynchronous)
     }
+}
 
-    func willPerformRedirection(
-        _ response: HTTPURLResponse, _ proposed: URLRequest, _ session: URLSession, _ task: URLSessionTask,
-        _ answer: @escaping @Sendable (URLRequest??) -> Void
-    ) {
-        guard let delegate = self.task else { return answer(nil) }
-        if mayHave(.taskWillPerformRedirection) {
-            delegate.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {
-                [self] request in
-                if mayHave(.taskWillPerformRedirection) { answer(.some(request)) }
-            }
-            if mayHave(.taskWillPerformRedirection) { return }
-        }
-        guard mayHave(.taskWillPerformRedirectionAsync) else { return answer(nil) }
-        Task {
-            let request = await delegate.urlSession(
-                session, task: task, willPerformHTTPRedirection: response, newRequest: proposed)
-            answer(mayHave(.taskWillPerformRedirectionAsync) ? .some(request) : nil)
-        }
+/// Lets the first answer through and drops the others.
+private final class SingleAnswer<Answer: Sendable>: Sendable {
+    private let isGiven = Atomic<Bool>(false)
+    private let reply: @Sendable (Answer) -> Void
+
+    init(_ reply: @escaping @Sendable (Answer) -> Void) { self.reply = reply }
+
+    func give(_ answer: Answer) {
+        if !isGiven.exchange(true, ordering: .relaxed) { reply(answer) }
     }
+}
+
+/// A stream on its way from the delegate to the engine. Whoever opens it owns it; nobody else touches it.
+struct HandedStream: @unchecked Sendable {
+    var stream: InputStream?
 }

@@ -1,6 +1,14 @@
 public import Foundation
 
 extension URLError {
+    /// A load in the clear that App Transport Security forbids.
+    public static var appTransportSecurityRequiresSecureConnection: Code {
+        .appTransportSecurityRequiresSecureConnection
+    }
+
+    /// A resource larger than allowed; also a GET with a body.
+    public static var dataLengthExceedsMaximum: Code { .dataLengthExceedsMaximum }
+
     /// Why the system cancelled a background task.
     public enum BackgroundTaskCancelledReason: Int, Sendable {
         /// The user ended the program by force.

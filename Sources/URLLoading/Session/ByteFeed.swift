@@ -61,7 +61,9 @@ final class ByteFeed: @unchecked Sendable {
     func whenResponded(_ body: @escaping @Sendable (Result<URLResponse, any Error>) -> Void) {
         lock.lock()
         let known: Result<URLResponse, any Error>? =
-            if let response { .success(response) } else if let end { .failure(end ?? URLError(.badServerResponse)) } else { nil }
+            if let response { .success(response) } else if let end {
+                .failure(end ?? URLError(.badServerResponse))
+            } else { nil }
         if known == nil { responseWaiter = body }
         lock.unlock()
         if let known { body(known) }

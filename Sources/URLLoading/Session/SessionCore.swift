@@ -53,7 +53,8 @@ final class SessionCore: @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
-            clearDefaults: HTTPFields([("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"), ("User-Agent", "x")]), secureDefaults: HTTPFields())
+            clearDefaults: RequestDefaults.fields(isSecure: false),
+            secureDefaults: RequestDefaults.fields(isSecure: true))
     }
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
@@ -144,7 +145,7 @@ final class SessionCore: @unchecked Sendable {
         lock.unlock()
         closeConnections()
         delivery.schedule { [self] in
-            reference?.sessionDidBecomeInvalid(session, error: nil)
+            _ = reference?.urlSession(session, didBecomeInvalidWithError: nil)
             lock.lock()
             let delegate = currentDelegate
             currentDelegate = nil

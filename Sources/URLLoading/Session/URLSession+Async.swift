@@ -13,7 +13,8 @@ extension URLSession {
         let handle = CancellableTask()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let task = core.dataTask(self, request, .continuation { continuation.resume(with: $0) }, delegate: delegate)
+                let task = core.dataTask(
+                    self, request, .continuation { continuation.resume(with: $0) }, delegate: delegate)
                 handle.start(task)
             }
         } onCancel: {

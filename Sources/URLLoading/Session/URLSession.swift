@@ -14,7 +14,14 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// Invalidating it has no effect.
     public class var shared: URLSession { sharedSession }
 
-    private static let sharedSession = URLSession(core: SessionCore(.standard(), delegate: nil, queue: nil, isShared: true))
+    private static let sharedSession = URLSession(
+        core: SessionCore(.standard(), delegate: nil, queue: nil, isShared: true))
+
+    /// A session of the default configuration, without a delegate.
+    @available(*, deprecated, message: "Please use +[NSURLSession sessionWithConfiguration:] or other class methods")
+    public convenience override init() {
+        self.init(configuration: .default)
+    }
 
     init(core: SessionCore) {
         self.core = core
@@ -32,7 +39,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///   - queue: Where delegate methods and completion handlers are called. Should be serial; the calls of one task
     ///     are in order on any queue. Nil: a serial queue of the session's own.
     public init(
-        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
+        delegateQueue queue: OperationQueue?
     ) {
         core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue, isShared: false)
     }
@@ -88,9 +96,10 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Gives the tasks that have not ended, by kind, on the delegate queue.
     open func getTasksWithCompletionHandler(
-        _ completionHandler: @escaping @Sendable (
-            [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
-        ) -> Void
+        _ completionHandler:
+            @escaping @Sendable (
+                [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
+            ) -> Void
     ) {
         core.delivery.schedule { [core] in
             let tasks = core.outstandingTasks

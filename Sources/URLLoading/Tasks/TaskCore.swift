@@ -93,8 +93,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private var load: Load?
     private var log: EventLog?
-    /// What was fetched, one request a redirect more, as long as there is a log to go with it.
-    private var requests: [URLRequest] = []
+    /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
+    private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
     private let creationTime: Int64
 
@@ -122,8 +122,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     }
 
     /// The task's own delegate, then the session's.
-    var delegates: Delegates {
-        Delegates(first: locked { $0.delegateReference }, second: core.delegateReference)
+    var delegates: TaskDelegates {
+        TaskDelegates(own: locked { $0.delegateReference }, session: core.delegateReference)
     }
 
     // MARK: From the caller
@@ -259,7 +259,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard !hasEnded, load == nil else { return }
         if wantsMetrics {
             log = EventLog()
-            requests = [originalRequest]
+            fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
         let request: LoadRequest
         do throws(LoadError) {
@@ -290,6 +290,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         locked { $0.response = shown }
+        note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
         updateProgress()
         switch result {
@@ -306,12 +307,15 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     }
 
     func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
-        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else { return .now }
+        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
+            return .now
+        }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        note(shown)
         guard wantsRedirects else {
             follow(next)
             return .now
         }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         enqueue(.redirect(shown, proposed: next))
         return .later
     }
@@ -365,9 +369,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
     }
 
+    private func note(_ response: URLResponse) {
+        if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
+    }
+
     private func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        if log != nil { requests.append(request) }
+        if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
     private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
@@ -377,7 +385,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         hasEnded = true
         load = nil
         let ending = Ending(error: error, body: body)
-        if !result.usesQueue, delegates.isEmpty { return finish(ending) }
+        if !result.usesQueue, delegates.areNone { return finish(ending) }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
         if error == .cancelled { events = [] }
@@ -388,8 +396,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
+    private var kind: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
+
     private func urlError(_ error: LoadError) -> URLError {
-        URLError.make(error, url: currentRequest?.url, task: "Task <\(identifier)>")
+        URLError.make(error, url: currentRequest?.url, taskDescription: "\(kind) <\(identifier)>")
     }
 
     // MARK: The lane
@@ -456,7 +466,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         locked { $0.progress }?.finish(self)
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, let task {
-            let metrics = log.map { URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response) }
+            let metrics = log.map {
+                URLSessionTaskMetrics($0, created: creationTime, fetches: fetches)
+            }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         }
         // Let go outside the lock: their ends are other people's code.

@@ -31,7 +31,7 @@ package enum ServerFarm {
     package struct Missing: Error, CustomStringConvertible {
         package let part: Part
 
-        package var description: String { "\(part) is not installed; scripts/install-test-servers installs it" }
+        package var description: String { "\(part) is not installed; scripts/install test installs it" }
     }
 }
 

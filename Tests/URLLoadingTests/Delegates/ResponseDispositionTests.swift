@@ -127,9 +127,10 @@ import URLLoading
             session.dataTask(with: server.url()).resume()
             let calls = try await delegate.calls.waitUntil { $0.completionCount == task }.of(task)
             #expect(
-                calls == (disposition == .allow
-                    ? [.response(task, 200), .data(task, "hello"), .completed(task, nil)]
-                    : [.response(task, 200), .completed(task, .cancelled)]))
+                calls
+                    == (disposition == .allow
+                        ? [.response(task, 200), .data(task, "hello"), .completed(task, nil)]
+                        : [.response(task, 200), .completed(task, .cancelled)]))
         }
         session.invalidateAndCancel()
     }

@@ -13,7 +13,8 @@ import URLLoading
             calls.record(.data(dataTask.taskIdentifier, String(decoding: data, as: UTF8.self)))
         }
 
-        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+        {
             calls.record(.metrics(task.taskIdentifier))
         }
     }

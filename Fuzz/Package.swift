@@ -1,0 +1,25 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// The engine's own sources, through links, so that they are built with the fuzzer's instrumentation and the fuzz
+// targets see what has package access. One product a target; `scripts/fuzz` builds and runs it.
+let package = Package(
+    name: "fuzz",
+    products: [
+        .executable(name: "http1", targets: ["HTTP1Fuzz"])
+    ],
+    targets: [
+        .target(name: "LoadingSemantics", swiftSettings: strict),
+        .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
+        .executableTarget(
+            name: "HTTP1Fuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,58 @@
+# Two commands for a newcomer: `make run` and `make test`. The others are for who works on the project.
+
+SWIFT ?= swift
+URL ?=
+FILTER ?=
+filter = $(if $(FILTER),--filter '$(FILTER)')
+
+.PHONY: run test test-tsan test-asan soak fuzz bench lint format layers clean
+
+# Builds the client and shows the main job; with URL=https://… it loads that URL.
+run:
+	@scripts/install build
+	$(SWIFT) build -c release --product urlsession
+ifeq ($(URL),)
+	.build/release/urlsession demo
+else
+	.build/release/urlsession get --metrics --include '$(URL)'
+endif
+
+# Every test. One at a time, because each checks that it leaves no descriptor and no thread behind.
+test:
+	@scripts/install test
+	$(SWIFT) test --no-parallel $(filter)
+
+test-tsan:
+	@scripts/install test
+	scripts/test-sanitized thread $(FILTER)
+
+test-asan:
+	@scripts/install test
+	scripts/test-sanitized address $(FILTER)
+
+# 100,000 requests with random cancels, resets and invalidations: nothing may be left behind.
+soak:
+	@scripts/install build
+	$(SWIFT) build -c release --product soak
+	.build/release/soak
+
+fuzz:
+	@scripts/install build
+	scripts/fuzz
+
+bench:
+	@scripts/install bench
+	scripts/bench --markdown docs/benchmarks.md
+
+lint: layers
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
+
+format:
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
+
+# Imports may point down the house only.
+layers:
+	scripts/check-layers
+
+clean:
+	rm -rf .build Benchmarks/.build Fuzz/.build

@@ -1,0 +1,63 @@
+package import Foundation
+package import LoadingSemantics
+
+extension URLError {
+    /// A failure of the engine as a task delivers it, with all that Apple's loader tells in `userInfo`.
+    ///
+    /// - Parameters:
+    ///   - url: the address that failed: after redirects, the last one.
+    ///   - taskDescription: names the task, for those who log errors.
+    ///   - userInfo: further entries, such as resume data.
+    package static func make(
+        _ error: LoadError, url: URL?, taskDescription: String? = nil, userInfo: [String: Any] = [:]
+    ) -> URLError {
+        var info = userInfo
+        info[NSURLErrorNetworkUnavailableReasonKey] = error.networkUnavailableReason
+        return make(
+            code: error.code, url: url, underlying: error.cause?.error, taskDescription: taskDescription,
+            userInfo: info)
+    }
+
+    /// An error as a task delivers it.
+    ///
+    /// - Parameters:
+    ///   - code: one of the `NSURLError…` numbers.
+    ///   - underlying: the cause one level down.
+    package static func make(
+        code: Int, url: URL?, underlying: (any Error)? = nil, taskDescription: String? = nil,
+        userInfo: [String: Any] = [:]
+    ) -> URLError {
+        var info = userInfo
+        info[NSLocalizedDescriptionKey] = LoadError.description(ofCode: code)
+        if let url {
+            info[NSURLErrorFailingURLErrorKey] = url
+            // The key's constant is deprecated, the entry is not.
+            info["NSErrorFailingURLStringKey"] = url.absoluteString
+        }
+        if let taskDescription {
+            info["_NSURLErrorFailingURLSessionTaskErrorKey"] = taskDescription
+            info["_NSURLErrorRelatedURLSessionTaskErrorKey"] = [taskDescription]
+        }
+        info[NSUnderlyingErrorKey] = underlying
+        return URLError(Code(rawValue: code) ?? .unknown, userInfo: info)
+    }
+}
+
+extension LoadError.Cause {
+    /// The cause as an `NSUnderlyingErrorKey` entry. Apple's domains where Apple has one.
+    var error: NSError {
+        switch self {
+        case .posix(let number):
+            Self.error(NSPOSIXErrorDomain, Int(number), String(cString: strerror(number)))
+        case .tls(let code, let text): Self.error("URLLoadingTLSErrorDomain", code, text)
+        case .http(let text): Self.error("URLLoadingHTTPErrorDomain", 0, text)
+        case .dns(let number):
+            Self.error("URLLoadingDNSErrorDomain", Int(number), String(cString: gai_strerror(number)))
+        case .cfNetwork(let number): NSError(domain: "kCFErrorDomainCFNetwork", code: number)
+        }
+    }
+
+    private static func error(_ domain: String, _ code: Int, _ text: String) -> NSError {
+        NSError(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: text])
+    }
+}

@@ -1,0 +1,26 @@
+internal import Foundation
+
+/// What the coders of this module read. An absent key is nil, not an error: archives come from anywhere.
+extension NSCoder {
+    func object<Object: NSObject & NSCoding>(_ type: Object.Type, forKey key: String) -> Object? {
+        containsValue(forKey: key) ? decodeObject(of: type, forKey: key) : nil
+    }
+
+    func string(forKey key: String) -> String? { object(NSString.self, forKey: key).map { $0 as String } }
+
+    func url(forKey key: String) -> URL? { object(NSURL.self, forKey: key).map { $0 as URL } }
+
+    func data(forKey key: String) -> Data? { object(NSData.self, forKey: key).map { $0 as Data } }
+
+    func strings(forKey key: String) -> [String] { array(of: NSString.self, forKey: key) as? [String] ?? [] }
+
+    func response(forKey key: String) -> URLResponse? {
+        guard containsValue(forKey: key) else { return nil }
+        return decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: key) as? URLResponse
+    }
+
+    func array(of type: AnyClass, forKey key: String) -> [Any]? {
+        guard containsValue(forKey: key) else { return nil }
+        return (decodeObject(of: [NSArray.self, type], forKey: key) as? NSArray).map { Array($0) }
+    }
+}

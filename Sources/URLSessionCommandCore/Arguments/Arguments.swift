@@ -1,0 +1,249 @@
+/// Reads a command line into a `CommandLineAction`, without touching files, the network or the environment.
+package struct Arguments {
+    private static let verbs: Set<String> = ["get", "post", "put", "delete", "head", "patch", "options"]
+
+    private var words: [String] = []
+    private var used: [CommandOption] = []
+    private var request = CommandLineRequest(url: "")
+    private var method: String?
+    private var data: [CommandLineRequest.Body] = []
+    private var json: CommandLineRequest.Body?
+    private var usesRemoteName = false
+    private var wantsHelp = false
+    private var wantsVersion = false
+
+    private init() {}
+
+    package static func parse(_ arguments: [String]) throws(UsageError) -> CommandLineAction {
+        var parser = Arguments()
+        try parser.readAll(arguments)
+        return try parser.action()
+    }
+
+    // MARK: Reading
+
+    private mutating func readAll(_ arguments: [String]) throws(UsageError) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                words += rest
+                return
+            } else if argument.hasPrefix("--") {
+                try readLong(argument.dropFirst(2), &rest)
+            } else if argument.hasPrefix("-"), argument != "-" {
+                try readShort(argument.dropFirst(), &rest)
+            } else {
+                words.append(argument)
+            }
+        }
+    }
+
+    private mutating func readLong(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+        let equals = text.firstIndex(of: "=")
+        let name = String(text[..<(equals ?? text.endIndex)])
+        guard let option = CommandOption(long: name) else {
+            throw UsageError("unknown switch --\(name)")
+        }
+        if !option.takesValue {
+            guard equals == nil else { throw UsageError("--\(name) takes no value") }
+            try apply(option, "")
+        } else if let equals {
+            try apply(option, String(text[text.index(after: equals)...]))
+        } else if let value = rest.popFirst() {
+            try apply(option, value)
+        } else {
+            throw UsageError("--\(name) needs a value")
+        }
+    }
+
+    /// One dash can carry several switches (`-fsSL`), the last of them with its value attached (`-m5`).
+    private mutating func readShort(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+        var text = text
+        while let letter = text.popFirst() {
+            guard let option = CommandOption(short: letter) else {
+                throw UsageError("unknown switch -\(letter)")
+            }
+            if !option.takesValue {
+                try apply(option, "")
+            } else if !text.isEmpty {
+                return try apply(option, String(text))
+            } else if let value = rest.popFirst() {
+                try apply(option, value)
+            } else {
+                throw UsageError("-\(letter) needs a value")
+            }
+        }
+    }
+
+    private mutating func apply(_ option: CommandOption, _ value: String) throws(UsageError) {
+        used.append(option)
+        switch option {
+        case .method: method = try Self.method(value)
+        case .header: request.headers.append(try Self.headerEdit(value))
+        case .data: data.append(try Self.body(value))
+        case .json:
+            guard json == nil else { throw UsageError("--json can be given once") }
+            json = try Self.body(value)
+        case .output:
+            guard !value.isEmpty else { throw UsageError("-o needs the name of a file, or - for standard output") }
+            request.destination = value == "-" ? .standardOutput(exactly: true) : .file(value)
+        case .remoteName: usesRemoteName = true
+        case .follow: request.followsRedirects = true
+        case .noFollow: request.followsRedirects = false
+        case .maximumRedirects:
+            guard let count = Int(value), count >= 0 else {
+                throw UsageError("--max-redirects needs a whole number, not '\(value)'")
+            }
+            request.maximumRedirects = count
+        case .timeout: request.timeout = try Self.seconds(value, "-m")
+        case .idleTimeout: request.idleTimeout = try Self.seconds(value, "--idle-timeout")
+        case .http11, .compressed: break
+        case .http2: throw Self.unavailable("--http2")
+        case .http3: throw Self.unavailable("--http3")
+        case .insecure: throw UsageError("-k is not available in this version", exitCode: .unavailable)
+        case .connectTimeout:
+            throw UsageError(
+                "--connect-timeout: URLSession has none; use --idle-timeout (no progress) or -m (whole load)")
+        case .include: request.includesHead = true
+        case .verbose: request.verbosity = min(request.verbosity + 1, 2)
+        case .silent: request.isSilent = true
+        case .showError: request.showsErrors = true
+        case .fail: request.failsOnHTTPError = true
+        case .userAgent: request.userAgent = value
+        case .noProgress: request.showsProgress = false
+        case .color:
+            guard let choice = CommandLineRequest.ColorChoice(rawValue: value) else {
+                throw UsageError("--color is auto, always or never, not '\(value)'")
+            }
+            request.color = choice
+        case .metrics: request.showsMetrics = true
+        case .har: request.harPath = value
+        case .harSecrets: request.harIncludesSecrets = true
+        case .head: method = try conflictFree("HEAD")
+        case .help: wantsHelp = true
+        case .version: wantsVersion = true
+        }
+    }
+
+    // MARK: Judging
+
+    private mutating func action() throws(UsageError) -> CommandLineAction {
+        if wantsHelp || words.first == "help" { return .help }
+        if wantsVersion || words.first == "version" { return .version }
+        if words.first == "demo" { return try demo() }
+        if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
+            words.removeFirst()
+            method = try conflictFree(verb.uppercased())
+            if words.isEmpty { throw UsageError("'\(verb)' needs a URL") }
+        }
+        guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
+        guard words.count == 1 else { throw UsageError("one URL at a time; '\(words[1])' is one too many") }
+        request.url = url
+        try settleBody()
+        request.method = method ?? (request.body == .none ? "GET" : "POST")
+        if request.body != .none, request.method == "GET" {
+            throw UsageError("URLSession sends no body with GET; use post, or put the data into the URL's query")
+        }
+        if usesRemoteName { request.destination = .file(try URLArgument.remoteName(of: url)) }
+        if request.harIncludesSecrets, request.harPath == nil { throw UsageError("--har-secrets needs --har FILE") }
+        return .load(request)
+    }
+
+    private func demo() throws(UsageError) -> CommandLineAction {
+        guard words.count == 1 else { throw UsageError("'demo' takes no URL") }
+        for option in used where option != .color && option != .noProgress {
+            throw UsageError("'demo' does not take --\(option.long)")
+        }
+        return .demo(color: request.color, showsProgress: request.showsProgress)
+    }
+
+    private func conflictFree(_ new: String) throws(UsageError) -> String {
+        if let method, method != new { throw UsageError("two methods: \(new) and \(method)") }
+        return new
+    }
+
+    private mutating func settleBody() throws(UsageError) {
+        if let json {
+            guard data.isEmpty else { throw UsageError("--json and --data exclude each other") }
+            request.body = json
+            request.isJSON = true
+            return
+        }
+        if data.count < 2 {
+            request.body = data.first ?? .none
+            return
+        }
+        var parts: [String] = []
+        for piece in data {
+            guard case .text(let text) = piece else {
+                throw UsageError("a file or standard input must be the only --data")
+            }
+            parts.append(text)
+        }
+        request.body = .text(parts.joined(separator: "&"))
+    }
+
+    // MARK: Values
+
+    private static func unavailable(_ name: String) -> UsageError {
+        UsageError("\(name) is not available in this version, which speaks HTTP/1.1", exitCode: .unavailable)
+    }
+
+    private static func body(_ value: String) throws(UsageError) -> CommandLineRequest.Body {
+        if value == "@-" { return .standardInput }
+        guard value.hasPrefix("@") else { return .text(value) }
+        guard value.count > 1 else { throw UsageError("'@' needs the name of a file, or - for standard input") }
+        return .file(String(value.dropFirst()))
+    }
+
+    private static func seconds(_ value: String, _ name: String) throws(UsageError) -> Double {
+        guard let seconds = Double(value), seconds > 0, seconds.isFinite else {
+            throw UsageError("\(name) needs a number of seconds above zero, not '\(value)'")
+        }
+        return seconds
+    }
+
+    private static func method(_ value: String) throws(UsageError) -> String {
+        guard isToken(value) else { throw UsageError("'\(value)' is not a method") }
+        let upper = value.uppercased()
+        return verbs.contains(value.lowercased()) ? upper : value
+    }
+
+    /// `Name: value` sets, `Name;` sets to nothing, `Name:` removes.
+    private static func headerEdit(_ text: String) throws(UsageError) -> CommandLineRequest.HeaderEdit {
+        if let colon = text.firstIndex(of: ":") {
+            let name = String(text[..<colon])
+            let value = text[text.index(after: colon)...].trimmingBlanks()
+            guard isToken(name) else { throw UsageError("'\(name)' is not the name of a header field") }
+            guard !value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) else {
+                throw UsageError("the value of \(name) has a line break in it")
+            }
+            return value.isEmpty ? .remove(name: name) : .set(name: name, value: String(value))
+        }
+        if text.hasSuffix(";"), isToken(String(text.dropLast())) {
+            return .set(name: String(text.dropLast()), value: "")
+        }
+        throw UsageError("-H needs 'Name: value', not '\(text)'")
+    }
+
+    /// RFC 9110 section 5.6.2.
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"):
+                    true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+}
+
+extension Substring {
+    fileprivate func trimmingBlanks() -> Substring {
+        var text = drop { $0 == " " || $0 == "\t" }
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return text
+    }
+}

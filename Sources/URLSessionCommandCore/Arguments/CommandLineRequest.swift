@@ -1,0 +1,72 @@
+/// What one command line asks for, with every default filled in.
+package struct CommandLineRequest: Equatable, Sendable {
+    package enum Body: Equatable, Sendable {
+        case none
+        case text(String)
+        case file(String)
+        case standardInput
+    }
+
+    package enum Destination: Equatable, Sendable {
+        /// Standard output; `exactly` sends the bytes as they are even to a terminal (`-o -`).
+        case standardOutput(exactly: Bool)
+        case file(String)
+    }
+
+    package enum HeaderEdit: Equatable, Sendable {
+        case set(name: String, value: String)
+        case remove(name: String)
+    }
+
+    package enum ColorChoice: String, Equatable, Sendable {
+        case auto, always, never
+    }
+
+    package var url: String
+    package var method = "GET"
+    package var headers: [HeaderEdit] = []
+    package var body = Body.none
+    package var isJSON = false
+    package var userAgent: String?
+    package var destination = Destination.standardOutput(exactly: false)
+    package var followsRedirects = true
+    package var maximumRedirects: Int?
+    /// Seconds for the whole load (`timeoutIntervalForResource`).
+    package var timeout: Double?
+    /// Seconds without any progress (`timeoutIntervalForRequest`).
+    package var idleTimeout: Double?
+    package var includesHead = false
+    /// 0 quiet, 1 heads and events, 2 the same with secrets shown.
+    package var verbosity = 0
+    package var isSilent = false
+    package var showsErrors = false
+    package var failsOnHTTPError = false
+    package var showsProgress = true
+    package var color = ColorChoice.auto
+    package var showsMetrics = false
+    package var harPath: String?
+    package var harIncludesSecrets = false
+
+    package init(url: String) {
+        self.url = url
+    }
+}
+
+/// What the program is asked to do.
+package enum CommandLineAction: Equatable, Sendable {
+    case load(CommandLineRequest)
+    case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
+    case help
+    case version
+}
+
+/// A command line that cannot be carried out, and the one line that says why.
+package struct UsageError: Error, Equatable, Sendable {
+    package var message: String
+    package var exitCode: ExitCode
+
+    package init(_ message: String, exitCode: ExitCode = .usage) {
+        self.message = message
+        self.exitCode = exitCode
+    }
+}

@@ -1,0 +1,94 @@
+/// The switches, each with the spellings that people know from other clients.
+enum CommandOption: CaseIterable {
+    case method, header, data, json, output, remoteName, follow, noFollow, maximumRedirects, timeout, idleTimeout
+    case http11, http2, http3, include, verbose, silent, showError, fail, compressed, userAgent, noProgress
+    case color, metrics, har, harSecrets, head, help, version, insecure, connectTimeout
+
+    var long: String {
+        switch self {
+        case .method: "method"
+        case .header: "header"
+        case .data: "data"
+        case .json: "json"
+        case .output: "output"
+        case .remoteName: "remote-name"
+        case .follow: "follow"
+        case .noFollow: "no-follow"
+        case .maximumRedirects: "max-redirects"
+        case .timeout: "timeout"
+        case .idleTimeout: "idle-timeout"
+        case .http11: "http1.1"
+        case .http2: "http2"
+        case .http3: "http3"
+        case .include: "include"
+        case .verbose: "verbose"
+        case .silent: "silent"
+        case .showError: "show-error"
+        case .fail: "fail"
+        case .compressed: "compressed"
+        case .userAgent: "user-agent"
+        case .noProgress: "no-progress"
+        case .color: "color"
+        case .metrics: "metrics"
+        case .har: "har"
+        case .harSecrets: "har-secrets"
+        case .head: "head"
+        case .help: "help"
+        case .version: "version"
+        case .insecure: "insecure"
+        case .connectTimeout: "connect-timeout"
+        }
+    }
+
+    /// Names of the same switch in curl.
+    private static let aliases: [String: CommandOption] = [
+        "request": .method, "location": .follow, "max-redirs": .maximumRedirects, "max-time": .timeout,
+        "data-binary": .data, "data-raw": .data, "no-progress-meter": .noProgress,
+    ]
+
+    var short: Character? {
+        switch self {
+        case .method: "X"
+        case .header: "H"
+        case .data: "d"
+        case .output: "o"
+        case .remoteName: "O"
+        case .follow: "L"
+        case .timeout: "m"
+        case .include: "i"
+        case .verbose: "v"
+        case .silent: "s"
+        case .showError: "S"
+        case .fail: "f"
+        case .userAgent: "A"
+        case .head: "I"
+        case .help: "h"
+        case .version: "V"
+        case .insecure: "k"
+        default: nil
+        }
+    }
+
+    var takesValue: Bool {
+        switch self {
+        case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
+            .har, .connectTimeout:
+            true
+        default:
+            false
+        }
+    }
+
+    init?(long name: String) {
+        if let match = Self.allCases.first(where: { $0.long == name }) ?? Self.aliases[name] {
+            self = match
+        } else {
+            return nil
+        }
+    }
+
+    init?(short name: Character) {
+        guard let match = Self.allCases.first(where: { $0.short == name }) else { return nil }
+        self = match
+    }
+}

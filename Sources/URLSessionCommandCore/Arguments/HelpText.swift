@@ -1,0 +1,26 @@
+/// The text of `--help`; one screen of 80 columns and 24 lines.
+package enum HelpText {
+    package static let text = """
+        urlsession [get|post|put|delete|head|patch|options] URL [switches]
+        urlsession demo                 a tour of loads against a server of its own
+
+        Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
+                 -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
+                 -A, --user-agent TEXT  -I, --head    --compressed, --http1.1 (always)
+        Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
+        Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
+        Output   -o, --output FILE|-    -O, --remote-name
+                 -i, --include (head)   -v, --verbose  (-vv shows secrets too)
+                 -s, --silent           -S, --show-error
+                 --no-progress          --color auto|always|never
+        Insight  --metrics (waterfall)  --har FILE     --har-secrets
+        Scripts  -f, --fail (exit 22 for a status of 400 or more)
+                 -h, --help             -V, --version
+
+        A terminal gets head, colour and layout; a pipe or file the exact bytes.
+        Exit  0 done   1 scheme   2 usage   3 URL   4 not available   6 host not found
+              7 no connection   8 not HTTP  18 body cut short   22 --fail   23 writing
+             26 reading a body  28 timeout  35 TLS   47 redirects   52 empty reply
+             56 connection lost 60 certificate  61 coding  130 Ctrl-C  141 closed pipe
+        """ + "\n"
+}

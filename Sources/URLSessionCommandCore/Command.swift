@@ -1,0 +1,41 @@
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// The program: reads the arguments, does what they ask for, and says how it went.
+package enum Command {
+    package static let version = "0.1.0"
+
+    package static func runAndExit(arguments: [String]) -> Never {
+        exit(run(arguments: arguments, terminal: .current()).rawValue)
+    }
+
+    package static func run(arguments: [String], terminal: Terminal) -> ExitCode {
+        // A reader that goes away is an error of `write`, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        do throws(UsageError) {
+            switch try Arguments.parse(arguments) {
+            case .help: return show(HelpText.text)
+            case .version: return show("urlsession \(version) (swift-url-loading)\n")
+            case .demo(let color, let showsProgress):
+                return Demo(color: color, showsProgress: showsProgress, terminal: terminal).run()
+            case .load(let request): return try Transfer(request, terminal: terminal).run()
+            }
+        } catch {
+            StandardError.write("urlsession: \(TextSanitizer.clean(error.message))")
+            StandardError.write(error.exitCode == .usage ? " (try 'urlsession --help')\n" : "\n")
+            return error.exitCode
+        }
+    }
+
+    private static func show(_ text: String) -> ExitCode {
+        do throws(WriteError) {
+            try OutputDescriptor.standardOutput.write(text)
+            return .success
+        } catch {
+            return TransferFailure(error).exitCode
+        }
+    }
+}

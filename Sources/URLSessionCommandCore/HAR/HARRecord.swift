@@ -1,0 +1,165 @@
+package import Foundation
+
+/// One transaction as it was seen, before it is written into an archive.
+package struct HARRecord: Equatable, Sendable {
+    /// The part of a body that is kept for the archive.
+    package struct Body: Equatable, Sendable {
+        package static let limit = 1 << 20
+        package private(set) var bytes = Data()
+        package private(set) var count: Int64 = 0
+
+        package init(_ bytes: Data = Data()) { add(bytes) }
+
+        package mutating func add(_ more: Data) {
+            count += Int64(more.count)
+            bytes += more.prefix(max(0, Self.limit - bytes.count))
+        }
+
+        package var isComplete: Bool { Int64(bytes.count) == count }
+    }
+
+    package var timeline: TransactionTimeline
+    package var start: Date
+    package var url: String
+    package var requestFields: [(name: String, value: String)]
+    package var responseFields: [(name: String, value: String)]
+    package var mimeType: String?
+    package var requestBody: Body?
+    /// Nil for a redirect and every other response whose body was not delivered.
+    package var responseBody: Body?
+    package var failure: String?
+
+    package init(timeline: TransactionTimeline, start: Date, url: String) {
+        self.timeline = timeline
+        self.start = start
+        self.url = url
+        requestFields = []
+        responseFields = []
+    }
+
+    package static func == (left: HARRecord, right: HARRecord) -> Bool {
+        left.timeline == right.timeline && left.start == right.start && left.url == right.url
+            && left.requestFields.elementsEqual(right.requestFields, by: ==)
+            && left.responseFields.elementsEqual(right.responseFields, by: ==) && left.mimeType == right.mimeType
+            && left.requestBody == right.requestBody && left.responseBody == right.responseBody
+            && left.failure == right.failure
+    }
+
+    package func entry(showingSecrets: Bool) -> HARDocument.Entry {
+        let timings = HARDocument.Timings(timeline.phases)
+        let version = timeline.protocolName.map { $0.uppercased() } ?? "unknown"
+        let address = timeline.remoteAddress.map(Self.host)
+        return HARDocument.Entry(
+            startedDateTime: Self.timestamp(start), time: timings.total,
+            request: request(version, showingSecrets), response: response(version, showingSecrets),
+            timings: timings, serverIPAddress: address, comment: failure)
+    }
+
+    private func request(_ version: String, _ showingSecrets: Bool) -> HARDocument.Request {
+        HARDocument.Request(
+            method: timeline.method,
+            url: showingSecrets ? url : SecretFields.withoutUserInformation(url),
+            httpVersion: version,
+            cookies: cookies(requestFields, "cookie", showingSecrets),
+            headers: fields(requestFields, showingSecrets),
+            queryString: URLComponents(string: url)?.queryItems?.map { .init($0.name, $0.value ?? "") } ?? [],
+            postData: requestBody.map { body in
+                let type = requestFields.first { $0.name.lowercased() == "content-type" }?.value ?? ""
+                let text = body.isComplete ? String(data: body.bytes, encoding: .utf8) : nil
+                return .init(
+                    mimeType: type, text: text ?? "", comment: text == nil ? "\(body.count) bytes, not kept" : nil)
+            },
+            headersSize: timeline.requestHeaderBytes > 0 ? timeline.requestHeaderBytes : -1,
+            bodySize: timeline.requestBodyBytes)
+    }
+
+    private func response(_ version: String, _ showingSecrets: Bool) -> HARDocument.Response {
+        let location = responseFields.first { $0.name.lowercased() == "location" }?.value ?? ""
+        return HARDocument.Response(
+            status: timeline.status ?? 0,
+            statusText: StatusText.reason(timeline.status ?? 0),
+            httpVersion: version,
+            cookies: cookies(responseFields, "set-cookie", showingSecrets),
+            headers: fields(responseFields, showingSecrets),
+            content: content(),
+            redirectURL: showingSecrets ? location : SecretFields.withoutUserInformation(location),
+            headersSize: timeline.responseHeaderBytes > 0 ? timeline.responseHeaderBytes : -1,
+            bodySize: timeline.status == nil ? -1 : timeline.isFromCache ? 0 : timeline.responseBodyBytes)
+    }
+
+    private func content() -> HARDocument.Content {
+        let size = max(timeline.decodedBodyBytes, responseBody?.count ?? 0)
+        var content = HARDocument.Content(size: size, mimeType: mimeType ?? "x-unknown")
+        if size != timeline.responseBodyBytes, timeline.responseBodyBytes > 0 {
+            content.compression = size - timeline.responseBodyBytes
+        }
+        guard let responseBody, responseBody.count > 0 else { return content }
+        guard responseBody.isComplete else {
+            content.comment = "the body is longer than \(Quantity.bytes(Int64(Body.limit))) and is left out"
+            return content
+        }
+        let type = MediaType(mimeType)
+        if type != .binary, let text = String(data: responseBody.bytes, encoding: .utf8) {
+            content.text = text
+        } else {
+            content.text = responseBody.bytes.base64EncodedString()
+            content.encoding = "base64"
+        }
+        return content
+    }
+
+    private func fields(_ fields: [(name: String, value: String)], _ showingSecrets: Bool) -> [HARDocument.NameValue] {
+        fields.map { .init($0.name, showingSecrets ? $0.value : SecretFields.redact(name: $0.name, value: $0.value)) }
+    }
+
+    /// Names only, unless secrets are wanted. Several Set-Cookie fields come joined by URLSession and stay one entry each
+    /// as far as their first pair goes.
+    private func cookies(
+        _ fields: [(name: String, value: String)], _ name: String, _ showingSecrets: Bool
+    ) -> [HARDocument.NameValue] {
+        fields.filter { $0.name.lowercased() == name }.flatMap { field in
+            let pairs = field.value.split(separator: ";")
+            return (name == "cookie" ? pairs[...] : pairs.prefix(1)).compactMap { (pair) -> HARDocument.NameValue? in
+                let parts = pair.drop { $0 == " " }.split(
+                    separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2 else { return nil }
+                return .init(String(parts[0]), showingSecrets ? String(parts[1]) : SecretFields.replacement)
+            }
+        }
+    }
+
+    private static func host(_ address: String) -> String {
+        if address.hasPrefix("[") { return String(address.dropFirst().prefix { $0 != "]" }) }
+        return String(address.prefix { $0 != ":" })
+    }
+
+    private static func timestamp(_ date: Date) -> String {
+        Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(date)
+    }
+}
+
+extension HARDocument.Timings {
+    package init(_ phases: [TransactionTimeline.Phase]) {
+        self.init()
+        for phase in phases {
+            let milliseconds = ((phase.duration ?? 0) * 1_000_000).rounded() / 1000
+            switch phase.kind {
+            case .queued: blocked = milliseconds
+            case .dns: dns = milliseconds
+            case .connect: connect = max(0, connect) + milliseconds
+            case .tls:
+                ssl = milliseconds
+                connect = max(0, connect) + milliseconds
+            case .request: send = milliseconds
+            case .wait: wait = milliseconds
+            case .response: receive = milliseconds
+            }
+        }
+    }
+
+    /// The sum of what took place; `ssl` is part of `connect`.
+    package var total: Double {
+        let sum = [blocked, dns, connect, send, wait, receive].filter { $0 > 0 }.reduce(0, +)
+        return (sum * 1000).rounded() / 1000
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import URLLoading
+
+/// Prints the heads of requests and responses.
+package struct HeadPrinter: Sendable {
+    private let style: TextStyle
+    private let isForPerson: Bool
+    private let isUTF8: Bool
+
+    package init(style: TextStyle, isForPerson: Bool, isUTF8: Bool) {
+        self.style = style
+        self.isForPerson = isForPerson
+        self.isUTF8 = isUTF8
+    }
+
+    /// Status line and fields in alphabetical order (URLSession does not tell the order on the wire), then an empty line.
+    package func responseHead(status: Int, fields: [(name: String, value: String)], prefix: String = "") -> String {
+        let color: TextStyle.Color =
+            switch status {
+            case 200..<300: .boldGreen
+            case 300..<400: .boldYellow
+            case 400...: .boldRed
+            default: .bold
+            }
+        let line = "HTTP/1.1 \(status) \(StatusText.reason(status))".trimmingEnd()
+        return block([style.apply(color, line)] + fieldLines(fields), prefix)
+    }
+
+    package func requestHead(
+        method: String, target: String, fields: [(name: String, value: String)], prefix: String
+    ) -> String {
+        block([style.apply(.bold, clean("\(method) \(target)"))] + fieldLines(fields), prefix)
+    }
+
+    private func fieldLines(_ fields: [(name: String, value: String)]) -> [String] {
+        fields.map { field in
+            style.apply(.cyan, clean(field.name)) + ":" + (field.value.isEmpty ? "" : " " + clean(field.value))
+        }
+    }
+
+    private func block(_ lines: [String], _ prefix: String) -> String {
+        let end = isForPerson || !prefix.isEmpty ? "\n" : "\r\n"
+        return (lines + [""]).map { (prefix + $0).trimmingEnd() + end }.joined()
+    }
+
+    private func clean(_ text: String) -> String {
+        isForPerson ? TextSanitizer.clean(text, isUTF8: isUTF8) : text
+    }
+}
+
+extension HeadPrinter {
+    static func fields(of response: HTTPURLResponse) -> [(name: String, value: String)] {
+        sorted(
+            response.allHeaderFields.compactMap { name, value in
+                (name as? String).map { ($0, value as? String ?? "\(value)") }
+            })
+    }
+
+    static func fields(of request: URLRequest) -> [(name: String, value: String)] {
+        sorted((request.allHTTPHeaderFields ?? [:]).map { ($0.key, $0.value) })
+    }
+
+    private static func sorted(_ fields: [(String, String)]) -> [(name: String, value: String)] {
+        fields.map { (name: $0.0, value: $0.1) }.sorted { $0.name.lowercased() < $1.name.lowercased() }
+    }
+}
+
+extension String {
+    fileprivate func trimmingEnd() -> String {
+        var text = self[...]
+        while text.last == " " { text.removeLast() }
+        return String(text)
+    }
+}

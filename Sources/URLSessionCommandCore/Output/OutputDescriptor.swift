@@ -1,0 +1,88 @@
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// A write that failed.
+package struct WriteError: Error, Equatable, Sendable {
+    package var path: String
+    package var code: Int32
+
+    package init(path: String, code: Int32) {
+        self.path = path
+        self.code = code
+    }
+
+    package var reason: String { String(cString: strerror(code)) }
+}
+
+/// The file or standard stream that a body goes to. Blocking: a slow reader holds up the transfer, as it should.
+package struct OutputDescriptor {
+    private let descriptor: Int32
+    package let name: String
+
+    package static let standardOutput = OutputDescriptor(descriptor: STDOUT_FILENO, name: "standard output")
+    package static let standardError = OutputDescriptor(descriptor: STDERR_FILENO, name: "standard error")
+
+    private init(descriptor: Int32, name: String) {
+        self.descriptor = descriptor
+        self.name = name
+    }
+
+    /// Makes the file, or empties the one that is there.
+    package static func create(path: String) throws(WriteError) -> OutputDescriptor {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else { throw WriteError(path: path, code: errno) }
+        return OutputDescriptor(descriptor: descriptor, name: path)
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(WriteError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let slice = UnsafeRawBufferPointer(rebasing: rest)
+            #if canImport(Musl)
+                let count = Musl.write(descriptor, slice.baseAddress, slice.count)
+            #else
+                let count = Glibc.write(descriptor, slice.baseAddress, slice.count)
+            #endif
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&waiting, 1, -1)
+            } else if errno != EINTR {
+                throw WriteError(path: name, code: errno)
+            }
+        }
+    }
+
+    package func write(_ bytes: [UInt8]) throws(WriteError) {
+        var failure: WriteError?
+        bytes.withUnsafeBytes { buffer in
+            do throws(WriteError) { try write(buffer) } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
+    package func write(_ text: String) throws(WriteError) {
+        try write(Array(text.utf8))
+    }
+
+    /// Closing can report what writing did not (a full disk, a quota).
+    package func finish() throws(WriteError) {
+        guard descriptor > STDERR_FILENO else { return }
+        guard close(descriptor) == 0 || errno == EINTR else { throw WriteError(path: name, code: errno) }
+    }
+}
+
+/// Messages for people. Nothing can be done when even they cannot be written.
+enum StandardError {
+    static func write(_ text: String) {
+        try? OutputDescriptor.standardError.write(text)
+    }
+}
+
+extension WriteError {
+    package var isBrokenPipe: Bool { code == EPIPE }
+}

@@ -1,0 +1,58 @@
+import Dispatch
+import Foundation
+
+/// Draws the progress of a transfer on standard error ten times a second, and wipes it at the end.
+///
+/// Unchecked: `lock` guards all that changes; the timer runs on a queue of its own.
+final class ProgressBar: @unchecked Sendable {
+    private let lock = NSLock()
+    private let terminal: Terminal
+    private let start = DispatchTime.now().uptimeNanoseconds
+    private var timer: (any DispatchSourceTimer)?
+    private var received: Int64 = 0
+    private var expected: Int64 = -1
+    private var meter = RateMeter()
+    private var isDrawn = false
+
+    init(terminal: Terminal) {
+        self.terminal = terminal
+    }
+
+    func begin() {
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "urlsession.progress"))
+        timer.schedule(deadline: .now() + .milliseconds(100), repeating: .milliseconds(100), leeway: .milliseconds(10))
+        timer.setEventHandler { [weak self] in self?.draw() }
+        lock.withLock { self.timer = timer }
+        timer.activate()
+    }
+
+    func update(received: Int64, expected: Int64) {
+        lock.withLock {
+            self.received = received
+            self.expected = expected
+        }
+    }
+
+    /// Stops and leaves the line as if nothing had been there. Safe to call more than once.
+    func end() {
+        lock.withLock {
+            timer?.cancel()
+            timer = nil
+            if isDrawn { StandardError.write("\r\u{1B}[K") }
+            isDrawn = false
+        }
+    }
+
+    private func draw() {
+        lock.withLock {
+            guard timer != nil else { return }
+            let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
+            meter.add(count: received, time: elapsed)
+            guard received > 0 else { return }
+            let text = ProgressText(
+                received: received, expected: expected, bytesPerSecond: meter.bytesPerSecond, elapsed: elapsed)
+            StandardError.write("\r" + text.line(columns: terminal.columns, isUTF8: terminal.isUTF8) + "\u{1B}[K")
+            isDrawn = true
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// The progress line of a transfer, as text.
+package struct ProgressText: Equatable, Sendable {
+    package var received: Int64
+    /// Negative when unknown.
+    package var expected: Int64
+    package var bytesPerSecond: Double
+    package var elapsed: Double
+
+    package init(received: Int64, expected: Int64, bytesPerSecond: Double, elapsed: Double) {
+        self.received = received
+        self.expected = expected
+        self.bytesPerSecond = bytesPerSecond
+        self.elapsed = elapsed
+    }
+
+    /// One line that never reaches the last column, so that no terminal wraps it.
+    package func line(columns: Int, isUTF8: Bool) -> String {
+        let rate = bytesPerSecond > 0 ? Quantity.bytes(Int64(min(bytesPerSecond, 1e15))) + "/s" : "-"
+        guard expected > 0 else {
+            let text = "\(Quantity.bytes(received))  \(rate)  \(Quantity.clock(elapsed))"
+            return String(text.prefix(max(0, columns - 1)))
+        }
+        let fraction = min(1, max(0, Double(received) / Double(expected)))
+        let percent = "\(Int(fraction * 100))%".rightAligned(4)
+        let left = bytesPerSecond > 0 ? Quantity.clock(Double(max(0, expected - received)) / bytesPerSecond) : "-:--"
+        let figures = "\(Quantity.bytes(received)) of \(Quantity.bytes(expected))  \(rate)  \(left) left"
+        let room = min(40, columns - 1 - percent.count - figures.count - 4)
+        guard room >= 5 else { return String("\(percent)  \(figures)".prefix(max(0, columns - 1))) }
+        return "\(percent) \(Self.bar(fraction, room, isUTF8))  \(figures)"
+    }
+
+    private static func bar(_ fraction: Double, _ width: Int, _ isUTF8: Bool) -> String {
+        let inside = width - 2
+        guard isUTF8 else {
+            let full = Int(fraction * Double(inside))
+            return "[" + String(repeating: "#", count: full) + String(repeating: ".", count: inside - full) + "]"
+        }
+        let eighths = Int(fraction * Double(inside * 8))
+        let partial = eighths % 8 == 0 ? "" : ["▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8 - 1]
+        let full = String(repeating: "█", count: eighths / 8) + partial
+        return "▕" + full.leftAligned(inside) + "▏"
+    }
+}
+
+/// The speed of a transfer, smoothed so that it can be read: old samples fade with a time constant of a second and a half.
+package struct RateMeter: Sendable {
+    private var lastCount: Int64 = 0
+    private var lastTime: Double = 0
+    package private(set) var bytesPerSecond: Double = 0
+
+    package init() {}
+
+    /// `time` in seconds since the start; `count` is the number of bytes so far.
+    package mutating func add(count: Int64, time: Double) {
+        let interval = time - lastTime
+        guard interval > 0 else { return }
+        let current = Double(max(0, count - lastCount)) / interval
+        // 1 - e^(-x) in its first-order rational form; the first sample counts in full.
+        let weight = bytesPerSecond == 0 ? 1 : interval / (interval + 1.5)
+        bytesPerSecond += (current - bytesPerSecond) * weight
+        lastCount = count
+        lastTime = time
+    }
+}

@@ -1,0 +1,58 @@
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// What is known about the three standard streams and the language environment.
+package struct Terminal: Equatable, Sendable {
+    package var outputIsTerminal: Bool
+    package var errorIsTerminal: Bool
+    package var columns: Int
+    package var isUTF8: Bool
+    /// False when `NO_COLOR` is set or the terminal calls itself dumb.
+    package var allowsColor: Bool
+
+    package init(
+        outputIsTerminal: Bool = false, errorIsTerminal: Bool = false, columns: Int = 80, isUTF8: Bool = true,
+        allowsColor: Bool = true
+    ) {
+        self.outputIsTerminal = outputIsTerminal
+        self.errorIsTerminal = errorIsTerminal
+        self.columns = columns
+        self.isUTF8 = isUTF8
+        self.allowsColor = allowsColor
+    }
+
+    package static func current() -> Terminal {
+        let noColor = environment("NO_COLOR").map { !$0.isEmpty } ?? false
+        let kind = environment("TERM") ?? ""
+        return Terminal(
+            outputIsTerminal: isatty(STDOUT_FILENO) == 1,
+            errorIsTerminal: isatty(STDERR_FILENO) == 1,
+            columns: columns(),
+            isUTF8: isUTF8(
+                all: environment("LC_ALL"), characters: environment("LC_CTYPE"), language: environment("LANG")),
+            allowsColor: !noColor && kind != "dumb")
+    }
+
+    /// The first of the three variables that is set decides, as in `setlocale`.
+    package static func isUTF8(all: String?, characters: String?, language: String?) -> Bool {
+        let locale = [all, characters, language].compactMap { $0 }.first { !$0.isEmpty } ?? ""
+        let name = locale.lowercased()
+        return name.hasSuffix("utf-8") || name.hasSuffix("utf8") || name.contains(".utf-8@") || name.contains(".utf8@")
+    }
+
+    private static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    private static func columns() -> Int {
+        var size = winsize()
+        for descriptor in [STDERR_FILENO, STDOUT_FILENO]
+        where ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 {
+            return Int(size.ws_col)
+        }
+        return environment("COLUMNS").flatMap { Int($0) } ?? 80
+    }
+}

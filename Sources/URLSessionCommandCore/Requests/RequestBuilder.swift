@@ -1,0 +1,113 @@
+package import Foundation
+package import URLLoading
+
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Makes the `URLRequest`, its body and the session's configuration from what the command line asks for.
+package struct RequestBuilder {
+    package enum Body: Equatable {
+        case none
+        case data(Data)
+        case file(URL)
+        case standardInput
+    }
+
+    package let request: URLRequest
+    package let body: Body
+
+    package init(_ command: CommandLineRequest) throws(UsageError) {
+        let text = URLArgument.complete(command.url)
+        guard let url = URL(string: text), url.scheme != nil else {
+            throw UsageError("'\(command.url)' is not a URL", exitCode: .malformedURL)
+        }
+        if url.scheme?.lowercased().hasPrefix("http") == true, url.host?.isEmpty ?? true {
+            throw UsageError("'\(command.url)' has no host", exitCode: .malformedURL)
+        }
+        var request = URLRequest(url: url)
+        request.httpMethod = command.method
+        body = try Self.body(command.body)
+        for (name, value) in Self.fields(command) { request.setValue(value, forHTTPHeaderField: name) }
+        if case .data(let data) = body { request.httpBody = data }
+        self.request = request
+    }
+
+    /// The request with its body in it: a file or standard input as a stream that is read while it is sent.
+    package var streamedRequest: URLRequest {
+        var streamed = request
+        switch body {
+        case .none, .data: break
+        case .file(let url):
+            let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+            if let size = attributes?[.size] as? NSNumber {
+                streamed.setValue(size.stringValue, forHTTPHeaderField: "Content-Length")
+            }
+            streamed.httpBodyStream = InputStream(url: url)
+        case .standardInput:
+            streamed.httpBodyStream = InputStream(fileAtPath: "/dev/stdin")
+        }
+        return streamed
+    }
+
+    /// The fields of the request, the user's own edits applied in order over those that the switches imply.
+    package static func fields(_ command: CommandLineRequest) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        if command.isJSON {
+            fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
+        } else if command.body != .none {
+            fields = [("Content-Type", "application/x-www-form-urlencoded")]
+        }
+        if let userAgent = command.userAgent { fields.append(("User-Agent", userAgent)) }
+        // The first edit of a name replaces what the switches imply; later ones of the same name add to it.
+        var edited: Set<String> = []
+        for edit in command.headers {
+            switch edit {
+            case .remove(let name):
+                fields.removeAll { $0.name.lowercased() == name.lowercased() }
+            case .set(let name, let value):
+                if edited.insert(name.lowercased()).inserted {
+                    fields.removeAll { $0.name.lowercased() == name.lowercased() }
+                    fields.append((name, value))
+                } else if let index = fields.firstIndex(where: { $0.name.lowercased() == name.lowercased() }) {
+                    fields[index].value += (name.lowercased() == "cookie" ? "; " : ", ") + value
+                } else {
+                    fields.append((name, value))
+                }
+            }
+        }
+        return fields
+    }
+
+    /// A session that leaves nothing behind: every run starts with no cookies, no cache and no credentials.
+    package static func configuration(_ command: CommandLineRequest) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        if let timeout = command.timeout { configuration.timeoutIntervalForResource = timeout }
+        if let idle = command.idleTimeout { configuration.timeoutIntervalForRequest = idle }
+        // A Cookie field of the user's own would else give way to the (empty) store.
+        if fields(command).contains(where: { $0.name.lowercased() == "cookie" }) {
+            configuration.httpShouldSetCookies = false
+        }
+        return configuration
+    }
+
+    private static func body(_ body: CommandLineRequest.Body) throws(UsageError) -> Body {
+        switch body {
+        case .none: return .none
+        case .text(let text): return .data(Data(text.utf8))
+        case .standardInput: return .standardInput
+        case .file(let path):
+            var status = stat()
+            guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+                throw UsageError("cannot read '\(path)': \(String(cString: strerror(errno)))", exitCode: .readError)
+            }
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                throw UsageError("cannot send '\(path)': it is a directory", exitCode: .readError)
+            }
+            return .file(URL(fileURLWithPath: path))
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// What the process tells its caller. Where curl has a number for the same trouble, it is that number.
+package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
+    case success = 0
+    case unsupportedURL = 1
+    case usage = 2
+    case malformedURL = 3
+    case unavailable = 4
+    case hostNotFound = 6
+    case cannotConnect = 7
+    case badServerResponse = 8
+    case partialBody = 18
+    case httpError = 22
+    case writeError = 23
+    case readError = 26
+    case timedOut = 28
+    case tlsHandshake = 35
+    case fileUnreadable = 37
+    case tooManyRedirects = 47
+    case emptyReply = 52
+    case connectionLost = 56
+    case clientCertificate = 58
+    case serverCertificate = 60
+    case badContentCoding = 61
+    case bodyNotAllowed = 63
+    case bodyCannotBeResent = 65
+    case unexpected = 70
+    case interrupted = 130
+    case brokenPipe = 141
+    case terminated = 143
+}

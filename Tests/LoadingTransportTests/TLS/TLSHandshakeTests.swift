@@ -1,0 +1,231 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct TLSHandshakeTests {
+    private let authority: TestCertificateAuthority
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+    }
+
+    private func serve(_ options: TLSServerOptions) throws -> ScriptedServer {
+        try ScriptedServer(tls: options) { try $0.waitForClose() }
+    }
+
+    // MET-10, TLS-11
+    @Test(arguments: [
+        (TLSServerOptions.Version.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256" as String?, 0xC02B as UInt16),
+        (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9), (.tls13, nil, 0x1302),
+    ])
+    func `facts of a connection`(version: TLSServerOptions.Version, cipher: String?, number: UInt16) throws {
+        let identity = try authority.intermediate().issue(.localhost)
+        let server = try serve(
+            TLSServerOptions(identity).only(version).with {
+                $0.ciphers = cipher
+                $0.applicationProtocols = ["http/1.1", "h2"]
+            })
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority) { $0.applicationProtocols = ["h2", "http/1.1"] }
+        let client = try TLSClient(to: server, context: context)
+        #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) } == nil)
+        #expect(
+            client.stream.session
+                == TLSSessionFacts(
+                    version: TLSVersion(rawValue: UInt16(version.rawValue)), cipherSuite: number,
+                    applicationProtocol: "http/1.1", isResumed: false, peerCertificates: identity.chain.map(\.der)))
+        #expect(client.questions == ["trust"])
+        #expect(client.peer?.serverName == "localhost")
+        #expect(client.peer?.chain.der == identity.chain.map(\.der))
+        let seen = try #require(try server.connection(0).waitForHandshake())
+        #expect(seen.serverName == "localhost")
+        #expect(seen.applicationProtocol == "http/1.1")
+        client.stream.shutdown()
+        #expect(try server.connection(0).waitForEnd() == .closeNotify)
+    }
+
+    // TLS-11
+    @Test(arguments: [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", nil), ("[::1]", nil)])
+    func `names are told to the server, addresses are not`(host: String, told: String?) throws {
+        let server = try serve(TLSServerOptions(authority: authority))
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority)
+        let client = try TLSClient(to: server, context: context, serverName: host)
+        #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) } == nil)
+        #expect(try server.connection(0).waitForHandshake()?.serverName == told)
+        #expect(client.stream.session.applicationProtocol == nil)
+    }
+
+    // TLS-5
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `the default evaluation fails the handshake`(version: TLSServerOptions.Version) throws {
+        let cases: [(CertificateProfile, Int, String)] = [
+            (.localhost.with { $0.validity = .expired }, -1201, "certificate expired"),
+            (.localhost.with { $0.validity = .notYetValid }, -1204, "bad certificate"),
+            (.server("elsewhere.test"), -1202, "bad certificate"),
+        ]
+        for (profile, code, alert) in cases {
+            let server = try serve(TLSServerOptions(authority: authority, profile: profile).only(version))
+            defer { server.stop() }
+            let context = try TLSContext(trusting: authority)
+            let client = try TLSClient(to: server, context: context)
+            let error = try client.handshake { context.evaluator.verdict(on: $0, at: now) }
+            #expect(error?.code == code)
+            #expect(error?.verifyCode != 0)
+            #expect(try server.connection(0).waitForHandshake() == nil)
+            #expect(server.connections[0].handshakeFailure?.hasSuffix("alert \(alert)") == true)
+            // The end is told again.
+            #expect(try client.handshake() == error)
+            #expect(try client.read(capacity: 1).0 == .failed(#require(error)))
+        }
+    }
+
+    // AUTH-2, AUTH-30
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a decision may take its time`(version: TLSServerOptions.Version) throws {
+        let server = try serve(TLSServerOptions(.selfSigned(.server("elsewhere.test"))).only(version))
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority)
+        let client = try TLSClient(to: server, context: context)
+        for _ in 0..<3 { #expect(try client.handshakeToQuestion() == "trust") }
+        #expect(server.connections[0].handshake == nil)
+        client.stream.decideTrust(.accept)
+        #expect(try client.handshakeToQuestion() == "complete")
+        #expect(try server.connection(0).waitForHandshake() != nil)
+
+        let refused = try TLSClient(to: server, context: context)
+        let cancelled = TLSError(code: -999, reason: "cancelled")
+        for _ in 0..<3 { #expect(try refused.handshakeToQuestion() == "trust") }
+        #expect(try refused.handshake { _ in .reject(cancelled) } == cancelled)
+        #expect(try server.connection(1).waitForHandshake() == nil)
+    }
+
+    // TLS-10
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a stapled response is heeded unless the owner accepts the server anyway`(
+        version: TLSServerOptions.Version
+    ) throws {
+        let identity = try authority.issue(.localhost)
+        let context = try TLSContext(trusting: authority)
+        for (status, code) in [(TestCertificateAuthority.RevocationStatus.good, nil), (.revoked, -1202)] {
+            let response = try authority.ocspResponse(for: identity.certificate, status: status)
+            let server = try serve(TLSServerOptions(identity).only(version).with { $0.ocspResponse = response })
+            defer { server.stop() }
+            let client = try TLSClient(to: server, context: context)
+            #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) }?.code == code)
+            #expect(client.resumptions.isEmpty == (version == .tls13 || code != nil))
+            #expect(client.peer?.stapledResponse == (version == .tls13 ? response : nil))
+            let careless = try TLSClient(to: server, context: context)
+            #expect(try careless.handshake { _ in .accept } == nil)
+        }
+    }
+
+    // C-19, TLS-5
+    @Test(arguments: [TLSServerOptions.Version.tls10, .tls11])
+    func `old versions are spoken only when asked for`(version: TLSServerOptions.Version) throws {
+        let server = try serve(TLSServerOptions(authority: authority).only(version))
+        defer { server.stop() }
+        let client = try TLSClient(to: server, context: TLSContext(trusting: authority))
+        #expect(try client.handshake()?.code == -1200)
+        let old = try TLSContext(trusting: authority) { $0.minimumVersion = .tls10 }
+        let willing = try TLSClient(to: server, context: old)
+        #expect(try willing.handshake() == nil)
+        #expect(willing.stream.session.version.rawValue == UInt16(version.rawValue))
+    }
+
+    // C-19
+    @Test func `the highest version is bounded`() throws {
+        let server = try serve(TLSServerOptions(authority: authority))
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority) { $0.maximumVersion = .tls12 }
+        let client = try TLSClient(to: server, context: context)
+        #expect(try client.handshake() == nil)
+        #expect(client.stream.session.version == .tls12)
+        let modern = try TLSContext(trusting: authority) { $0.minimumVersion = .tls13 }
+        let newer = try TLSClient(to: server, context: modern)
+        #expect(try newer.handshake() == nil)
+        #expect(newer.stream.session.version == .tls13)
+    }
+
+    @Test func `a configuration that makes no sense is an error`() throws {
+        for change in [
+            { $0.applicationProtocols = [""] }, { $0.applicationProtocols = [String(repeating: "a", count: 256)] },
+            { $0.minimumVersion = TLSVersion(rawValue: 0x0999) },
+            { $0.applicationProtocols = [String](repeating: String(repeating: "a", count: 255), count: 300) },
+        ] as [(inout TLSConfiguration) -> Void] {
+            #expect(throws: TLSError.self) { try TLSContext(trusting: authority, change) }
+        }
+        let context = try TLSContext(trusting: authority)
+        for name in ["", ".", "a\u{0}b", String(repeating: "a", count: 300)] {
+            #expect(throws: TLSError.self) { try TLSStream(context: context, descriptor: -1, serverName: name) }
+        }
+        let nowhere = try TLSStream(context: context, descriptor: -1, serverName: "localhost")
+        guard case .failed(let error) = nowhere.handshake() else {
+            Issue.record("a handshake over no descriptor")
+            return
+        }
+        #expect(error == TLSError(code: -1005, reason: "the connection was lost", posix: EBADF))
+    }
+
+    // TLS-5
+    @Test func `no common protocol or cipher`() throws {
+        let server = try serve(
+            TLSServerOptions(authority: authority).with {
+                $0.applicationProtocols = ["h2"]
+                $0.requiresApplicationProtocol = true
+            })
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority) { $0.applicationProtocols = ["http/1.1"] }
+        #expect(try TLSClient(to: server, context: context).handshake()?.code == -1200)
+
+        let weak = try serve(
+            TLSServerOptions(authority: authority).only(.tls12).with { $0.ciphers = "ECDHE-ECDSA-NULL-SHA" })
+        defer { weak.stop() }
+        #expect(try TLSClient(to: weak, context: context).handshake()?.code == -1200)
+    }
+
+    // TLS-5
+    @Test(arguments: [
+        Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [UInt8](repeating: 0, count: 100),
+        [UInt8](repeating: 0xFF, count: 70_000), [0x16, 3, 3, 0, 4, 2, 0, 0, 0], [0x16, 3, 3, 0xFF, 0xFF, 2],
+        [0x15, 3, 3, 0, 2, 2, 40],
+    ])
+    func `what is not TLS fails the handshake`(garbage: [UInt8]) throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.receive()
+            try connection.send(garbage)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let client = try TLSClient(to: server, context: TLSContext(trusting: authority))
+        let error = try client.handshake()
+        #expect(error?.code == -1200)
+        #expect(error?.reason.isEmpty == false)
+        #expect(client.questions == [])
+    }
+
+    // TLS-5
+    @Test func `a peer that goes in mid-handshake is a lost connection`() throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.receive()
+            switch connection.index {
+            case 0: connection.close()
+            case 1: connection.reset()
+            case 2:
+                // Half of a record's header, then the end.
+                try connection.send([0x16, 3])
+                connection.close()
+            default:
+                // close_notify
+                try connection.send([0x15, 3, 3, 0, 2, 1, 0])
+                connection.close()
+            }
+        }
+        defer { server.stop() }
+        let context = try TLSContext(trusting: authority)
+        let errors = try (0..<4).map { _ in try TLSClient(to: server, context: context).handshake() }
+        #expect(errors.map { $0?.code } == [-1005, -1005, -1005, -1005])
+        #expect(errors.map { $0?.posix } == [0, ECONNRESET, 0, 0])
+    }
+}

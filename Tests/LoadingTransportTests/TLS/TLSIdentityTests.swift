@@ -1,0 +1,186 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct TLSIdentityTests {
+    private let authority: TestCertificateAuthority
+    private let context: TLSContext
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        context = try TLSContext(trusting: authority)
+    }
+
+    private func serve(
+        _ version: TLSServerOptions.Version, _ policy: TLSServerOptions.ClientCertificate
+    ) throws -> ScriptedServer {
+        let options = try TLSServerOptions(authority: authority).only(version).with { $0.clientCertificate = policy }
+        return try ScriptedServer(tls: options) { connection in
+            try connection.send("hello")
+            connection.close()
+        }
+    }
+
+    /// The error of the handshake, or else of the first read.
+    private func outcome(_ client: TLSClient, identity: TLSIdentity?) throws -> TLSError? {
+        if let error = try client.handshake(identity: identity) { return error }
+        let (result, bytes) = try client.readToEnd()
+        if case .failed(let error) = result { return error }
+        #expect(bytes == Array("hello".utf8))
+        return nil
+    }
+
+    // AUTH-31, TLS-5
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a required certificate`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version, .required(trusting: [authority.root]))
+        defer { server.stop() }
+
+        let without = try TLSClient(to: server, context: context)
+        #expect(try outcome(without, identity: nil)?.code == -1206)
+        #expect(without.questions == ["trust", "identity"])
+
+        let known = try authority.intermediate().issue(.client("Somebody"))
+        let with = try TLSClient(to: server, context: context)
+        #expect(try outcome(with, identity: TLSIdentity(known)) == nil)
+        #expect(server.connections[1].handshake?.clientCertificate == known.certificate)
+
+        let stranger = try TestCertificateAuthority(.authority("Stranger")).issue(.client("Nobody"))
+        let rejected = try TLSClient(to: server, context: context)
+        #expect(try outcome(rejected, identity: TLSIdentity(stranger))?.code == -1205)
+    }
+
+    // AUTH-31
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a certificate that is only asked for`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version, .asked(trusting: [authority.root]))
+        defer { server.stop() }
+        #expect(try outcome(TLSClient(to: server, context: context), identity: nil) == nil)
+        let known = try authority.issue(.client("Somebody"))
+        #expect(try outcome(TLSClient(to: server, context: context), identity: TLSIdentity(known)) == nil)
+        #expect(server.connections.map(\.handshake?.clientCertificate) == [nil, known.certificate])
+    }
+
+    // AUTH-12, AUTH-31
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `the request names issuers and may wait`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version, .required(trusting: [authority.root]))
+        defer { server.stop() }
+        let client = try TLSClient(to: server, context: context)
+        #expect(try client.handshakeToQuestion() == "trust")
+        client.stream.decideTrust(.accept)
+        for _ in 0..<3 { #expect(try client.handshakeToQuestion() == "identity") }
+        #expect(try outcome(client, identity: TLSIdentity(authority.issue(.client("Somebody")))) == nil)
+        let request = try #require(client.identityRequests.first)
+        #expect(request.serverName == "localhost")
+        #expect(request.distinguishedNames == [Self.name("Test Root")])
+        // ecdsa_secp256r1_sha256 and rsa_pss_rsae_sha256
+        #expect(request.signatureSchemes.contains(0x0403))
+        #expect(request.signatureSchemes.contains(0x0804))
+    }
+
+    /// The DER form of a distinguished name that is a common name alone.
+    private static func name(_ commonName: String) -> [UInt8] {
+        func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, UInt8(content.count)] + content }
+        let attribute = element(0x06, [0x55, 0x04, 0x03]) + element(0x0C, Array(commonName.utf8))
+        return element(0x30, element(0x31, element(0x30, attribute)))
+    }
+
+    @Test func `a server may ask in mid-connection`() throws {
+        let options = try TLSServerOptions(authority: authority).only(.tls13).with {
+            $0.clientCertificate = .asked(trusting: [authority.root])
+        }
+        let server = try ScriptedServer(tls: options) { connection in
+            _ = try connection.receive(exactly: 1)
+            try connection.requestClientCertificate()
+            _ = try connection.receive(exactly: 1)
+            try connection.send(connection.tlsOutcome?.clientCertificate == nil ? "nobody" : "somebody")
+            connection.close()
+        }
+        defer { server.stop() }
+        let identity = try TLSIdentity(authority.issue(.client("Somebody")))
+        let answers = try [nil, identity].map { late in
+            let client = try TLSClient(to: server, context: context)
+            #expect(try client.handshake() == nil)
+            try client.write([1])
+            try client.waitUntil(POLLIN)
+            var buffer: UInt8 = 0
+            var result = withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) }
+            while case .wouldBlock = result {
+                try client.waitUntil(POLLIN)
+                result = withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) }
+            }
+            guard case .wantsIdentity(let request) = result else {
+                Issue.record("no question but \(result)")
+                return ""
+            }
+            #expect(request.serverName == "localhost")
+            // Undecided, it asks the same again.
+            #expect(withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) } == .wantsIdentity(request))
+            client.stream.provideIdentity(late)
+            #expect(withUnsafeMutableBytes(of: &buffer) { client.stream.read(into: $0) } == .wouldBlock)
+            try client.write([2])
+            return String(decoding: try client.readToEnd().1, as: UTF8.self)
+        }
+        #expect(answers == ["nobody", "somebody"])
+    }
+
+    @Test func `an identity comes as PEM, DER or PKCS 12`() throws {
+        let known = try authority.intermediate().issue(.client("Somebody"))
+        let chain = known.chain.map(\.der)
+        let forms = [
+            try TLSIdentity(known),
+            try TLSIdentity(pem: Array((known.privateKey.pem + known.chainPEM).utf8)),
+            try TLSIdentity(chain: #require(CertificateChain(der: chain)), privateKey: known.privateKey.der),
+            try TLSIdentity(pkcs12: known.pkcs12(password: "secret"), password: "secret"),
+        ]
+        #expect(forms.map { $0.chain?.der } == [chain, chain, chain, chain])
+    }
+
+    @Test(.needs(.openssl)) func `old archives and encrypted keys open too`() throws {
+        let known = try authority.intermediate().issue(.client("Somebody"))
+        let files = try CertificateFiles(known, of: authority)
+        let old = try TemporaryDirectory()
+        let archive = old.file("old.p12").path
+        let openssl = "/usr/bin/openssl"
+        _ = try ChildProcess.run(
+            openssl,
+            [
+                "pkcs12", "-export", "-legacy", "-in", files.chain.path, "-inkey", files.privateKey.path, "-passout",
+                "pass:secret", "-out", archive,
+            ])
+        let bytes = try Array(Data(contentsOf: old.file("old.p12")))
+        #expect(try TLSIdentity(pkcs12: bytes, password: "secret").chain?.der == known.chain.map(\.der))
+
+        let encrypted = old.file("key.pem").path
+        _ = try ChildProcess.run(
+            openssl,
+            ["pkcs8", "-topk8", "-in", files.privateKey.path, "-passout", "pass:secret", "-out", encrypted])
+        let pem = try Array(known.chainPEM.utf8) + Array(Data(contentsOf: old.file("key.pem")))
+        #expect(try TLSIdentity(pem: pem, password: "secret").chain?.der == known.chain.map(\.der))
+        #expect(throws: TLSError.self) { try TLSIdentity(pem: pem) }
+        #expect(throws: TLSError.self) { try TLSIdentity(pem: pem, password: "wrong") }
+    }
+
+    // TLS-5
+    @Test func `what is no identity is an error`() throws {
+        let known = try authority.issue(.client("Somebody"))
+        let other = try authority.issue(.client("Other"))
+        let failures: [() throws -> TLSIdentity] = [
+            { try TLSIdentity(pem: []) },
+            { try TLSIdentity(pem: Array(known.chainPEM.utf8)) },
+            { try TLSIdentity(pem: Array(known.privateKey.pem.utf8)) },
+            { try TLSIdentity(pem: Array((known.chainPEM + other.privateKey.pem).utf8)) },
+            { try TLSIdentity(pkcs12: [], password: "") },
+            { try TLSIdentity(pkcs12: [0x30, 0x80, 0x02], password: "") },
+            { try TLSIdentity(pkcs12: known.pkcs12(password: "secret"), password: "wrong") },
+            { try TLSIdentity(chain: #require(CertificateChain(der: [])), privateKey: known.privateKey.der) },
+            { try TLSIdentity(chain: #require(CertificateChain(der: known.chain.map(\.der))), privateKey: [1]) },
+        ]
+        for failure in failures {
+            let error = #expect(throws: TLSError.self) { try failure() }
+            #expect(error?.code == -1205)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import LoadingTransport
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct TLSResumptionTests {
+    private let authority: TestCertificateAuthority
+    private let context: TLSContext
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        context = try TLSContext(trusting: authority)
+    }
+
+    private func serve(
+        _ version: TLSServerOptions.Version, _ change: (inout TLSServerOptions) -> Void = { _ in }
+    ) throws -> ScriptedServer {
+        let profile = CertificateProfile.server("localhost", "other.test")
+        let options = try TLSServerOptions(authority: authority, profile: profile).only(version).with(change)
+        return try ScriptedServer(tls: options) { connection in
+            try connection.send("hello")
+            try connection.waitForClose()
+        }
+    }
+
+    /// Connects, reads something and goes without close_notify, as HTTP clients do.
+    private func visit(
+        _ server: ScriptedServer, context: TLSContext? = nil, serverName: String = "localhost",
+        resuming resumption: TLSResumption? = nil, identity: TLSIdentity? = nil
+    ) throws -> (client: TLSClient, facts: TLSSessionFacts) {
+        let client = try TLSClient(
+            to: server, context: context ?? self.context, serverName: serverName, resuming: resumption)
+        #expect(try client.handshake(identity: identity) == nil)
+        #expect(try client.read(capacity: 100).1 == Array("hello".utf8))
+        return (client, client.stream.session)
+    }
+
+    // TLS-8
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `the second connection resumes and asks nothing`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version)
+        defer { server.stop() }
+        let first = try visit(server)
+        #expect(!first.facts.isResumed)
+        #expect(first.client.resumptions.count == (version == .tls12 ? 1 : 2))
+        let resumption = try #require(first.client.resumptions.first)
+        #expect(resumption.version.rawValue == UInt16(version.rawValue))
+        #expect(resumption.isSingleUse == (version == .tls13))
+        #expect(resumption.serverName == "localhost")
+        #expect(resumption.expiry > now)
+
+        let second = try visit(server, resuming: resumption)
+        #expect(second.facts.isResumed)
+        #expect(second.client.questions == [])
+        #expect(second.facts.peerCertificates == first.facts.peerCertificates)
+        #expect(second.facts.cipherSuite == first.facts.cipherSuite)
+        #expect(server.connections.map(\.handshake?.wasResumed) == [false, true])
+
+        // The server renews TLS 1.3 tickets with each connection.
+        if version == .tls13 {
+            let renewed = try #require(second.client.resumptions.first)
+            #expect(try visit(server, resuming: renewed).facts.isResumed)
+        }
+    }
+
+    // TLS-8
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a session outlives connections that end abruptly`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version)
+        defer { server.stop() }
+        var resumptions: [TLSResumption] = []
+        do { resumptions = try visit(server).client.resumptions }
+        let last = try #require(resumptions.last)
+        #expect(try visit(server, resuming: last).facts.isResumed)
+    }
+
+    // TLS-8
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a session is offered to its own host and context only`(version: TLSServerOptions.Version) throws {
+        let server = try serve(version)
+        defer { server.stop() }
+        let resumption = try #require(visit(server).client.resumptions.first)
+        let elsewhere = try visit(server, serverName: "other.test", resuming: resumption)
+        #expect(!elsewhere.facts.isResumed)
+        #expect(elsewhere.client.questions == ["trust"])
+        let stricter = try visit(server, context: TLSContext(trusting: authority), resuming: resumption)
+        #expect(!stricter.facts.isResumed)
+        #expect(stricter.client.questions == ["trust"])
+        #expect(try visit(server, resuming: resumption).facts.isResumed)
+    }
+
+    // TLS-8
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a session that the server has forgotten leads to a full handshake`(
+        version: TLSServerOptions.Version
+    ) throws {
+        let first = try serve(version)
+        defer { first.stop() }
+        let resumption = try #require(visit(first).client.resumptions.first)
+        let second = try serve(version)
+        defer { second.stop() }
+        let visit = try visit(second, resuming: resumption)
+        #expect(!visit.facts.isResumed)
+        #expect(visit.client.questions == ["trust"])
+    }
+
+    @Test func `a session tells whose it is`() throws {
+        let server = try serve(.tls13) { $0.clientCertificate = .required(trusting: [authority.root]) }
+        defer { server.stop() }
+        let identity = try TLSIdentity(authority.issue(.client("Somebody")))
+        let first = try visit(server, identity: identity)
+        let resumption = try #require(first.client.resumptions.first)
+        #expect(resumption.identity === identity)
+        let second = try visit(server, resuming: resumption)
+        #expect(second.facts.isResumed)
+        #expect(second.client.resumptions.first?.identity === identity)
+    }
+
+    @Test func `a server without tickets offers nothing`() throws {
+        let server = try serve(.tls13) { $0.sessionTickets = 0 }
+        defer { server.stop() }
+        #expect(try visit(server).client.resumptions.isEmpty)
+    }
+}

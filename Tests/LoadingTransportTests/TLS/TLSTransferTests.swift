@@ -1,0 +1,218 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct TLSTransferTests {
+    private let authority: TestCertificateAuthority
+    private let context: TLSContext
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        context = try TLSContext(trusting: authority)
+    }
+
+    private func client(_ server: ScriptedServer, sendBufferSize: Int32? = nil) throws -> TLSClient {
+        let client = try TLSClient(to: server, context: context, sendBufferSize: sendBufferSize)
+        #expect(try client.handshake() == nil)
+        return client
+    }
+
+    private func options(_ version: TLSServerOptions.Version = .tls13) throws -> TLSServerOptions {
+        try TLSServerOptions(authority: authority).only(version)
+    }
+
+    @Test(arguments: [
+        (TLSServerOptions.Version.tls12, 1, 40_000), (.tls13, 1, 40_000), (.tls13, 7, 100_000),
+        (.tls12, 16_384, 3_000_001), (.tls13, 16_384, 3_000_001), (.tls13, 5_000, 3_000_001),
+        (.tls13, 1_048_576, 8_000_003),
+    ])
+    func `what is sent arrives, whatever the buffer`(
+        version: TLSServerOptions.Version, capacity: Int, count: Int
+    ) throws {
+        let body = [UInt8].pattern(count: count)
+        let server = try ScriptedServer(tls: options(version)) { connection in
+            try connection.send(body)
+            connection.close()
+        }
+        defer { server.stop() }
+        let (end, bytes) = try client(server).readToEnd(capacity: capacity)
+        #expect(end == .end)
+        #expect(bytes == body)
+    }
+
+    @Test(arguments: [1, 13, 1_000, 16_385]) func `records of any size are put together`(size: Int) throws {
+        let body = [UInt8].pattern(count: size * 50)
+        let server = try ScriptedServer(tls: options()) { connection in
+            try connection.send(body, inPiecesOf: size)
+            connection.close()
+        }
+        defer { server.stop() }
+        let (end, bytes) = try client(server).readToEnd(capacity: 10_000)
+        #expect(end == .end)
+        #expect(bytes == body)
+    }
+
+    @Test(arguments: [
+        (TLSServerOptions.Version.tls12, Int.max, 3_000_001), (.tls13, .max, 3_000_001), (.tls13, 1, 2_000),
+        (.tls12, 20_000, 2_000_003),
+    ])
+    func `what is written arrives, though the socket is often full`(
+        version: TLSServerOptions.Version, size: Int, count: Int
+    ) throws {
+        let body = [UInt8].pattern(count: count)
+        var sockets = ScriptedServer.Options()
+        sockets.receiveBufferSize = 8_192
+        let server = try ScriptedServer(sockets, tls: options(version)) { connection in
+            let received = try connection.receive(exactly: body.count)
+            try connection.send(received == body ? "same" : "different")
+            connection.close()
+        }
+        defer { server.stop() }
+        let client = try client(server, sendBufferSize: 8_192)
+        #expect(try client.write(body, inPiecesOf: size) == nil)
+        #expect(try client.readToEnd().1 == Array("same".utf8))
+    }
+
+    @Test func `a write stops where the socket is full and goes on from there`() throws {
+        let received = Signal()
+        let server = try ScriptedServer(tls: options()) { connection in
+            try connection.wait(for: received)
+            let bytes = try connection.receive(exactly: 4_000_000)
+            try connection.send(bytes == .pattern(count: 4_000_000) ? "same" : "different")
+            connection.close()
+        }
+        defer { server.stop() }
+        let client = try client(server, sendBufferSize: 8_192)
+        let body = [UInt8].pattern(count: 4_000_000)
+        guard case .bytes(let count) = body.withUnsafeBytes({ client.stream.write($0) }) else {
+            Issue.record("nothing written")
+            return
+        }
+        #expect(count > 0 && count < body.count)
+        let rest = Array(body.dropFirst(count))
+        #expect(rest.withUnsafeBytes { client.stream.write($0) } == .wouldBlock)
+        #expect(rest.withUnsafeBytes { client.stream.write($0) } == .wouldBlock)
+        received.fire()
+        #expect(try client.write(rest) == nil)
+        #expect(try client.readToEnd().1 == Array("same".utf8))
+    }
+
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `an end and a truncation differ`(version: TLSServerOptions.Version) throws {
+        let server = try ScriptedServer(tls: options(version)) { connection in
+            try connection.send("abc")
+            switch connection.index {
+            case 0: connection.close()
+            case 1: connection.closeAbruptly()
+            default:
+                // A record of which only the header comes.
+                try connection.sendBelowTLS([0x17, 3, 3, 0, 100, 1, 2, 3])
+                connection.closeAbruptly()
+            }
+        }
+        defer { server.stop() }
+        let ends = try (0..<3).map { _ in try client(server).readToEnd() }
+        #expect(ends.map(\.0) == [.end, .truncated, .truncated])
+        #expect(ends.map(\.1) == [[UInt8]](repeating: Array("abc".utf8), count: 3))
+    }
+
+    @Test func `an end is told as often as it is asked for`() throws {
+        let server = try ScriptedServer(tls: options(), steps: [.close])
+        defer { server.stop() }
+        let client = try client(server)
+        #expect(try client.readToEnd().0 == .end)
+        #expect(try client.readToEnd().0 == .end)
+    }
+
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a reset loses the connection`(version: TLSServerOptions.Version) throws {
+        let server = try ScriptedServer(tls: options(version)) { connection in
+            try connection.send("abc")
+            _ = try connection.receive(exactly: 1)
+            connection.reset()
+        }
+        defer { server.stop() }
+        let client = try client(server)
+        #expect(try client.read(capacity: 10).1 == Array("abc".utf8))
+        try client.write([1])
+        let lost = TLSError(code: -1005, reason: "the connection was lost", posix: ECONNRESET)
+        #expect(try client.readToEnd().0 == .failed(lost))
+        #expect(try client.readToEnd().0 == .failed(lost))
+        #expect(try client.write([1]) == lost)
+    }
+
+    @Test func `writing to a peer that has gone raises no signal`() throws {
+        let server = try ScriptedServer(tls: options()) { $0.reset() }
+        defer { server.stop() }
+        let client = try client(server)
+        try client.waitUntil(POLLHUP)
+        let error = try client.write(.pattern(count: 1_000_000))
+        #expect(error?.code == -1005)
+        #expect(error?.posix == ECONNRESET || error?.posix == EPIPE)
+        client.stream.shutdown()
+    }
+
+    // TLS-5
+    @Test(arguments: [
+        [0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20), [0x80, 0, 0, 0, 0, 0], [0x17, 3, 3, 0xFF, 0xFF],
+        [0x16, 3, 3, 0, 0],
+    ])
+    func `bytes that are no good record end the connection`(garbage: [UInt8]) throws {
+        let server = try ScriptedServer(tls: options()) { connection in
+            try connection.send("abc")
+            try connection.sendBelowTLS(garbage)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let client = try client(server)
+        let (end, bytes) = try client.readToEnd()
+        #expect(bytes == Array("abc".utf8))
+        guard case .failed(let error) = end else {
+            Issue.record("ended with \(end)")
+            return
+        }
+        #expect(error.code == -1200)
+        #expect(error.posix == 0)
+    }
+
+    @Test func `a reader learns that the socket is empty without asking it again`() throws {
+        let server = try ScriptedServer(tls: options().with { $0.sessionTickets = 0 }) { connection in
+            _ = try connection.receive(exactly: 1)
+            try connection.send("abc")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let client = try client(server)
+        try client.write([1])
+        #expect(try client.read(capacity: 100).1 == Array("abc".utf8))
+        #expect(client.stream.isDrained)
+
+        let greedy = try self.client(server)
+        try greedy.write([1])
+        #expect(try greedy.read(capacity: 2).1 == Array("ab".utf8))
+        #expect(try greedy.read(capacity: 2).1 == Array("c".utf8))
+    }
+
+    @Test func `one buffer's worth is kept when the reader stops`() throws {
+        let body = [UInt8].pattern(count: 1_000_000)
+        let server = try ScriptedServer(tls: options()) { connection in
+            try connection.send(body)
+            connection.close()
+        }
+        defer { server.stop() }
+        // Two connections on one thread, read in turns: neither sees what was read ahead for the other.
+        let clients = try [client(server), client(server)]
+        var read: [[UInt8]] = [[], []]
+        var open = [true, true]
+        while open.contains(true) {
+            for index in 0..<2 where open[index] {
+                let (result, bytes) = try clients[index].read(capacity: 10_000 + index * 7_777)
+                read[index] += bytes
+                if case .bytes = result { continue }
+                open[index] = false
+            }
+        }
+        #expect(read == [body, body])
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+
+@Suite struct TrustEvaluatorTests {
+    private let authority: TestCertificateAuthority
+    private let evaluator: TrustEvaluator
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        evaluator = try .evaluator(for: .only([.der(authority.root.der)]))
+    }
+
+    private func code(
+        _ certificates: [TestCertificate], host: String, at time: Int64 = now, stapledResponse: [UInt8]? = nil
+    ) throws -> Int? {
+        let chain = try #require(CertificateChain(der: certificates.map(\.der)))
+        switch evaluator.evaluate(chain, host: host, at: time, stapledResponse: stapledResponse) {
+        case .trusted: return nil
+        case .rejected(let error): return error.code
+        }
+    }
+
+    // TLS-4, TLS-5
+    @Test(arguments: [
+        (CertificateProfile.localhost, nil),
+        (.localhost.with { $0.validity = .expired }, -1201),
+        (.localhost.with { $0.validity = .notYetValid }, -1204),
+        (.localhost.with { $0.purposes = [.codeSigning] }, -1202),
+        (.localhost.with { $0.purposes = [] }, nil),
+        (.client("localhost"), -1202),
+        (.serverByCommonName("localhost"), -1202),
+        (.localhost.with { $0.digest = .sha1 }, -1202),
+        (.localhost.with { $0.key = .rsa(bits: 1024) }, -1202),
+        (.server("elsewhere.test"), -1202),
+    ])
+    func `what a leaf says decides`(profile: CertificateProfile, code: Int?) throws {
+        #expect(try self.code(authority.issue(profile).chain, host: "localhost") == code)
+    }
+
+    // TLS-5
+    @Test func `a chain must lead to a root`() throws {
+        let selfSigned = try TestIdentity.selfSigned(.localhost)
+        #expect(try code(selfSigned.chain, host: "localhost") == -1202)
+
+        let stranger = try TestCertificateAuthority(.authority("Stranger"))
+        let strange = try stranger.issue(.localhost)
+        #expect(try code(strange.chain, host: "localhost") == -1203)
+        #expect(try code(strange.chain + [stranger.root], host: "localhost") == -1203)
+
+        let below = try authority.intermediate().intermediate(.authority("Second")).issue(.localhost)
+        #expect(try code(below.chain, host: "localhost") == nil)
+        #expect(try code(below.chain + [authority.root], host: "localhost") == nil)
+        #expect(try code([below.certificate] + below.intermediates.reversed(), host: "localhost") == nil)
+        #expect(try code([below.certificate], host: "localhost") == -1203)
+        #expect(try code([], host: "localhost") == -1202)
+    }
+
+    // TLS-5
+    @Test func `an authority that is none, is too deep or has expired`() throws {
+        let server = try authority.issue(.localhost)
+        let forged = try TestIdentity.selfSigned(.authority("Test Root"))
+        #expect(try code(server.chain + [forged.certificate], host: "localhost") == nil)
+        let shallow = try authority.intermediate(.authority("Shallow", pathLength: 0))
+        let deep = try shallow.intermediate(.authority("Deep")).issue(.localhost)
+        #expect(try code(deep.chain, host: "localhost") == -1202)
+        let old = try authority.intermediate(.authority("Old").with { $0.validity = .expired }).issue(.localhost)
+        #expect(try code(old.chain, host: "localhost") == -1201)
+    }
+
+    @Test func `time is what the caller says`() throws {
+        let server = try authority.issue(.localhost)
+        let year: Int64 = 365 * 86_400
+        #expect(try code(server.chain, host: "localhost", at: now + year) == -1201)
+        #expect(try code(server.chain, host: "localhost", at: now - year) == -1204)
+    }
+
+    // TLS-4
+    @Test(arguments: [
+        ("a.example.test", nil), ("A.EXAMPLE.TEST", nil), ("a.example.test.", nil), ("example.test", -1202),
+        ("a.b.example.test", -1202), ("fooa.partial.test", -1202), ("www.other.test", nil), ("other.test", -1202),
+        ("x.a.tld", -1202), ("127.0.0.1", -1202), ("a\u{0}.example.test", -1202), ("", -1202), (".", -1202),
+    ])
+    func `names match in the subject alternative names`(host: String, code: Int?) throws {
+        let server = try authority.issue(
+            .server("*.example.test", "foo*.partial.test", "www.other.test", "x.*.tld", "*"))
+        #expect(try self.code(server.chain, host: host) == code)
+    }
+
+    // TLS-4
+    @Test(arguments: [
+        ("192.0.2.1", nil), ("192.0.2.2", -1202), ("::1", nil), ("[::1]", nil), ("0:0:0:0:0:0:0:1", nil),
+        ("::1%lo", nil), ("::2", -1202), ("192.0.2.9", -1202),
+    ])
+    func `addresses match addresses only`(host: String, code: Int?) throws {
+        let server = try authority.issue(.server("192.0.2.1", "::1", .dns("192.0.2.9"), "*.0.2.9"))
+        #expect(try self.code(server.chain, host: host) == code)
+    }
+
+    @Test func `a name with a zero byte does not match its first part`() throws {
+        let server = try authority.issue(.server(.rawDNS(Array("bank.test\0.evil.test".utf8))))
+        #expect(try code(server.chain, host: "bank.test") == -1202)
+    }
+
+    // TLS-10
+    @Test(arguments: [
+        (TestCertificateAuthority.RevocationStatus.good, CertificateProfile.Validity.current, nil),
+        (.unknown, .current, nil), (.revoked, .current, -1202), (.revoked, .expired, nil),
+    ])
+    func `a stapled response revokes`(
+        status: TestCertificateAuthority.RevocationStatus, validity: CertificateProfile.Validity, code: Int?
+    ) throws {
+        let server = try authority.issue(.localhost)
+        let response = try authority.ocspResponse(for: server.certificate, status: status, validity: validity)
+        #expect(try self.code(server.chain, host: "localhost", stapledResponse: response) == code)
+    }
+
+    // TLS-10
+    @Test func `a response that proves nothing is passed over`() throws {
+        let server = try authority.issue(.localhost)
+        let other = try authority.issue(.localhost)
+        let forger = try TestCertificateAuthority()
+        let responses = [
+            try authority.ocspResponse(for: other.certificate, status: .revoked),
+            try forger.ocspResponse(for: server.certificate, status: .revoked), [], [0x30], [0xFF, 0xFF],
+        ]
+        for response in responses {
+            #expect(try code(server.chain, host: "localhost", stapledResponse: response) == nil)
+        }
+    }
+
+    @Test func `roots come from files too, and add to the system's`() throws {
+        let directory = try TemporaryDirectory()
+        let pem = try directory.write(authority.root.pem, to: "root.pem").path
+        let der = try directory.write(authority.root.der, to: "root.der").path
+        let chain = try #require(CertificateChain(der: authority.issue(.localhost).chain.map(\.der)))
+        for roots in [TLSRoots.only([.file(pem)]), .only([.file(der)]), .systemAnd([.der(authority.root.der)])] {
+            #expect(try TrustEvaluator.evaluator(for: roots).evaluate(chain, host: "localhost", at: now) == .trusted)
+        }
+        #expect(try TrustEvaluator.evaluator(for: .system).evaluate(chain, host: "localhost", at: now) != .trusted)
+        #expect(try TrustEvaluator.evaluator(for: .only([])).evaluate(chain, host: "localhost", at: now) != .trusted)
+    }
+
+    @Test func `a leaf may be its own root when it is called one`() throws {
+        let selfSigned = try TestIdentity.selfSigned(.localhost)
+        let chain = try #require(CertificateChain(der: [selfSigned.certificate.der]))
+        let evaluator = try TrustEvaluator.evaluator(for: .only([.der(selfSigned.certificate.der)]))
+        #expect(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted)
+    }
+
+    @Test func `roots that cannot be read are an error`() throws {
+        for anchor in [TLSAnchor.file("/nonexistent"), .file("/dev/null"), .der([]), .der([1, 2, 3])] {
+            #expect(throws: TLSError(code: -1200, reason: "unreadable root certificate")) {
+                try TrustEvaluator.evaluator(for: .only([anchor]))
+            }
+        }
+    }
+
+    @Test func `a chain is parsed whole or not at all`() throws {
+        let certificates = try authority.intermediate().issue(.localhost).chain.map(\.der)
+        #expect(CertificateChain(der: certificates)?.der == certificates)
+        #expect(CertificateChain(der: [certificates[0] + [0]]) == nil)
+        #expect(CertificateChain(der: [certificates[0].dropLast()]) == nil)
+        #expect(CertificateChain(der: [[]]) == nil)
+    }
+}

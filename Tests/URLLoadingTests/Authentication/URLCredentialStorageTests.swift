@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+@testable import URLLoading
+
+@Suite struct URLCredentialStorageTests {
+    let storage = URLCredentialStorage()
+    let space = URLProtectionSpace(
+        host: "example.com", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: "r",
+        authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+
+    private func credential(
+        _ user: String, _ password: String = "p", _ persistence: URLCredential.Persistence = .forSession
+    ) -> URLCredential {
+        URLCredential(user: user, password: password, persistence: persistence)
+    }
+
+    // AUTH-23
+    @Test func oneCredentialAUser() {
+        storage.set(credential("a", "1"), for: space)
+        storage.set(credential("a", "2"), for: space)
+        storage.set(credential("b", "3", .permanent), for: space)
+        #expect(storage.credentials(for: space)?.mapValues(\.password) == ["a": "2", "b": "3"])
+        #expect(storage.allCredentials == [space: ["a": credential("a", "2"), "b": credential("b", "3", .permanent)]])
+        #expect(storage.defaultCredential(for: space) == nil)
+        storage.setDefaultCredential(credential("c", "4"), for: space)
+        #expect(storage.defaultCredential(for: space)?.user == "c")
+        #expect(storage.credentials(for: space)?.count == 3)
+        storage.remove(credential("c", "4"), for: space)
+        #expect(storage.defaultCredential(for: space) == nil)
+        storage.remove(credential("a", "1"), for: space)
+        #expect(storage.credentials(for: space)?.keys.sorted() == ["a", "b"])
+    }
+
+    // AUTH-22, AUTH-24
+    @Test func someAreNotKept() {
+        storage.set(credential("a", "p", .none), for: space)
+        storage.set(credential("b", "p", .synchronizable), for: space)
+        storage.setDefaultCredential(credential("c", "p", .synchronizable), for: space)
+        #expect(storage.allCredentials.isEmpty)
+        #expect(storage.credentials(for: space) == nil)
+    }
+
+    @Test func spacesAreApart() {
+        let other = URLProtectionSpace(
+            host: "example.com", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: "other",
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        storage.set(credential("a"), for: space)
+        #expect(storage.credentials(for: other) == nil)
+    }
+
+    // AUTH-25
+    @Test func taskVariants() async {
+        let task = URLSessionTask()
+        storage.set(credential("a"), for: space, task: task)
+        storage.setDefaultCredential(credential("b"), for: space, task: task)
+        #expect(await storage.credentials(for: space, task: task)?.keys.sorted() == ["a", "b"])
+        #expect(await storage.defaultCredential(for: space, task: task)?.user == "b")
+        storage.remove(credential("b"), for: space, options: nil, task: task)
+        #expect(await storage.defaultCredential(for: space, task: task) == nil)
+    }
+
+    // AUTH-12, AUTH-14
+    @Test func protectionSpaces() {
+        let proxy = URLProtectionSpace(
+            proxyHost: "proxy", port: 3128, type: NSURLProtectionSpaceHTTPProxy, realm: nil, authenticationMethod: nil)
+        #expect(proxy.isProxy())
+        #expect(proxy.protocol == nil)
+        #expect(proxy.proxyType == NSURLProtectionSpaceHTTPProxy)
+        #expect(proxy.authenticationMethod == NSURLAuthenticationMethodDefault)
+        #expect(!space.isProxy())
+        #expect(space.receivesCredentialSecurely)
+        let plain = { (method: String?) in
+            URLProtectionSpace(host: "h", port: 80, protocol: "http", realm: nil, authenticationMethod: method)
+        }
+        #expect(!plain(nil).receivesCredentialSecurely)
+        #expect(!plain(NSURLAuthenticationMethodHTTPBasic).receivesCredentialSecurely)
+        #expect(plain(NSURLAuthenticationMethodHTTPDigest).receivesCredentialSecurely)
+        #expect(plain(NSURLAuthenticationMethodNTLM).receivesCredentialSecurely)
+        #expect(plain(nil).isEqual(plain(NSURLAuthenticationMethodDefault)))
+        let certificates = URLProtectionSpace(host: "h", port: 443, distinguishedNames: [Data([0x30])])
+        #expect(certificates.distinguishedNames == [Data([0x30])])
+        #expect(certificates.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
+    }
+
+    // AUTH-8, MISC-24
+    @Test func challengesSurviveCoding() throws {
+        let url = try #require(URL(string: "https://example.com/"))
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: credential("a"), previousFailureCount: 2,
+            failureResponse: HTTPURLResponse(url: url, statusCode: 401, httpVersion: nil, headerFields: nil),
+            error: NSError(domain: "d", code: 5))
+        let data = try NSKeyedArchiver.archivedData(withRootObject: challenge, requiringSecureCoding: true)
+        let object = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLAuthenticationChallenge.self, from: data)
+        let decoded = try #require(object)
+        #expect(decoded.protectionSpace == space)
+        #expect(decoded.proposedCredential == credential("a"))
+        #expect(decoded.previousFailureCount == 2)
+        #expect((decoded.failureResponse as? HTTPURLResponse)?.statusCode == 401)
+        #expect((decoded.error as NSError?)?.code == 5)
+        #expect(decoded.sender == nil)
+    }
+
+    @Test func sendersNeedThreeMethods() {
+        final class Sender: NSObject, URLAuthenticationChallengeSender {
+            var calls: [String] = []
+            func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) { calls.append("use") }
+            func continueWithoutCredential(for challenge: URLAuthenticationChallenge) { calls.append("continue") }
+            func cancel(_ challenge: URLAuthenticationChallenge) { calls.append("cancel") }
+        }
+        let sender = Sender()
+        let first = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
+            sender: Sender())
+        let challenge = URLAuthenticationChallenge(authenticationChallenge: first, sender: sender)
+        #expect(challenge.sender === sender)
+        challenge.sender?.performDefaultHandling(for: challenge)
+        challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
+        #expect(sender.calls == ["continue", "continue"])
+    }
+
+    @Test func passwordsStayOutOfDescriptions() {
+        #expect(!credential("name", "hunter2").description.contains("hunter2"))
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import LoadingSemantics
+import Testing
+
+@testable import URLLoading
+
+@Suite struct URLErrorTests {
+    let url = URL(string: "https://example.com/a?b")!
+
+    // ERR-2, ERR-3
+    @Test func userInfoIsComplete() {
+        let error = URLError.make(.cannotConnectToHost(111), url: url, taskDescription: "LocalDataTask <1>")
+        #expect(error.code == .cannotConnectToHost)
+        #expect(error.errorUserInfo[NSURLErrorFailingURLErrorKey] as? URL == url)
+        #expect(error.errorUserInfo["NSErrorFailingURLStringKey"] as? String == "https://example.com/a?b")
+        #expect(error.failingURL == url)
+        #expect(error.localizedDescription == "Could not connect to the server.")
+        #expect(error.userInfo["_NSURLErrorFailingURLSessionTaskErrorKey"] as? String == "LocalDataTask <1>")
+        #expect(error.userInfo["_NSURLErrorRelatedURLSessionTaskErrorKey"] as? [String] == ["LocalDataTask <1>"])
+        let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(underlying?.domain == NSPOSIXErrorDomain)
+        #expect(underlying?.code == 111)
+        let bare = URLError.make(code: NSURLErrorBadURL, url: nil)
+        #expect(Set(bare.userInfo.keys) == [NSLocalizedDescriptionKey])
+    }
+
+    // ERR-4
+    @Test(arguments: [
+        (-999, "cancelled"), (-1002, "unsupported URL"), (-1007, "too many HTTP redirects"),
+        (-1103, "resource exceeds maximum size"), (-1001, "The request timed out."),
+        (-1005, "The network connection was lost."), (-1009, "The Internet connection appears to be offline."),
+        (-1003, "A server with the specified hostname could not be found."),
+        (-1004, "Could not connect to the server."),
+    ])
+    func descriptions(_ code: Int, _ text: String) {
+        let error: any Error = URLError.make(code: code, url: url)
+        #expect(error.localizedDescription == text)
+        #expect((error as NSError).domain == NSURLErrorDomain)
+        #expect((error as NSError).code == code)
+    }
+
+    // ERR-13, ERR-14, RES-12, RES-13
+    @Test func accessors() {
+        let offline = URLError.make(.networkUnavailable(reason: 1), url: url)
+        #expect(offline.networkUnavailableReason == .expensive)
+        #expect(offline.backgroundTaskCancelledReason == nil)
+        let cancelled = URLError.make(
+            code: NSURLErrorCancelled, url: url,
+            userInfo: [
+                NSURLErrorBackgroundTaskCancelledReasonKey: 2, NSURLSessionDownloadTaskResumeData: Data([1]),
+                NSURLSessionUploadTaskResumeData: Data([2]),
+            ])
+        #expect(cancelled.backgroundTaskCancelledReason == .insufficientSystemResources)
+        #expect(cancelled.downloadTaskResumeData == Data([1]))
+        #expect(cancelled.uploadTaskResumeData == Data([2]))
+        #expect(offline.downloadTaskResumeData == nil)
+    }
+
+    // ERR-3
+    @Test(arguments: [
+        (LoadError.Cause.posix(104), NSPOSIXErrorDomain, 104),
+        (.tls(code: 7, text: "t"), "URLLoadingTLSErrorDomain", 7),
+        (.http("h"), "URLLoadingHTTPErrorDomain", 0), (.dns(-2), "URLLoadingDNSErrorDomain", -2),
+        (.cfNetwork(310), "kCFErrorDomainCFNetwork", 310),
+    ])
+    func causes(_ cause: LoadError.Cause, _ domain: String, _ code: Int) {
+        let error = URLError.make(LoadError(code: -1004, cause: cause), url: nil)
+        let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(underlying?.domain == domain)
+        #expect(underlying?.code == code)
+    }
+
+    @Test func canBeCaughtByName() {
+        #expect(throws: URLError.self) { throw URLError.make(code: NSURLErrorTimedOut, url: nil) }
+        do { throw URLError.make(code: NSURLErrorTimedOut, url: nil) } catch URLError.timedOut {
+        } catch { Issue.record(error) }
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Addresses that lead nowhere, and odd ones that lead somewhere.
+@Suite(.closesConnections) struct BadAddressTests {
+    // ERR-5, ERR-15
+    @Test(arguments: [
+        ("http:///path", URLError.Code.badURL), ("http://", .badURL), ("http:path", .badURL), ("http:?x", .badURL),
+        ("http://user@/", .badURL), ("http://:80/", .badURL), ("http://127.0.0.1:0/", .badURL),
+        ("http://127.0.0.1:65536/", .badURL), ("http://127.0.0.1:99999999999999999999/", .badURL),
+        ("foo://127.0.0.1/", .unsupportedURL), ("gopher://127.0.0.1/", .unsupportedURL),
+        ("mailto:somebody@example.com", .unsupportedURL), ("about:blank", .unsupportedURL), ("path", .unsupportedURL),
+        ("//127.0.0.1/", .unsupportedURL), ("http://this is not a valid URL", .cannotFindHost),
+        ("http://\(String(repeating: "a", count: 64)).test/", .cannotFindHost),
+        ("http://\(String(repeating: "a.", count: 200))test/", .cannotFindHost),
+    ])
+    func `an address that cannot be loaded`(text: String, code: URLError.Code) async throws {
+        let url = try #require(URL(string: text))
+        #expect(try await LoadRecorder.load(url) == [.failed(code), .invalid])
+    }
+
+    // ERR-5
+    @Test func `no address at all`() async throws {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.url = nil
+        #expect(try await LoadRecorder.load(request) == [.failed(.unsupportedURL), .invalid])
+    }
+
+    // ERR-5, CONN-12
+    @Test func `a port that refuses`() async throws {
+        let port = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))
+        #expect(try await LoadRecorder.load(url) == [.failed(.cannotConnectToHost), .invalid])
+    }
+
+    // ERR-5, CONN-12: by name, whatever addresses the name has
+    @Test func `a name whose port refuses`() async throws {
+        let port = try RefusingPort(on: [.ipv4, .ipv6])
+        let url = try #require(URL(string: "http://localhost:\(port.port)/"))
+        #expect(try await LoadRecorder.load(url) == [.failed(.cannotConnectToHost), .invalid])
+    }
+
+    // ERR-2, ERR-3, ERR-4
+    @Test func `the error tells what was refused`() async throws {
+        let port = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/path"))
+        try await URLSession.using { session in
+            do {
+                _ = try await session.data(from: url)
+                Issue.record("no error")
+            } catch let error as URLError {
+                #expect(error.code == .cannotConnectToHost)
+                #expect(error.failingURL == url)
+                #expect(error.localizedDescription == "Could not connect to the server.")
+                let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError
+                #expect(cause?.domain == NSPOSIXErrorDomain)
+                #expect(cause?.code == Int(ECONNREFUSED))
+            }
+        }
+    }
+
+    // ERR-9
+    @Test func `a GET with a body is refused before anything is sent`() async throws {
+        let server = try ScriptedServer.answering(.text("never"))
+        defer { server.stop() }
+        let withData = URLRequest(url: server.url()).with { $0.httpBody = Data("x".utf8) }
+        #expect(try await LoadRecorder.load(withData) == [.failed(.dataLengthExceedsMaximum), .invalid])
+        let withStream = URLRequest(url: server.url()).with { $0.httpBodyStream = InputStream(data: Data("x".utf8)) }
+        #expect(try await LoadRecorder.load(withStream) == [.failed(.dataLengthExceedsMaximum), .invalid])
+        #expect(server.connectionCount == 0)
+    }
+
+    // MISC-1, MISC-27: what works however odd it looks
+    @Test(arguments: [
+        ("http://[::1]:%d/", "[::1]:%d"), ("http://[0:0:0:0:0:0:0:1]:%d/", "[0:0:0:0:0:0:0:1]:%d"),
+        ("http://[::ffff:127.0.0.1]:%d/", "[::ffff:127.0.0.1]:%d"), ("http://LOCALHOST:%d/", "localhost:%d"),
+        ("HTTP://127.0.0.1:%d/", "127.0.0.1:%d"), ("http://127.1:%d/", "127.1:%d"),
+        ("http://127.0.0.1:0000%d", "127.0.0.1:%d"), ("http://user:secret@127.0.0.1:%d/", "127.0.0.1:%d"),
+    ])
+    func `an odd address that can be loaded`(text: String, host: String) async throws {
+        let server = try ScriptedServer.answering(.dualStack) { .text($0["Host"] ?? "") }
+        defer { server.stop() }
+        let url = try #require(URL(string: text.replacingOccurrences(of: "%d", with: "\(server.port)")))
+        let expected = host.replacingOccurrences(of: "%d", with: "\(server.port)")
+        #expect(
+            try await LoadRecorder.load(url) == [.response(200), .data(expected), .succeeded, .invalid])
+    }
+
+    // CONN-21: a name of other letters goes to the resolver in its ASCII form
+    @Test func `an international name fails as any other unknown name`() async throws {
+        let url = try #require(URL(string: "http://b\u{FC}cher.\(String(repeating: "a", count: 64)).test/"))
+        #expect(url.host(percentEncoded: true)?.hasPrefix("xn--bcher-kva.") == true)
+        #expect(try await LoadRecorder.load(url) == [.failed(.cannotFindHost), .invalid])
+    }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Connections that break, in every phase of a load.
+@Suite(.closesConnections) struct BrokenConnectionTests {
+    // ERR-5, ERR-6
+    @Test(arguments: [
+        ([Step.reset], [Heard.failed(.networkConnectionLost)]),
+        ([.close], [.failed(.networkConnectionLost)]),
+        ([.expectRequest, .reset], [.failed(.networkConnectionLost)]),
+        ([.expectRequest, .close], [.failed(.networkConnectionLost)]),
+        ([.expectRequest, .send("HTTP/1.1 200 OK\r\nX"), .reset], [.failed(.networkConnectionLost)]),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .reset],
+            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+        ),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .reset],
+            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+        ),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .reset],
+            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+        ),
+    ])
+    func `a connection that breaks is lost once`(steps: [Step], heard: [Heard]) async throws {
+        let server = try ScriptedServer(steps: steps)
+        defer { server.stop() }
+        #expect(try await LoadRecorder.load(server.url()) == heard + [.invalid])
+        #expect(server.connectionCount == 1)
+    }
+
+    // ERR-5, T-29: while the body is on its way
+    @Test func `a reset in the middle of an upload`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            _ = try connection.receive(exactly: 100_000)
+            connection.reset()
+        }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.httpBody = Data(count: 32 << 20)
+        }
+        #expect(try await LoadRecorder.load(request) == [.failed(.networkConnectionLost), .invalid])
+    }
+
+    // CONN-10: the server closes a connection that is idle, in order or not
+    @Test(arguments: [Step.close, .reset])
+    func `an idle connection that breaks is replaced`(end: Step) async throws {
+        let broken = Signal("the connection to be broken")
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none"), end, .fire(broken)],
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            #expect(try await session.text(server.url()) == "one")
+            try await broken.wait()
+            #expect(try await session.text(server.url()) == "two")
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-10: a GET on a reused connection that dies without an answer goes out again; one on a new does not
+    @Test(arguments: ["GET", "HEAD", "PUT", "DELETE"])
+    func `an idempotent request is repeated when a reused connection dies`(method: String) async throws {
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .reset],
+            [.expect(method: method, target: "/again"), .send("HTTP/1.1 204 Done\r\n\r\n"), .waitForClose],
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            _ = try await session.data(from: server.url("/first"))
+            let request = URLRequest(url: server.url("/again")).with { $0.httpMethod = method }
+            let (_, response) = try await session.data(for: request)
+            #expect((response as? HTTPURLResponse)?.statusCode == 204)
+        }
+        #expect(server.connectionCount == 2)
+        #expect(server.requests.map(\.target) == ["/first", "/again", "/again"])
+    }
+
+    // CONN-10, ERR-5: the server may have acted on it
+    @Test(arguments: ["POST", "PATCH", "MKCOL"])
+    func `any other request is not`(method: String) async throws {
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .reset],
+            [.expectRequest, .send("HTTP/1.1 204 Done\r\n\r\n"), .waitForClose],
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            _ = try await session.data(from: server.url("/first"))
+            let request = URLRequest(url: server.url("/once")).with {
+                $0.httpMethod = method
+                $0.httpBody = Data("x".utf8)
+            }
+            #expect(await failure { _ = try await session.data(for: request) } == .networkConnectionLost)
+        }
+        #expect(server.connectionCount == 1)
+        #expect(server.requests.map(\.target) == ["/first", "/once"])
+    }
+
+    // CONN-10: once an answer has begun there is no second try
+    @Test func `a request whose answer has begun is not repeated`() async throws {
+        let server = try ScriptedServer(connections: [
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest,
+                .send("HTTP/1.1 2"), .close,
+            ]
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            _ = try await session.data(from: server.url("/first"))
+            #expect(
+                await failure { _ = try await session.data(from: server.url("/second")) } == .networkConnectionLost)
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-10: a server that never answers is not asked for ever
+    @Test func `a server that always hangs up is asked twice`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            if connection.index == 0 {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                _ = try connection.readRequest()
+            }
+            connection.close()
+        }
+        defer { server.stop() }
+        try await URLSession.using { session in
+            _ = try await session.data(from: server.url("/first"))
+            #expect(
+                await failure { _ = try await session.data(from: server.url("/second")) } == .networkConnectionLost)
+        }
+        #expect(server.requests.map(\.target) == ["/first", "/second", "/second"])
+    }
+
+    // CONN-1: bytes after a response belong to nobody, least of all to the next request
+    @Test(arguments: [
+        "garbage", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0",
+    ])
+    func `bytes behind a response are nobody's`(extra: String) async throws {
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none\(extra)"), .waitForClose],
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session async throws in
+            #expect(try await session.text(server.url()) == "one")
+            #expect(try await session.text(server.url()) == "two")
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-1: bytes that nobody asked for end an idle connection
+    @Test(arguments: [
+        "garbage", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+    ])
+    func `unsolicited bytes end an idle connection`(extra: String) async throws {
+        let isRead = Signal("the first response to be read")
+        let server = try ScriptedServer(connections: [
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none"), .wait(isRead), .send(extra),
+                .waitForClose,
+            ],
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],
+        ])
+        defer { server.stop() }
+        try await URLSession.using { session in
+            #expect(try await session.text(server.url()) == "one")
+            isRead.fire()
+            // Closed at once, not only when the next request comes.
+            try await server.connection(0).waitForEnd()
+            #expect(try await session.text(server.url()) == "two")
+        }
+        #expect(server.connectionCount == 2)
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Servers that break the rules: each gives the caller one error of the right kind, or what can be made of it.
+@Suite(.closesConnections) struct HostileResponseTests {
+    /// Serves the bytes to one request and ends the connection; tells what the caller heard.
+    private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [Heard] {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            if arrival == .inOnePiece {
+                try connection.send(response.bytes)
+            } else {
+                try connection.send(response.bytes, inPiecesOf: 1)
+            }
+            try connection.finishSending()
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(server.url())
+        #expect(server.connectionCount == 1)
+        return heard
+    }
+
+    // ERR-5, ERR-6, CONN-27
+    @Test(arguments: HostileResponse.truncated, HostileResponse.Arrival.allCases)
+    func `a response that ends too early`(
+        response: HostileResponse, arrival: HostileResponse.Arrival
+    ) async throws {
+        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    }
+
+    // ERR-7, CONN-25, CONN-26, CONN-28
+    @Test(arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
+    func `a head that is none`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    }
+
+    // CONN-27
+    @Test(arguments: HostileResponse.lengths, HostileResponse.Arrival.allCases)
+    func `lengths`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    }
+
+    // CONN-23, ERR-7
+    @Test(arguments: HostileResponse.chunks, HostileResponse.Arrival.allCases)
+    func `chunks`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    }
+
+    // CONN-23, CONN-27, CONN-28
+    @Test(arguments: HostileResponse.tolerated, HostileResponse.Arrival.allCases)
+    func `oddities that do no harm`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+        #expect(try await hear(response, arrival) == response.heard + [.invalid])
+    }
+
+    // T-48, CONN-26
+    @Test func `a completion handler gets the error and nothing else`() async throws {
+        let server = try ScriptedServer(steps: [.expectRequest, .send("nonsense\r\n"), .waitForClose])
+        defer { server.stop() }
+        let results = EventRecorder<String>()
+        try await URLSession.using { session async throws in
+            session.dataTask(with: server.url()) { data, response, error in
+                results.record("\(String(describing: data)) \(String(describing: response)) \(error?.code ?? 0)")
+            }.resume()
+            #expect(try await results.waitFor(count: 1) == ["nil nil -1017"])
+        }
+    }
+
+    // T-48: an error after the head takes the response with it
+    @Test func `a completion handler gets no half body`() async throws {
+        let server = try ScriptedServer(
+            steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .close])
+        defer { server.stop() }
+        let results = EventRecorder<String>()
+        try await URLSession.using { session async throws in
+            session.dataTask(with: server.url()) { data, response, error in
+                results.record("\(String(describing: data)) \(String(describing: response)) \(error?.code ?? 0)")
+            }.resume()
+            #expect(try await results.waitFor(count: 1) == ["nil nil -1005"])
+        }
+    }
+}
+
+extension Error {
+    fileprivate var code: Int { (self as NSError).code }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Servers that stop talking: the request timer and the resource timer.
+@Suite(.closesConnections) struct SilentServerTests {
+    // CONN-15, ERR-5, T-38
+    @Test(arguments: [
+        ([Step.stopReading], [Heard.failed(.timedOut)]),
+        ([.expectRequest, .stopReading], [.failed(.timedOut)]),
+        ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .stopReading], [.failed(.timedOut)]),
+        (
+            [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .stopReading],
+            [.informational(103), .failed(.timedOut)]
+        ),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), .stopReading],
+            [.response(200), .failed(.timedOut)]
+        ),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .stopReading],
+            [.response(200), .data("hel"), .failed(.timedOut)]
+        ),
+        (
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"),
+                .stopReading,
+            ],
+            [.response(200), .data("hel"), .failed(.timedOut)]
+        ),
+    ])
+    func `a server that says no more`(steps: [Step], heard: [Heard]) async throws {
+        let server = try ScriptedServer(steps: steps)
+        defer { server.stop() }
+        let request = URLRequest(url: server.url(), timeoutInterval: 0.3)
+        #expect(try await LoadRecorder.load(request) == heard + [.invalid])
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-15: the configuration's timer, where the request has none
+    @Test func `the session's timer holds for requests without one`() async throws {
+        let server = try ScriptedServer(steps: [.stopReading])
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 0.3 }
+        #expect(heard == [.failed(.timedOut), .invalid])
+    }
+
+    // CONN-15: a connect that gets no answer
+    @Test func `a port whose queue is full`() async throws {
+        let port = try SaturatedPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))
+        #expect(
+            try await LoadRecorder.load(URLRequest(url: url, timeoutInterval: 0.3)) == [.failed(.timedOut), .invalid])
+    }
+
+    // CONN-15: each arrival winds the timer up again
+    @Test func `a slow server that goes on is waited for`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n")
+            for _ in 0..<6 {
+                Thread.sleep(forTimeInterval: 0.4)
+                try connection.send("x")
+            }
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url(), timeoutInterval: 2)
+        #expect(try await LoadRecorder.load(request) == [.response(200), .data("xxxxxx"), .succeeded, .invalid])
+    }
+
+    // CONN-15, CONN-24: the resource timer runs whatever comes
+    @Test func `a server that drips for ever runs into the resource timer`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            while true {
+                Thread.sleep(forTimeInterval: 0.01)
+                try connection.send("x")
+            }
+        }
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForResource = 0.5 }
+        #expect(heard.suffix(2) == [.failed(.timedOut), .invalid])
+        #expect(heard.first == .response(200))
+    }
+
+    // CONN-17: a server that takes the body slowly is not silent, one that takes nothing is
+    @Test func `an upload that stands still runs into the timer`() async throws {
+        var options = ScriptedServer.Options()
+        options.receiveBufferSize = 4096
+        let server = try ScriptedServer(options, steps: [.stopReading])
+        defer { server.stop() }
+        let request = URLRequest(url: server.url(), timeoutInterval: 0.5).with {
+            $0.httpMethod = "POST"
+            $0.httpBody = Data(count: 32 << 20)
+        }
+        #expect(try await LoadRecorder.load(request) == [.failed(.timedOut), .invalid])
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+
+@testable import URLLoading
+
+@Suite struct URLRequestTests {
+    let url = URL(string: "https://example.com/path?q=1#f")!
+
+    // MISC-20
+    @Test func defaults() {
+        let request = URLRequest(url: url)
+        #expect(request.url == url)
+        #expect(request.cachePolicy == .useProtocolCachePolicy)
+        #expect(request.timeoutInterval == 60)
+        #expect(request.mainDocumentURL == nil)
+        #expect(request.networkServiceType == .default)
+        #expect(request.allowsCellularAccess)
+        #expect(request.allowsExpensiveNetworkAccess)
+        #expect(request.allowsConstrainedNetworkAccess)
+        #expect(!request.allowsUltraConstrainedNetworkAccess)
+        #expect(!request.assumesHTTP3Capable)
+        #expect(request.attribution == .developer)
+        #expect(!request.requiresDNSSECValidation)
+        #expect(!request.allowsPersistentDNS)
+        #expect(request.cookiePartitionIdentifier == nil)
+        #expect(request.httpMethod == "GET")
+        #expect(request.allHTTPHeaderFields == nil)
+        #expect(request.httpBody == nil)
+        #expect(request.httpBodyStream == nil)
+        #expect(request.httpShouldHandleCookies)
+        #expect(!request.httpShouldUsePipelining)
+    }
+
+    // C-5, C-7
+    @Test func remembersWhatWasSetExplicitly() {
+        #expect(URLRequest(url: url).explicitTimeoutInterval == nil)
+        #expect(URLRequest(url: url).explicitCachePolicy == nil)
+        #expect(URLRequest(url: url, timeoutInterval: 60).explicitTimeoutInterval == 60)
+        #expect(URLRequest(url: url, timeoutInterval: 60).explicitCachePolicy == nil)
+        #expect(URLRequest(url: url, cachePolicy: .useProtocolCachePolicy).explicitTimeoutInterval == nil)
+        #expect(
+            URLRequest(url: url, cachePolicy: .useProtocolCachePolicy).explicitCachePolicy == .useProtocolCachePolicy)
+        var request = URLRequest(url: url)
+        request.timeoutInterval = 5
+        request.cachePolicy = .returnCacheDataElseLoad
+        #expect(request.explicitTimeoutInterval == 5)
+        #expect(request.explicitCachePolicy == .returnCacheDataElseLoad)
+    }
+
+    // MISC-7
+    @Test func fieldsKeepOrderAndFirstSpelling() {
+        var request = URLRequest(url: url)
+        request.setValue("1", forHTTPHeaderField: "X-First")
+        request.setValue("2", forHTTPHeaderField: "accept")
+        request.setValue("3", forHTTPHeaderField: "x-fIRST")
+        request.addValue("4", forHTTPHeaderField: "Accept")
+        #expect(request.fields.map(\.name) == ["X-First", "accept"])
+        #expect(request.fields.map(\.value) == ["3", "2,4"])
+        #expect(request.allHTTPHeaderFields == ["X-First": "3", "accept": "2,4"])
+        #expect(request.value(forHTTPHeaderField: "ACCEPT") == "2,4")
+        request.setValue(nil, forHTTPHeaderField: "X-FIRST")
+        #expect(request.allHTTPHeaderFields == ["accept": "2,4"])
+        request.allHTTPHeaderFields = ["B": "1", "A": "2"]
+        #expect(request.fields.map(\.name) == ["A", "B"])
+        request.allHTTPHeaderFields = nil
+        #expect(request.allHTTPHeaderFields == nil)
+    }
+
+    // Law 2: nothing a caller puts in a field changes the message around it.
+    @Test(arguments: ["a\nb", "a\r\nb", "a\rb", "a\0b", "a\r\n", "\n"])
+    func refusesValuesThatBreakTheMessage(_ value: String) {
+        var request = URLRequest(url: url)
+        request.setValue("before", forHTTPHeaderField: "X")
+        request.setValue(value, forHTTPHeaderField: "X")
+        request.addValue(value, forHTTPHeaderField: "X")
+        #expect(request.allHTTPHeaderFields == ["X": "before"])
+    }
+
+    @Test(arguments: ["", "a b", "a:", "a\n", "ä", "a\0"])
+    func refusesNamesThatAreNoTokens(_ name: String) {
+        var request = URLRequest(url: url)
+        request.setValue("v", forHTTPHeaderField: name)
+        request.addValue("v", forHTTPHeaderField: name)
+        #expect(request.allHTTPHeaderFields == nil)
+    }
+
+    // RFC 9112 §5.2: a fold is accepted and sent as one space.
+    @Test func foldedValuesAreSentOnOneLine() {
+        var request = URLRequest(url: url)
+        request.setValue("a\r\n\tb \r\n c", forHTTPHeaderField: "X")
+        #expect(request.value(forHTTPHeaderField: "X") == "a\r\n\tb \r\n c")
+        #expect(request.sentFields == ["X: a b  c"])
+    }
+
+    // MISC-22
+    @Test(arguments: [
+        ("get", "GET"), ("Post", "POST"), ("delete", "DELETE"), ("Patch", "PATCH"), ("x-Custom", "x-Custom"),
+    ])
+    func methodsKeepTheirCaseUnlessKnown(_ set: String, _ expected: String) {
+        var request = URLRequest(url: url)
+        request.httpMethod = set
+        #expect(request.httpMethod == expected)
+        request.httpMethod = nil
+        #expect(request.httpMethod == "GET")
+    }
+
+    // MISC-20
+    @Test func bodyIsDataOrStream() {
+        var request = URLRequest(url: url)
+        let stream = InputStream(data: Data([1]))
+        request.httpBody = Data([2])
+        request.httpBodyStream = stream
+        #expect(request.httpBody == nil)
+        #expect(request.httpBodyStream === stream)
+        request.httpBody = Data([3])
+        #expect(request.httpBody == Data([3]))
+        #expect(request.httpBodyStream == nil)
+        request.httpBody = nil
+        #expect(request.httpBody == nil)
+    }
+
+    // MISC-21
+    @Test func copiesAreIndependent() {
+        var first = URLRequest(url: url)
+        first.setValue("1", forHTTPHeaderField: "A")
+        var second = first
+        #expect(first == second)
+        #expect(first.hashValue == second.hashValue)
+        second.setValue("2", forHTTPHeaderField: "A")
+        #expect(first.value(forHTTPHeaderField: "A") == "1")
+        #expect(first != second)
+    }
+
+    @Test func equalityIgnoresOrderAndCaseOfFields() {
+        var first = URLRequest(url: url)
+        first.setValue("1", forHTTPHeaderField: "A")
+        first.setValue("2", forHTTPHeaderField: "B")
+        var second = URLRequest(url: url, timeoutInterval: 60)
+        second.setValue("2", forHTTPHeaderField: "b")
+        second.setValue("1", forHTTPHeaderField: "a")
+        #expect(first == second)
+        #expect(Set([first, second]).count == 1)
+        second.httpShouldHandleCookies = false
+        #expect(first != second)
+    }
+
+    @Test func describesItselfByAddress() {
+        #expect(String(describing: URLRequest(url: url)) == "https://example.com/path?q=1#f")
+        #expect(
+            Mirror(reflecting: URLRequest(url: url)).children.compactMap(\.label).prefix(3) == [
+                "url", "cachePolicy", "timeoutInterval",
+            ])
+    }
+}
+
+extension URLRequest {
+    /// The fields as they go on the wire.
+    fileprivate var sentFields: [String] { sentFieldLines(of: self) }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Runs one load in a session of its own and writes down what its delegate hears until the session is over, so that a
+/// second end, or anything after the end, shows.
+final class LoadRecorder: NSObject, URLSessionDataDelegate {
+    /// A call of `didSendBodyData`.
+    struct SentBody: Sendable, Equatable {
+        let count: Int64
+        let total: Int64
+        let expected: Int64
+    }
+
+    let heard = EventRecorder<Heard>()
+    let sent = EventRecorder<SentBody>()
+    let responses = EventRecorder<HTTPURLResponse>()
+    private let onData: @Sendable (Int) -> Void
+
+    /// - Parameter onData: Called with the length of each piece of the body, instead of keeping it.
+    init(onData: (@Sendable (Int) -> Void)? = nil) {
+        keepsData = onData == nil
+        self.onData = onData ?? { _ in }
+    }
+
+    private let keepsData: Bool
+
+    /// Everything that is heard of a load; the pieces of its body are joined.
+    static func load(
+        _ request: URLRequest, within deadline: Duration = .seconds(30),
+        configuring configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> [Heard] {
+        try await LoadRecorder().run(request, within: deadline, configuring: configure)
+    }
+
+    static func load(_ url: URL, within deadline: Duration = .seconds(30)) async throws -> [Heard] {
+        try await load(URLRequest(url: url), within: deadline)
+    }
+
+    func run(
+        _ request: URLRequest, within deadline: Duration = .seconds(30),
+        configuring configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> [Heard] {
+        start(request, configuring: configure)
+        return try await finish(within: deadline)
+    }
+
+    @discardableResult
+    func start(
+        _ request: URLRequest, configuring configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSessionDataTask {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        let session = URLSession(configuration: configuration, delegate: self, delegateQueue: nil)
+        let task = session.dataTask(with: request)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        return task
+    }
+
+    func finish(within deadline: Duration = .seconds(30)) async throws -> [Heard] {
+        try await heard.wait(for: .invalid, within: deadline).joined
+    }
+
+    // MARK: Delegate
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        heard.record(.invalid)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        heard.record(.informational(response.statusCode))
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        guard let response = response as? HTTPURLResponse else { return completionHandler(.allow) }
+        responses.record(response)
+        heard.record(.response(response.statusCode))
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        onData(data.count)
+        if keepsData { heard.record(.data(Array(data))) }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        sent.record(SentBody(count: bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend))
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let error = error as? URLError, error.failingURL != task.currentRequest?.url {
+            heard.record(.wrongFailingURL(error.failingURL?.absoluteString ?? "nil"))
+        }
+        heard.record(.completed(error.map { ($0 as NSError).code }))
+    }
+}
+
+extension URLSession {
+    /// A session of its own stores, for several loads; `body` done, its connections are closed.
+    static func using<Result>(
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }, _ body: (URLSession) async throws -> Result
+    ) async throws -> Result {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        return try await body(session)
+    }
+
+    /// The body of a GET as text.
+    func text(_ url: URL) async throws -> String {
+        String(decoding: try await data(from: url).0, as: UTF8.self)
+    }
+}
+
+extension URLRequest {
+    /// A changed copy.
+    func with(_ change: (inout URLRequest) -> Void) -> URLRequest {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+}
+
+/// The code of the `URLError` that `body` throws, or nil.
+func failure(of body: () async throws -> Void) async -> URLError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return (error as? URLError)?.code
+    }
+}
+
+extension Trait where Self == LeakCheckedTrait {
+    /// The test must leave no connection and no thread behind; loops and resolvers are the library's for ever.
+    static var closesConnections: Self {
+        LoadRecorder.arrangeChecks
+        return .leakChecked
+    }
+}
+
+extension LoadRecorder {
+    fileprivate static let arrangeChecks: Void = {
+        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
+        LeakCheck.warmUp {
+            // A session each until every loop is alive.
+            for _ in 0..<16 { _ = try? await load(URLRequest(url: URL(fileURLWithPath: "/"))) }
+        }
+    }()
+}

@@ -1,0 +1,206 @@
+import Testing
+import URLSessionCommandCore
+
+/// The command line, from words to values.
+@Suite struct ArgumentsTests {
+    private func load(_ line: String..., change: (inout CommandLineRequest) -> Void) -> CommandLineAction {
+        var request = CommandLineRequest(url: "http://h/")
+        change(&request)
+        return .load(request)
+    }
+
+    private func failure(_ arguments: String...) -> UsageError? {
+        do throws(UsageError) {
+            _ = try Arguments.parse(arguments)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func urlAloneMeansGet() throws {
+        #expect(try Arguments.parse(["http://h/"]) == .load(CommandLineRequest(url: "http://h/")))
+        #expect(try Arguments.parse(["get", "http://h/"]) == .load(CommandLineRequest(url: "http://h/")))
+    }
+
+    @Test(arguments: ["post", "put", "delete", "head", "patch", "options", "POST", "Patch"])
+    func verbs(_ verb: String) throws {
+        #expect(try Arguments.parse([verb, "http://h/"]) == load { $0.method = verb.uppercased() })
+    }
+
+    @Test func methodSwitchKeepsTheCaseOfUnknownMethods() throws {
+        #expect(try Arguments.parse(["-X", "put", "http://h/"]) == load { $0.method = "PUT" })
+        #expect(try Arguments.parse(["-XPuRgE", "http://h/"]) == load { $0.method = "PuRgE" })
+        #expect(try Arguments.parse(["--method=LINK", "http://h/"]) == load { $0.method = "LINK" })
+        #expect(try Arguments.parse(["--request", "LINK", "http://h/"]) == load { $0.method = "LINK" })
+        #expect(try Arguments.parse(["-I", "http://h/"]) == load { $0.method = "HEAD" })
+    }
+
+    @Test func headers() throws {
+        let arguments = ["http://h/", "-H", "A: 1", "-HB:2 ", "--header", "C;", "--header=D:", "-H", "E: x:y"]
+        #expect(
+            try Arguments.parse(arguments)
+                == load {
+                    $0.headers = [
+                        .set(name: "A", value: "1"), .set(name: "B", value: "2"), .set(name: "C", value: ""),
+                        .remove(name: "D"), .set(name: "E", value: "x:y"),
+                    ]
+                })
+    }
+
+    @Test func bodies() throws {
+        func body(_ value: CommandLineRequest.Body) -> CommandLineAction {
+            load {
+                $0.method = "POST"
+                $0.body = value
+            }
+        }
+        #expect(try Arguments.parse(["http://h/", "-d", "a=1"]) == body(.text("a=1")))
+        #expect(try Arguments.parse(["http://h/", "-d", "a=1", "-d", "b=2"]) == body(.text("a=1&b=2")))
+        #expect(try Arguments.parse(["http://h/", "-d", "@some/file"]) == body(.file("some/file")))
+        #expect(try Arguments.parse(["http://h/", "-d@-"]) == body(.standardInput))
+        #expect(
+            try Arguments.parse(["put", "http://h/", "--json", "{}"])
+                == load {
+                    $0.method = "PUT"
+                    $0.body = .text("{}")
+                    $0.isJSON = true
+                })
+    }
+
+    @Test func shortSwitchesInARow() throws {
+        #expect(
+            try Arguments.parse(["-fsSLi", "-vv", "-m5", "http://h/"])
+                == load {
+                    $0.failsOnHTTPError = true
+                    $0.isSilent = true
+                    $0.showsErrors = true
+                    $0.includesHead = true
+                    $0.verbosity = 2
+                    $0.timeout = 5
+                })
+    }
+
+    @Test func everythingElse() throws {
+        let arguments = [
+            "--no-follow", "--max-redirects", "3", "--idle-timeout=0.5", "--http1.1", "--compressed", "-A", "me/1",
+            "--no-progress", "--color", "never", "--metrics", "--har", "x.har", "--har-secrets", "-o", "out",
+            "http://h/",
+        ]
+        #expect(
+            try Arguments.parse(arguments)
+                == load {
+                    $0.followsRedirects = false
+                    $0.maximumRedirects = 3
+                    $0.idleTimeout = 0.5
+                    $0.userAgent = "me/1"
+                    $0.showsProgress = false
+                    $0.color = .never
+                    $0.showsMetrics = true
+                    $0.harPath = "x.har"
+                    $0.harIncludesSecrets = true
+                    $0.destination = .file("out")
+                })
+    }
+
+    @Test func destinations() throws {
+        #expect(
+            try Arguments.parse(["-o", "-", "http://h/"]) == load { $0.destination = .standardOutput(exactly: true) })
+        #expect(
+            try Arguments.parse(["-O", "http://h/a/b.txt?c=/d"])
+                == .load(
+                    {
+                        var request = CommandLineRequest(url: "http://h/a/b.txt?c=/d")
+                        request.destination = .file("b.txt")
+                        return request
+                    }()))
+    }
+
+    @Test func afterTwoDashesEverythingIsAWord() throws {
+        #expect(try Arguments.parse(["--", "http://h/"]) == .load(CommandLineRequest(url: "http://h/")))
+        #expect(try Arguments.parse(["--", "-x"]) == .load(CommandLineRequest(url: "-x")))
+    }
+
+    @Test func otherActions() throws {
+        #expect(try Arguments.parse(["--help"]) == .help)
+        #expect(try Arguments.parse(["help"]) == .help)
+        #expect(try Arguments.parse(["-V"]) == .version)
+        #expect(try Arguments.parse(["demo"]) == .demo(color: .auto, showsProgress: true))
+        #expect(
+            try Arguments.parse(["demo", "--color=always", "--no-progress"])
+                == .demo(color: .always, showsProgress: false))
+    }
+
+    @Test(arguments: [
+        ([], "a URL is missing"),
+        (["get"], "'get' needs a URL"),
+        (["http://a/", "http://b/"], "one URL at a time; 'http://b/' is one too many"),
+        (["--wrong"], "unknown switch --wrong"),
+        (["-Q"], "unknown switch -Q"),
+        (["-m"], "-m needs a value"),
+        (["--har"], "--har needs a value"),
+        (["--metrics=1"], "--metrics takes no value"),
+        (["-m", "0", "h"], "-m needs a number of seconds above zero, not '0'"),
+        (["-m", "nan", "h"], "-m needs a number of seconds above zero, not 'nan'"),
+        (["--max-redirects", "-1", "h"], "--max-redirects needs a whole number, not '-1'"),
+        (["--color", "red", "h"], "--color is auto, always or never, not 'red'"),
+        (["-X", "A B", "h"], "'A B' is not a method"),
+        (["post", "-X", "PUT", "h"], "two methods: POST and PUT"),
+        (["-H", "no colon", "h"], "-H needs 'Name: value', not 'no colon'"),
+        (["-H", "a b: c", "h"], "'a b' is not the name of a header field"),
+        (["-H", "a: b\r\nc: d", "h"], "the value of a has a line break in it"),
+        (["-d", "@", "h"], "'@' needs the name of a file, or - for standard input"),
+        (["-d", "a", "-d", "@f", "h"], "a file or standard input must be the only --data"),
+        (["-d", "a", "--json", "{}", "h"], "--json and --data exclude each other"),
+        (["-O", "http://h/"], "-O: the URL names no file; use -o FILE"),
+        (["-O", "http://h/.."], "-O: the URL names no file; use -o FILE"),
+        (["--har-secrets", "h"], "--har-secrets needs --har FILE"),
+        (["demo", "-i"], "'demo' does not take --include"),
+        (
+            ["get", "http://h/", "-d", "a"],
+            "URLSession sends no body with GET; use post, or put the data into the URL's query"
+        ),
+    ])
+    func usageErrors(_ arguments: [String], _ message: String) {
+        let error = #expect(throws: UsageError.self) { try Arguments.parse(arguments) }
+        #expect(error == UsageError(message, exitCode: .usage))
+    }
+
+    @Test(arguments: ["--http2", "--http3"])
+    func protocolsOfLaterVersions(_ name: String) {
+        #expect(
+            failure(name, "h")
+                == UsageError("\(name) is not available in this version, which speaks HTTP/1.1", exitCode: .unavailable)
+        )
+    }
+
+    @Test func insecureIsRefusedAndNotIgnored() {
+        #expect(failure("-k", "h") == UsageError("-k is not available in this version", exitCode: .unavailable))
+    }
+
+    @Test func helpFitsAScreen() {
+        let lines = HelpText.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        #expect(lines.count <= 24)
+        #expect(lines.filter { $0.count > 80 } == [])
+    }
+
+    @Test(arguments: [
+        ("https://h/a", "https://h/a"),
+        ("example.org/a", "https://example.org/a"),
+        ("example.org:8443", "https://example.org:8443"),
+        ("localhost:8080/a", "http://localhost:8080/a"),
+        ("me@localhost", "http://me@localhost"),
+        ("api.localhost", "http://api.localhost"),
+        ("127.0.0.1", "http://127.0.0.1"),
+        ("[::1]:80/", "http://[::1]:80/"),
+        ("[2001:db8::1]", "https://[2001:db8::1]"),
+        (":8080/a", "http://localhost:8080/a"),
+        (":/a", "http://localhost/a"),
+        ("data:,hello", "data:,hello"),
+        ("file:///etc/hosts", "file:///etc/hosts"),
+        ("example.org/?to=http://h", "https://example.org/?to=http://h"),
+    ])
+    func schemeLeftOut(_ text: String, _ url: String) {
+        #expect(URLArgument.complete(text) == url)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+import URLLoading
+import URLSessionCommandCore
+
+/// From the command line's value to the request.
+@Suite struct RequestBuilderTests {
+    private func fields(_ change: (inout CommandLineRequest) -> Void) -> [String] {
+        var command = CommandLineRequest(url: "http://h/")
+        change(&command)
+        return RequestBuilder.fields(command).map { "\($0.name): \($0.value)" }
+    }
+
+    @Test func noFieldsOfItsOwn() {
+        #expect(fields { _ in } == [])
+    }
+
+    @Test func dataIsAForm() {
+        #expect(fields { $0.body = .text("a=1") } == ["Content-Type: application/x-www-form-urlencoded"])
+    }
+
+    @Test func jsonSetsTypeAndAccept() {
+        #expect(
+            fields {
+                $0.body = .text("{}")
+                $0.isJSON = true
+            } == ["Content-Type: application/json", "Accept: application/json"])
+    }
+
+    @Test func editsReplaceRemoveAndAdd() {
+        #expect(
+            fields {
+                $0.body = .text("{}")
+                $0.isJSON = true
+                $0.userAgent = "me"
+                $0.headers = [
+                    .set(name: "content-type", value: "application/vnd.api+json"), .remove(name: "ACCEPT"),
+                    .set(name: "X", value: "1"), .set(name: "x", value: "2"), .set(name: "Cookie", value: "a=1"),
+                    .set(name: "Cookie", value: "b=2"), .set(name: "Empty", value: ""),
+                ]
+            } == [
+                "User-Agent: me", "content-type: application/vnd.api+json", "X: 1, 2", "Cookie: a=1; b=2", "Empty: ",
+            ])
+    }
+
+    @Test func requestHasMethodURLAndBody() throws {
+        var command = CommandLineRequest(url: "localhost:8080/a")
+        command.method = "PUT"
+        command.body = .text("hello")
+        let builder = try RequestBuilder(command)
+        #expect(builder.request.url?.absoluteString == "http://localhost:8080/a")
+        #expect(builder.request.httpMethod == "PUT")
+        #expect(builder.request.httpBody == Data("hello".utf8))
+        #expect(builder.body == .data(Data("hello".utf8)))
+    }
+
+    @Test func timeoutsGoToTheConfiguration() {
+        var command = CommandLineRequest(url: "http://h/")
+        command.timeout = 3
+        command.idleTimeout = 1.5
+        let configuration = RequestBuilder.configuration(command)
+        #expect(configuration.timeoutIntervalForResource == 3)
+        #expect(configuration.timeoutIntervalForRequest == 1.5)
+        #expect(configuration.urlCache == nil)
+    }
+
+    @Test func filesThatCannotBeSent() {
+        var command = CommandLineRequest(url: "http://h/")
+        command.body = .file("/nowhere/at/all")
+        let missing = #expect(throws: UsageError.self) { try RequestBuilder(command) }
+        #expect(
+            missing
+                == UsageError("cannot read '/nowhere/at/all': No such file or directory", exitCode: .readError))
+        command.body = .file("/")
+        let folder = #expect(throws: UsageError.self) { try RequestBuilder(command) }
+        #expect(folder == UsageError("cannot send '/': it is a directory", exitCode: .readError))
+    }
+
+    @Test func urlsWithoutAHost() {
+        let error = #expect(throws: UsageError.self) { try RequestBuilder(CommandLineRequest(url: "http:///a")) }
+        #expect(error == UsageError("'http:///a' has no host", exitCode: .malformedURL))
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+import URLLoading
+import URLSessionCommandCore
+
+/// Exit codes are promises to scripts.
+@Suite struct TransferFailureTests {
+    @Test(
+        arguments: [
+            (.timedOut, 28), (.cannotFindHost, 6), (.dnsLookupFailed, 6), (.cannotConnectToHost, 7),
+            (.notConnectedToInternet, 7), (.unsupportedURL, 1), (.badURL, 3), (.httpTooManyRedirects, 47),
+            (.badServerResponse, 8), (.cannotParseResponse, 8), (.zeroByteResource, 52), (.cannotDecodeRawData, 61),
+            (.cannotDecodeContentData, 61), (.dataLengthExceedsMaximum, 63), (.requestBodyStreamExhausted, 65),
+            (.fileDoesNotExist, 37), (.fileIsDirectory, 37), (.noPermissionsToReadFile, 37),
+            (.serverCertificateHasBadDate, 60), (.serverCertificateNotYetValid, 60), (.serverCertificateUntrusted, 60),
+            (.serverCertificateHasUnknownRoot, 60), (.clientCertificateRejected, 58), (.clientCertificateRequired, 58),
+            (.secureConnectionFailed, 35), (.unknown, 70), (.cancelled, 70),
+        ] as [(URLError.Code, Int32)])
+    func errorsToExitCodes(_ code: URLError.Code, _ exit: Int32) {
+        let failure = TransferFailure(URLError(code), .init(url: "http://h/"))
+        #expect(failure.exitCode.rawValue == exit)
+        #expect(!failure.message.contains("\n"))
+    }
+
+    @Test func numbersOfTheOthers() {
+        #expect(
+            [
+                ExitCode.success, .usage, .unavailable, .httpError, .writeError, .readError, .interrupted, .brokenPipe,
+                .terminated,
+            ].map(\.rawValue) == [0, 2, 4, 22, 23, 26, 130, 141, 143])
+    }
+
+    // CONN-27, ERR-6: one error code, three different stories.
+    @Test func lostConnections() {
+        var context = TransferFailure.Context(url: "http://h:81/a")
+        let error = URLError(.networkConnectionLost)
+        #expect(
+            TransferFailure(error, context)
+                == TransferFailure(
+                    .emptyReply, "h:81 closed the connection without an answer: try again, or check http or https"))
+        context.hasResponse = true
+        context.received = 40
+        #expect(
+            TransferFailure(error, context)
+                == TransferFailure(
+                    .connectionLost, "the connection to h:81 was lost: what came is incomplete, try again"))
+        context.expected = 100
+        #expect(
+            TransferFailure(error, context)
+                == TransferFailure(
+                    .partialBody,
+                    "h:81 closed the connection after 40 of 100 bytes: what came is incomplete, try again"))
+    }
+
+    // CONN-15, C-8
+    @Test func timeoutsSayWhichSwitchHelps() {
+        var context = TransferFailure.Context(url: "http://h/a")
+        let error = URLError(.timedOut)
+        #expect(
+            TransferFailure(error, context).message
+                == "h did not answer for 60 s: try again, or allow more time with --idle-timeout")
+        context.timeout = 2
+        context.elapsed = 2.01
+        #expect(
+            TransferFailure(error, context).message == "http://h/a was not loaded within 2 s: allow more time with -m")
+        context.idleTimeout = 0.5
+        context.elapsed = 0.5
+        context.hasResponse = true
+        #expect(
+            TransferFailure(error, context).message
+                == "h sent nothing more for 0.5 s: try again, or allow more time with --idle-timeout")
+    }
+
+    // ERR-3
+    @Test func theSystemsReasonIsTold() {
+        let refused = NSError(domain: NSPOSIXErrorDomain, code: Int(ECONNREFUSED))
+        let error = URLError(.cannotConnectToHost, userInfo: [NSUnderlyingErrorKey: refused])
+        #expect(
+            TransferFailure(error, .init(url: "http://[::1]:9/")).message
+                == "could not connect to [::1]:9 (connection refused): is the server running, and is it that port?")
+    }
+
+    @Test func messagesHoldNoPasswords() {
+        for code in [URLError.Code.unsupportedURL, .badURL, .timedOut, .unknown, .cannotFindHost] {
+            let failure = TransferFailure(URLError(code), .init(url: "ftp://ann:pa55word@h/"))
+            #expect(!failure.message.contains("pa55word"))
+        }
+    }
+
+    @Test func brokenPipeIsQuiet() {
+        #expect(
+            TransferFailure(WriteError(path: "standard output", code: EPIPE)) == TransferFailure(.brokenPipe, ""))
+        #expect(
+            TransferFailure(WriteError(path: "f", code: ENOSPC))
+                == TransferFailure(.writeError, "cannot write f: No space left on device"))
+    }
+}
