@@ -73,8 +73,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let secure = stream.tls?.session
         return ConnectionFacts(
             protocolName: protocolName, isReused: isReused,
-            localAddress: local?.hostText, localPort: local.map { Int($0.port) },
-            remoteAddress: remote?.hostText, remotePort: remote.map { Int($0.port) },
+            localAddress: local?.description, localPort: local.map { Int($0.port) },
+            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
     }
 
