@@ -409,7 +409,17 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         self.observer = nil
         endSending()
         observer.exchangeEnded()
-        if mayReuse { pool.release(self) } else { pool.discard(self) }
+        if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
+    }
+
+    /// Whether the server has neither closed the connection nor said more than its response. What came together with
+    /// the response is not told again while the connection is idle, so it is asked for here.
+    private var isQuiet: Bool {
+        guard stream.mayHaveMore else { return true }
+        if case .wouldBlock = stream.read(into: UnsafeMutableRawBufferPointer(rebasing: pool.loop.scratch[..<1])) {
+            return true
+        }
+        return false
     }
 
     private func fail(reading failure: StreamFailure) {

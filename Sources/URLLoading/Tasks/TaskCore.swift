@@ -292,7 +292,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        locked { $0.progress }?.update(self)
+        updateProgress()
         switch result {
         case .feed(let feed):
             feed.receive(shown)
@@ -322,19 +322,27 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     func load(_ load: Load, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
+        updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
         return enqueue(.data(data), bytes: data.count)
     }
 
+    func load(_ load: Load, hasCollected total: Int64) {
+        bytesReceived.store(total, ordering: .relaxed)
+        updateProgress()
+    }
+
+    private func updateProgress() { locked { $0.progress }?.update(self) }
+
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)
+        updateProgress()
         guard wantsSentBody else { return }
         let expected = bytesExpectedToSend.load(ordering: .relaxed)
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
     func load(_ load: Load, didEndWith error: LoadError?, body: Data?) {
-        if let body { bytesReceived.store(Int64(body.count), ordering: .relaxed) }
         end(error, body: body)
     }
 

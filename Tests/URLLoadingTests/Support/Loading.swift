@@ -15,6 +15,8 @@ extension Trait where Self == LeakCheckedTrait {
 enum Loading {
     fileprivate static let arrangeChecks: Void = {
         LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
+        // Swift Testing's own, which waits for the processes of exit tests.
+        LeakCheck.allow(threadsNamed: "SWT ExT monitor")
         LeakCheck.warmUp {
             // Dispatch keeps what its first timers need: those that fire and those that are cancelled.
             try? await Signal("nothing").wait(within: .milliseconds(1))
