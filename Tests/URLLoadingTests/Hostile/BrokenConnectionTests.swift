@@ -148,7 +148,7 @@ import URLLoading
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],
         ])
         defer { server.stop() }
-        try await URLSession.using { session in
+        try await URLSession.using { session async throws in
             #expect(try await session.text(server.url()) == "one")
             #expect(try await session.text(server.url()) == "two")
         }

@@ -60,7 +60,7 @@ import URLLoading
         let server = try ScriptedServer(steps: [.expectRequest, .send("nonsense\r\n"), .waitForClose])
         defer { server.stop() }
         let results = EventRecorder<String>()
-        try await URLSession.using { session in
+        try await URLSession.using { session async throws in
             session.dataTask(with: server.url()) { data, response, error in
                 results.record("\(String(describing: data)) \(String(describing: response)) \(error?.code ?? 0)")
             }.resume()
@@ -74,7 +74,7 @@ import URLLoading
             steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .close])
         defer { server.stop() }
         let results = EventRecorder<String>()
-        try await URLSession.using { session in
+        try await URLSession.using { session async throws in
             session.dataTask(with: server.url()) { data, response, error in
                 results.record("\(String(describing: data)) \(String(describing: response)) \(error?.code ?? 0)")
             }.resume()

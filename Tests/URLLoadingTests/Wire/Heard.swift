@@ -1,3 +1,4 @@
+import Foundation
 import URLLoading
 
 /// What the delegate of one load hears, as tests compare it.
@@ -47,6 +48,6 @@ extension [Heard] {
 
     /// The whole body.
     var body: [UInt8] {
-        flatMap { if case .data(let bytes) = $0 { bytes } else { [] } }
+        flatMap { (next: Heard) -> [UInt8] in if case .data(let bytes) = next { bytes } else { [] } }
     }
 }
