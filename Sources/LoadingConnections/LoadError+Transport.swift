@@ -13,9 +13,13 @@ extension LoadError {
 
     /// What the failure of a handshake means to a load (TLS-5).
     init(_ error: TLSError) {
-        self = LoadError(error.code, error.posix != 0 ? .posix(error.posix) : .tls(Int(error.verifyCode), error.reason))
+        self.init(
+            code: error.code,
+            cause: error.posix != 0 ? .posix(error.posix) : .tls(code: Int(error.verifyCode), text: error.reason))
     }
 
     /// A request that must not be written: part of it would be read as something else.
-    init(_ error: HTTP1EncodingError) { self = .badURL(String(describing: error)) }
+    init(_ error: HTTP1EncodingError) {
+        self.init(code: LoadError.badURL.code, cause: .http(String(describing: error)))
+    }
 }

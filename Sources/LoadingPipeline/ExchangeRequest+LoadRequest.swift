@@ -7,14 +7,15 @@ extension ExchangeRequest {
     /// caller left open (MISC-1, MISC-6).
     init(_ request: LoadRequest, defaults environment: LoadingEnvironment) {
         var fields = HTTPFields()
-        fields.append("Host", request.url.authority)
+        fields.append("Host", String(decoding: request.url.authority, as: UTF8.self))
         let own = request.fields
         for index in 0..<own.count where !Self.isTheLoaders(own, index) {
             fields.append(own.name(at: index), own.value(at: index))
         }
-        let defaults = request.url.isSecure ? environment.secureDefaults : environment.clearDefaults
+        let defaults = request.url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
-            method: request.method, target: .origin(path: request.url.target, query: nil), fields: fields,
+            method: request.method,
+            target: .origin(path: String(decoding: request.url.target, as: UTF8.self), query: nil), fields: fields,
             defaults: own.isEmpty ? defaults : defaults.without(own), body: request.body,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
     }

@@ -2,5 +2,5 @@ internal import LoadingConnections
 internal import LoadingSemantics
 
 extension HTTPURL {
-    var origin: Origin { Origin(isSecure: isSecure, host: host, port: port) }
+    var origin: Origin { Origin(isSecure: scheme.isSecure, host: host, port: port) }
 }

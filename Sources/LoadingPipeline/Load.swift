@@ -44,7 +44,9 @@ package final class Load: LoopTimerTarget {
 
     private let timer = LoopTimer()
     private var lastActivity: Int64 = 0
+    /// When the load began; later by as much as it was suspended, for its clocks stand still meanwhile (CONN-16).
     private var startTime: Int64 = 0
+    private var suspensionTime: Int64 = 0
 
     private enum State {
         case waitingToStart
@@ -90,10 +92,12 @@ package final class Load: LoopTimerTarget {
         fetch()
     }
 
-    /// Stops sending and receiving, and the clock of silence (T-2).
+    /// Stops sending, receiving and the clocks (T-2).
     package func suspend() {
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
+        suspensionTime = environment.loop.now
+        environment.loop.disarm(timer)
         if let exchange, !exchange.hasConnection {
             exchange.cancel()
             self.exchange = nil
@@ -106,6 +110,8 @@ package final class Load: LoopTimerTarget {
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
         lastActivity = environment.loop.now
+        startTime += lastActivity - suspensionTime
+        armTimer()
         if case .exchanging = state, exchange == nil, bodyEnd == nil, case .nothing = outstanding {
             beginExchange()
         } else {
@@ -179,6 +185,7 @@ package final class Load: LoopTimerTarget {
     func exchangeIsActive() { lastActivity = environment.loop.now }
 
     private func armTimer() {
+        guard !isSuspended else { return }
         environment.loop.arm(timer, at: nextDeadline, for: self)
     }
 
@@ -189,9 +196,9 @@ package final class Load: LoopTimerTarget {
     }
 
     /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
-    /// while waiting for a route (CONN-13), not while suspended (CONN-16), not while the client holds up the flow.
+    /// while waiting for a route (CONN-13), not while the client holds up the flow.
     private var idleTimeIsRunning: Bool {
-        guard case .exchanging = state, !isSuspended, bodyEnd == nil, isFlowing, let exchange else { return false }
+        guard case .exchanging = state, bodyEnd == nil, isFlowing, let exchange else { return false }
         return exchange.isActive
     }
 
@@ -292,7 +299,7 @@ package final class Load: LoopTimerTarget {
         wireBytes += Int64(count)
         if collector != nil {
             collector?.filled(count)
-            deliveredBytes += Int64(count)
+            collected(count)
         } else {
             deliverBuffer(count)
         }
@@ -397,11 +404,16 @@ package final class Load: LoopTimerTarget {
     private func deliver(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
         if collector != nil {
-            deliveredBytes += Int64(bytes.count)
-            if collector?.append(bytes) == false { end(.outOfMemory) }
+            guard collector?.append(bytes) == true else { return end(.outOfMemory) }
+            collected(bytes.count)
         } else {
             deliver(Data(bytes: start, count: bytes.count))
         }
+    }
+
+    private func collected(_ count: Int) {
+        deliveredBytes += Int64(count)
+        client?.load(self, hasCollected: deliveredBytes)
     }
 
     /// Delivers the first `count` bytes of `buffer`: a full one goes to the client as it is, a small piece is copied

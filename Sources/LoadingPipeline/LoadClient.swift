@@ -15,6 +15,8 @@ package protocol LoadClient: AnyObject {
     func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: Load, didReceive data: Data) -> Bool
+    /// So many bytes of a body that is given whole, at the end, are here.
+    func load(_ load: Load, hasCollected total: Int64)
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64)
     /// The end, exactly once, after everything else. `body` is the whole body of a load that collects.
     func load(_ load: Load, didEndWith error: LoadError?, body: Data?)

@@ -4,6 +4,8 @@ package import LoadingSemantics
 /// What a load is asked to fetch: the engine's own form of a URLRequest, with the session's defaults already in it.
 package struct LoadRequest {
     package var url: HTTPURL
+    /// The URL as it was given: what redirects are relative to.
+    package var urlText: String
     package var method: String
     /// The caller's fields, those of the configuration among them; what the loader adds itself is not here.
     package var fields: HTTPFields
@@ -17,10 +19,12 @@ package struct LoadRequest {
     package var priority: Float
 
     package init(
-        url: HTTPURL, method: String, fields: HTTPFields, body: RequestBody, idleTimeout: Double, totalTimeout: Double,
+        url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: RequestBody, idleTimeout: Double,
+        totalTimeout: Double,
         waitsForConnectivity: Bool, priority: Float
     ) {
         self.url = url
+        self.urlText = urlText
         self.method = method
         self.fields = fields
         self.body = body

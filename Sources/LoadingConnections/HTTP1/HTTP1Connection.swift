@@ -73,8 +73,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let secure = stream.tls?.session
         return ConnectionFacts(
             protocolName: protocolName, isReused: isReused,
-            localAddress: local?.hostText, localPort: local.map { Int($0.port) },
-            remoteAddress: remote?.hostText, remotePort: remote.map { Int($0.port) },
+            localAddress: local?.description, localPort: local.map { Int($0.port) },
+            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
     }
 
@@ -87,7 +87,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
         guard action == .sendHead else {
             pool.discard(self)
-            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost(nil), safety: .unsent))
+            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
         parser.begin(HTTP1RequestKind(request))
@@ -361,10 +361,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         do {
             // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
             // (RFC 9112 §9.8).
-            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost(nil)) }
+            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost) }
             handle(event, leftOver: 0)
         } catch {
-            fail(error.isEarlyEnd ? .networkConnectionLost(nil) : .cannotParseResponse(String(describing: error)))
+            fail(error.isEarlyEnd ? .networkConnectionLost : .cannotParseResponse(String(describing: error)))
         }
     }
 
@@ -385,7 +385,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: leftOver > 0))
         case .switchedProtocol:
             // Nothing that is asked for here upgrades, so the parser refuses 101 itself.
-            fail(.badServerResponse)
+            fail(.badServerResponse("an upgrade that nobody asked for"))
         }
     }
 
@@ -409,7 +409,17 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         self.observer = nil
         endSending()
         observer.exchangeEnded()
-        if mayReuse { pool.release(self) } else { pool.discard(self) }
+        if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
+    }
+
+    /// Whether the server has neither closed the connection nor said more than its response. What came together with
+    /// the response is not told again while the connection is idle, so it is asked for here.
+    private var isQuiet: Bool {
+        guard stream.mayHaveMore else { return true }
+        if case .wouldBlock = stream.read(into: UnsafeMutableRawBufferPointer(rebasing: pool.loop.scratch[..<1])) {
+            return true
+        }
+        return false
     }
 
     private func fail(reading failure: StreamFailure) {

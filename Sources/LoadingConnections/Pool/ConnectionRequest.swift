@@ -6,15 +6,18 @@ package final class ConnectionRequest {
     package let origin: Origin
     /// 0 to 1; among the waiting the highest goes first, then who came first (CONN-1).
     package let priority: Float
+    /// False after a reused connection turned out dead: the idle ones may be as stale.
+    let acceptsReused: Bool
     /// Held until the request is answered or withdrawn.
     var taker: (any ConnectionTaker)?
     /// The attempt that was started for this request, while it runs.
     var attempt: ConnectionAttempt?
     var isWaiting = false
 
-    package init(origin: Origin, priority: Float, taker: any ConnectionTaker) {
+    package init(origin: Origin, priority: Float, acceptsReused: Bool, taker: any ConnectionTaker) {
         self.origin = origin
         self.priority = priority
+        self.acceptsReused = acceptsReused
         self.taker = taker
     }
 

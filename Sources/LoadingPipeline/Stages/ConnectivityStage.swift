@@ -10,7 +10,7 @@ struct ConnectivityStage {
     func shouldWait(after error: LoadError) -> Bool {
         switch error.cause {
         case .posix(let code)?: [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(code)
-        case .resolution(let code, _)?: (code == EAI_AGAIN || code == EAI_SYSTEM) && !RouteWatch.hasRoute
+        case .dns(let code)?: (code == EAI_AGAIN || code == EAI_SYSTEM) && !RouteWatch.hasRoute
         default: error.code == -1009
         }
     }

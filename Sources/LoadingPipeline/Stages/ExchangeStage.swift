@@ -29,14 +29,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         log = load.log
     }
 
-    func start() {
+    func start(onNewConnection: Bool = false) {
         attempts += 1
         sentBodyBytes = 0
         receivedBodyBytes = 0
-        if let connection = environment.pool.takeIdle(origin) {
+        if !onNewConnection, let connection = environment.pool.takeIdle(origin) {
             return took(connection, isReused: true, events: [])
         }
-        let wish = ConnectionRequest(origin: origin, priority: priority, taker: self)
+        let wish = ConnectionRequest(
+            origin: origin, priority: priority, acceptsReused: !onNewConnection, taker: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -152,29 +153,32 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func exchangeFailed(_ failure: ExchangeFailure) {
         connection = nil
         guard let load else { return }
-        guard failure.error.isConnectionLoss, mayRetry(failure.safety) else {
+        let lost = LostExchange(
+            method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
+            isBodyReplayable: isBodyReplayable, attempts: attempts)
+        guard failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
-        start()
-    }
-
-    /// Again only when the server cannot have acted on the request, or acting twice does no harm; and for a
-    /// connection that was new only once (CONN-10).
-    private func mayRetry(_ safety: HTTP1RetrySafety) -> Bool {
-        guard isBodyReplayable else { return false }
-        switch safety {
-        case .unsent: return attempts < 4
-        case .unanswered: return isReused && attempts < 4 && Idempotency.isIdempotent(request.method)
-        case .answered: return false
-        }
+        // Another idle connection may be as stale as this one was.
+        start(onNewConnection: true)
     }
 
     private var isBodyReplayable: Bool {
         switch request.body {
         case .none, .bytes: true
         case .source: sentBodyBytes == 0
+        }
+    }
+}
+
+extension HTTP1RetrySafety {
+    fileprivate var progress: LostExchange.Progress {
+        switch self {
+        case .unsent: .unsent
+        case .unanswered: .sent
+        case .answered: .answered
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import LoadingConnections
+internal import LoadingProtocols
 internal import LoadingSemantics
 
 /// Follows redirects: makes the next request of a 3xx response, and counts.
@@ -7,6 +8,36 @@ struct RedirectStage {
 
     /// The request that a response leads to; nil when it is a response like any other.
     mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> LoadRequest? {
-        nil
+        let from = RedirectedFrom(
+            method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
+        switch RedirectRules.decide(
+            status: response.head.status, location: response.head.fields.firstValue("Location"), from: from,
+            count: count)
+        {
+        case .notARedirect: return nil
+        case .tooMany: throw .tooManyRedirects
+        case .follow(let redirected):
+            count += 1
+            // Nothing but HTTP is loaded through a redirect, least of all a local file.
+            if redirected.leavesHTTP { throw .unsupportedURL }
+            var next = request
+            do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError }
+            next.urlText = redirected.url
+            next.method = redirected.method
+            next.fields = request.fields.without(names: redirected.droppedFields)
+            if !redirected.keepsBody { next.body = .none }
+            return next
+        }
+    }
+}
+
+extension HTTPFields {
+    fileprivate func without(names: [String]) -> HTTPFields {
+        guard !names.isEmpty else { return self }
+        var rest = HTTPFields()
+        for index in 0..<count where !names.contains(where: { isNamed($0, at: index) }) {
+            rest.append(name(at: index), value(at: index))
+        }
+        return rest
     }
 }

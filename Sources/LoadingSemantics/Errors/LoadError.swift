@@ -1,54 +1,168 @@
-/// Why a load failed: the number of `NSURLErrorDomain` that the caller will see, and what was behind it.
-///
-/// The engine's own value, without Foundation; the public module makes a `URLError` of it.
+internal import Glibc
+
+/// Why a load failed, in the terms of the engine. The public module makes a `URLError` of it.
 package struct LoadError: Error, Sendable, Equatable {
-    /// A code of `NSURLErrorDomain` (ERR-1).
+    /// What lies under a failure, nested once (ERR-3).
+    package enum Cause: Sendable, Equatable {
+        /// An `errno`.
+        case posix(Int32)
+        /// A number and a text of the TLS library.
+        case tls(code: Int, text: String)
+        /// What was wrong with the peer's HTTP.
+        case http(String)
+        /// A result of `getaddrinfo` (`EAI_…`).
+        case dns(Int32)
+        /// A number of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
+        case cfNetwork(Int)
+    }
+
+    /// The number in `NSURLErrorDomain`.
     package var code: Int
     package var cause: Cause?
-    /// With -1009: 0 cellular, 1 expensive, 2 constrained, 3 ultra constrained (ERR-13).
+    /// For −1009: 0 cellular, 1 expensive, 2 constrained, 3 ultra-constrained (ERR-13, C-10).
     package var networkUnavailableReason: Int?
 
-    package enum Cause: Sendable, Equatable {
-        case posix(Int32)
-        /// A code and OpenSSL's words for it.
-        case tls(Int, String)
-        /// What was wrong with a message.
-        case message(String)
-        /// A code of `getaddrinfo`, and its words.
-        case resolution(Int32, String)
-    }
-
-    package init(_ code: Int, _ cause: Cause? = nil) {
+    package init(code: Int, cause: Cause? = nil, networkUnavailableReason: Int? = nil) {
         self.code = code
         self.cause = cause
+        self.networkUnavailableReason = networkUnavailableReason
+    }
+}
+
+/// The request could not be made.
+extension LoadError {
+    package static let cancelled = LoadError(code: -999)
+    package static let badURL = LoadError(code: -1000)
+    package static let timedOut = LoadError(code: -1001)
+    package static let unsupportedURL = LoadError(code: -1002)
+    package static let requestBodyStreamExhausted = LoadError(code: -1021)
+    package static let appTransportSecurityRequiresSecureConnection = LoadError(code: -1022)
+    /// A GET with a body (ERR-9), or a body beyond a limit.
+    package static let resourceExceedsMaximum = LoadError(code: -1103)
+    /// The cache alone was asked, and it has nothing (CACHE-9).
+    package static let resourceUnavailable = LoadError(code: -1008)
+    /// The machine has no memory left for the body.
+    package static let outOfMemory = LoadError(code: -1103, cause: .posix(ENOMEM))
+    package static let cannotLoadFromNetwork = LoadError(code: -2000)
+}
+
+/// No connection, or no longer one.
+extension LoadError {
+    package static let cannotFindHost = LoadError(code: -1003)
+    package static let cannotConnectToHost = LoadError(code: -1004)
+    package static let networkConnectionLost = LoadError(code: -1005)
+    package static let notConnectedToInternet = LoadError(code: -1009)
+
+    package static func cannotFindHost(_ error: Int32) -> LoadError { LoadError(code: -1003, cause: .dns(error)) }
+
+    package static func cannotConnectToHost(_ error: Int32) -> LoadError {
+        LoadError(code: -1004, cause: .posix(error))
     }
 
-    package static let cancelled = LoadError(-999)
-    package static let badURL = LoadError(-1000)
-    package static let timedOut = LoadError(-1001)
-    package static let unsupportedURL = LoadError(-1002)
-    package static let cannotFindHost = LoadError(-1003)
-    package static let tooManyRedirects = LoadError(-1007)
-    package static let badServerResponse = LoadError(-1011)
-    package static let requestBodyStreamExhausted = LoadError(-1021)
-    /// A GET with a body, which is refused before anything is sent (ERR-9).
-    package static let bodyNotAllowed = LoadError(-1103)
-    package static let outOfMemory = LoadError(-1103, .posix(12))
+    package static func networkConnectionLost(_ error: Int32) -> LoadError {
+        LoadError(code: -1005, cause: .posix(error))
+    }
 
-    package static func badURL(_ reason: String) -> LoadError { LoadError(-1000, .message(reason)) }
-    package static func cannotFindHost(_ code: Int32, _ text: String) -> LoadError {
-        LoadError(-1003, .resolution(code, text))
+    package static func notConnectedToInternet(_ error: Int32) -> LoadError {
+        LoadError(code: -1009, cause: .posix(error))
     }
-    package static func cannotConnectToHost(_ code: Int32?) -> LoadError { LoadError(-1004, code.map { .posix($0) }) }
-    package static func networkConnectionLost(_ code: Int32?) -> LoadError {
-        LoadError(-1005, code.map { .posix($0) })
+
+    /// The network may not be used: see `networkUnavailableReason`.
+    package static func networkUnavailable(reason: Int) -> LoadError {
+        LoadError(code: -1009, networkUnavailableReason: reason)
     }
-    package static func notConnectedToInternet(_ code: Int32?) -> LoadError {
-        LoadError(-1009, code.map { .posix($0) })
+
+    /// What the proxy refused or garbled (AUTH-28, PROXY-10).
+    package static func proxyFailed(cfNetwork number: Int) -> LoadError {
+        LoadError(code: -1004, cause: .cfNetwork(number))
     }
-    package static func cannotDecodeRawData(_ reason: String) -> LoadError { LoadError(-1015, .message(reason)) }
-    package static func cannotParseResponse(_ reason: String) -> LoadError { LoadError(-1017, .message(reason)) }
 
     /// Whether a connection that had been made was lost.
     package var isConnectionLoss: Bool { code == -1005 }
+
+    /// For the `errno` of a connection attempt (ERR-5, CONN-12): no network at all is told from a host that refuses.
+    package static func connectionAttemptFailed(_ error: Int32) -> LoadError {
+        switch error {
+        case ENETUNREACH, ENETDOWN: .notConnectedToInternet(error)
+        case ETIMEDOUT: LoadError(code: -1001, cause: .posix(error))
+        default: .cannotConnectToHost(error)
+        }
+    }
+}
+
+/// What the server said.
+extension LoadError {
+    package static let tooManyRedirects = LoadError(code: -1007)
+    package static let redirectToNonExistentLocation = LoadError(code: -1010)
+    package static let cannotDecodeRawData = LoadError(code: -1015)
+    package static let cannotDecodeContentData = LoadError(code: -1016)
+
+    /// A body that is not what its content coding allows (ENC-10).
+    package static func cannotDecodeRawData(_ reason: String) -> LoadError {
+        LoadError(code: -1015, cause: .http(reason))
+    }
+
+    /// Bytes that parse, but are no answer to what was asked (WS-4).
+    package static func badServerResponse(_ reason: String) -> LoadError {
+        LoadError(code: -1011, cause: .http(reason))
+    }
+
+    /// Bytes that break the protocol (ERR-7).
+    package static func cannotParseResponse(_ reason: String) -> LoadError {
+        LoadError(code: -1017, cause: .http(reason))
+    }
+}
+
+/// TLS (TLS-5).
+extension LoadError {
+    package static func secureConnectionFailed(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1200, cause: .tls(code: code, text: text))
+    }
+
+    package static func certificateHasBadDate(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1201, cause: .tls(code: code, text: text))
+    }
+
+    package static func certificateUntrusted(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1202, cause: .tls(code: code, text: text))
+    }
+
+    package static func certificateHasUnknownRoot(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1203, cause: .tls(code: code, text: text))
+    }
+
+    package static func certificateNotYetValid(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1204, cause: .tls(code: code, text: text))
+    }
+
+    package static func clientCertificateRejected(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1205, cause: .tls(code: code, text: text))
+    }
+
+    package static func clientCertificateRequired(_ code: Int, _ text: String) -> LoadError {
+        LoadError(code: -1206, cause: .tls(code: code, text: text))
+    }
+}
+
+/// Files (ERR-8).
+extension LoadError {
+    package static let fileIsDirectory = LoadError(code: -1101)
+
+    /// For the `errno` of opening a file to load it.
+    package static func cannotReadFile(_ error: Int32) -> LoadError {
+        switch error {
+        case EISDIR: LoadError(code: -1101, cause: .posix(error))
+        case EACCES, EPERM: LoadError(code: -1102, cause: .posix(error))
+        default: LoadError(code: -1100, cause: .posix(error))
+        }
+    }
+
+    package static func cannotCreateFile(_ error: Int32) -> LoadError { LoadError(code: -3000, cause: .posix(error)) }
+    package static func cannotOpenFile(_ error: Int32) -> LoadError { LoadError(code: -3001, cause: .posix(error)) }
+    package static func cannotCloseFile(_ error: Int32) -> LoadError { LoadError(code: -3002, cause: .posix(error)) }
+    package static func cannotWriteToFile(_ error: Int32) -> LoadError { LoadError(code: -3003, cause: .posix(error)) }
+    package static func cannotRemoveFile(_ error: Int32) -> LoadError { LoadError(code: -3004, cause: .posix(error)) }
+    package static func cannotMoveFile(_ error: Int32) -> LoadError { LoadError(code: -3005, cause: .posix(error)) }
+    package static let downloadDecodingFailedMidStream = LoadError(code: -3006)
+    package static let downloadDecodingFailedToComplete = LoadError(code: -3007)
 }

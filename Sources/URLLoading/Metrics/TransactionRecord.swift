@@ -44,5 +44,8 @@ package struct TransactionRecord: Sendable {
     package var isConstrained: Bool?
     package var isMultipath: Bool?
 
+    /// Whether the transaction ended with an error.
+    package var hasFailed = false
+
     package init() {}
 }

@@ -2,11 +2,17 @@ internal import Foundation
 internal import LoadingEvents
 
 extension URLSessionTaskMetrics {
+    /// A request of a task, and the response that it got.
+    struct Fetch {
+        var request: URLRequest
+        var response: URLResponse?
+    }
+
     /// The metrics of a task, read from its log. One clock reading of the wall turns all monotonic times into dates, so
     /// that no phase comes out negative (MET-19).
-    convenience init(_ log: EventLog, created: Int64, requests: [URLRequest], response: URLResponse?) {
+    convenience init(_ log: EventLog, created: Int64, fetches: [Fetch]) {
         let clock = DateClock()
-        var transactions: [TransactionRecord] = []
+        var transactions: [(fetch: Int, record: TransactionRecord)] = []
         var redirects = 0
         for event in log.events {
             if case .fetchStarted(let reason) = event.kind {
@@ -14,29 +20,23 @@ extension URLSessionTaskMetrics {
                 var record = TransactionRecord()
                 record.fetchStart = clock.date(event.time)
                 record.resourceFetchType = .networkLoad
-                transactions.append(record)
+                // A retry fetches the same request again.
+                transactions.append((redirects, record))
             } else if !transactions.isEmpty {
-                transactions[transactions.count - 1].apply(event, clock)
+                transactions[transactions.count - 1].record.apply(event, clock)
             }
-        }
-        if let response, !transactions.isEmpty, transactions[transactions.count - 1].responseEnd != nil {
-            transactions[transactions.count - 1].response = response
         }
         let start = clock.date(created)
         let end = max(start, clock.date(log.events.last?.time ?? created))
-        // A retry fetches the same request again.
-        var index = -1
-        var fetched: [URLRequest] = []
-        for event in log.events {
-            guard case .fetchStarted(let reason) = event.kind else { continue }
-            if reason != .retry { index += 1 }
-            if let request = index < requests.count ? requests[max(0, index)] : requests.last {
-                fetched.append(request)
-            }
-        }
         self.init(
-            transactionMetrics: zip(fetched, transactions).map {
-                URLSessionTaskTransactionMetrics(request: $0, record: $1)
+            transactionMetrics: transactions.compactMap { fetch, record in
+                guard fetches.indices.contains(fetch) else { return nil }
+                var record = record
+                // A transaction that failed has no response (MET-16).
+                if record.responseHeaderBytesReceived != nil, !record.hasFailed {
+                    record.response = fetches[fetch].response
+                }
+                return URLSessionTaskTransactionMetrics(request: fetches[fetch].request, record: record)
             },
             taskInterval: DateInterval(start: start, end: end), redirectCount: redirects)
     }
@@ -82,7 +82,8 @@ extension TransactionRecord {
             responseEnd = date
             responseBodyBytesReceived = bytes
             responseBodyBytesAfterDecoding = decoded
-        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .failed, .ended: break
+        case .failed: hasFailed = true
+        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended: break
         }
     }
 

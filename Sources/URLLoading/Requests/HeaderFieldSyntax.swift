@@ -3,35 +3,57 @@ internal import LoadingSemantics
 /// Whether two field names are one (RFC 9110 §5.1: ASCII case does not matter).
 func isSameFieldName(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
-    return zip(left.utf8, right.utf8).allSatisfy { asciiLowercase($0) == asciiLowercase($1) }
+    return withBytes(of: left) { left in
+        withBytes(of: right) { right in
+            for index in left.indices where asciiLowercase(left[index]) != asciiLowercase(right[index]) { return false }
+            return true
+        }
+    }
 }
 
 /// Whether `name` is a token (RFC 9110 §5.6.2). Anything else would change the meaning of the message it is put in.
 func isFieldName(_ name: String) -> Bool {
-    !name.isEmpty
-        && name.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C,
-                0x7E:
-                true
-            default: false
-            }
-        }
+    withBytes(of: name) { bytes in
+        if bytes.isEmpty { return false }
+        for byte in bytes where !isTokenCharacter(byte) { return false }
+        return true
+    }
+}
+
+/// One bit for each character of a token: letters, digits and !#$%&'*+-.^_`|~
+@inline(__always)
+private func isTokenCharacter(_ byte: UInt8) -> Bool {
+    let low: UInt64 = 0x03FF_6CFA_0000_0000
+    let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+    if byte >= 0x80 { return false }
+    return (byte < 0x40 ? low >> UInt64(byte) : high >> UInt64(byte & 0x3F)) & 1 == 1
 }
 
 /// Whether `value` can stand in a header section: no NUL, and a line break only as a fold, that is CRLF followed by a
-/// space or a tab with more text after it.
+/// space or a tab.
 func isFieldValue(_ value: String) -> Bool {
-    var bytes = value.utf8.makeIterator()
-    while let byte = bytes.next() {
-        switch byte {
-        case 0x00, 0x0A: return false
-        case 0x0D:
-            guard bytes.next() == 0x0A, let blank = bytes.next(), blank == 0x20 || blank == 0x09 else { return false }
-        default: break
+    withBytes(of: value) { bytes in
+        var index = 0
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x00, 0x0A: return false
+            case 0x0D:
+                guard index + 2 < bytes.count, bytes[index + 1] == 0x0A,
+                    bytes[index + 2] == 0x20 || bytes[index + 2] == 0x09
+                else { return false }
+                index += 3
+            default: index += 1
+            }
         }
+        return true
     }
-    return true
+}
+
+/// Reads a text as bytes, without the cost of going through its view one by one.
+@inline(__always)
+private func withBytes(of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
+    var text = text
+    return text.withUTF8(body)
 }
 
 /// `value` with each fold turned into one space, which is all it means (RFC 9112 §5.2); a sender must not fold.

@@ -40,7 +40,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         if count > 0 { return .success(Data(buffer[..<count])) }
         if count == 0 { return .success(nil) }
         let code = (stream.streamError as NSError?).map { Int32(truncatingIfNeeded: $0.code) }
-        return .failure(LoadError(-1021, code.map { .posix($0) }))
+        return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: code.map { .posix($0) }))
     }
 
     func cancel() {

@@ -8,18 +8,21 @@ extension LoadRequest {
     /// nothing (C-4 to C-8, C-23). Throws what the task then fails with.
     init(_ request: URLRequest, of session: SessionCore, priority: Float) throws(LoadError) {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
-        let url = try HTTPURL(text)
+        let url: HTTPURL
+        do { url = try HTTPURL(text) } catch { throw error.loadError }
         let configuration = session.configuration
         var fields = HTTPFields()
         request.appendFields(to: &fields)
         for (name, value) in session.additionalFields where !fields.contains(name) { fields.append(name, value) }
         let body = try request.loadBody(fields, on: session)
-        if case .none = body {
-        } else if request.method == "POST", !fields.contains("Content-Type") {
-            fields.append("Content-Type", "application/x-www-form-urlencoded")
+        let hasBody = if case .none = body { false } else { true }
+        if let type = RequestDefaults.contentType(method: request.method, hasNonEmptyBody: hasBody),
+            !fields.contains("Content-Type")
+        {
+            fields.append("Content-Type", type)
         }
         self.init(
-            url: url, method: request.method, fields: fields, body: body,
+            url: url, urlText: text, method: request.method, fields: fields, body: body,
             idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
             totalTimeout: configuration.timeoutIntervalForResource,
             waitsForConnectivity: configuration.waitsForConnectivity, priority: priority)
@@ -30,11 +33,11 @@ extension URLRequest {
     /// What a proposed redirect looks like to the delegate: the request it comes from, with what the redirect changed
     ///
     init?(_ proposed: LoadRequest, after previous: URLRequest) {
-        guard let url = URL(string: proposed.url.text) else { return nil }
+        guard let url = URL(string: proposed.urlText) else { return nil }
         self = previous
         self.url = url
         if proposed.method != previous.httpMethod { httpMethod = proposed.method }
-        if case .none = proposed.body { values.body = .none }
+        if case .none = proposed.body { httpBody = nil }
         for (name, _) in previous.fields where !proposed.fields.contains(name) {
             setValue(nil, forHTTPHeaderField: name)
         }
@@ -42,7 +45,7 @@ extension URLRequest {
 
     /// Bytes that a body given as data has, −1 for a stream whose length nobody announced, 0 without a body (T-15).
     var knownBodyLength: Int64 {
-        switch values.body {
+        switch body {
         case .none: 0
         case .data(let data): Int64(data.count)
         case .stream: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
@@ -54,14 +57,14 @@ extension URLRequest {
     }
 
     fileprivate func loadBody(_ fields: HTTPFields, on session: SessionCore) throws(LoadError) -> RequestBody {
-        switch values.body {
+        switch body {
         case .none: return .none
         case .data(let data):
             guard !data.isEmpty else { return .none }
-            if method == "GET" { throw .bodyNotAllowed }
+            if method == "GET" { throw .resourceExceedsMaximum }
             return .bytes(data)
         case .stream(let stream):
-            if method == "GET" { throw .bodyNotAllowed }
+            if method == "GET" { throw .resourceExceedsMaximum }
             return .source(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
         }
     }

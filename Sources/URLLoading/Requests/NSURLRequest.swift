@@ -19,7 +19,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
     /// A request without an address.
     public override init() {
-        request = URLRequest(values: RequestValues(url: nil))
+        request = URLRequest(storage: RequestStorage(url: nil))
     }
 
     init(_ request: URLRequest) {

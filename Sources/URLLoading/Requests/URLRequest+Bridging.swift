@@ -16,7 +16,7 @@ extension URLRequest: _ObjectiveCBridgeable {
     }
 
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
-        source?.request ?? URLRequest(values: RequestValues(url: nil))
+        source?.request ?? URLRequest(storage: RequestStorage(url: nil))
     }
 }
 

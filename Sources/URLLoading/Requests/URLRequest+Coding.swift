@@ -17,19 +17,19 @@ extension URLRequest {
     }
 
     func encode(with coder: NSCoder) {
-        let values = values
+        let values = storage
         coder.encode(values.url.map { $0 as NSURL }, forKey: Key.url)
-        coder.encode(values.mainDocumentURL.map { $0 as NSURL }, forKey: Key.mainDocumentURL)
+        coder.encode(values.rarities.mainDocumentURL.map { $0 as NSURL }, forKey: Key.mainDocumentURL)
         coder.encode(Int64(values.cachePolicy.rawValue), forKey: Key.cachePolicy)
         coder.encode(values.timeoutInterval, forKey: Key.timeoutInterval)
-        coder.encode(Int64(values.networkServiceType.rawValue), forKey: Key.networkServiceType)
-        coder.encode(Int64(values.attribution.rawValue), forKey: Key.attribution)
+        coder.encode(Int64(values.rarities.networkServiceType.rawValue), forKey: Key.networkServiceType)
+        coder.encode(Int64(values.rarities.attribution.rawValue), forKey: Key.attribution)
         coder.encode(values.method as NSString, forKey: Key.method)
         coder.encode(values.fields.map { $0.name as NSString } as NSArray, forKey: Key.fieldNames)
         coder.encode(values.fields.map { $0.value as NSString } as NSArray, forKey: Key.fieldValues)
         if case .data(let data) = values.body { coder.encode(data as NSData, forKey: Key.body) }
         coder.encode(Int64(values.flags.rawValue), forKey: Key.flags)
-        coder.encode(values.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
+        coder.encode(values.rarities.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
     }
 
     /// Nil when the archive is not one of a request.
@@ -42,19 +42,19 @@ extension URLRequest {
             let attribution = Attribution(
                 rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.attribution)))
         else { return nil }
-        var values = RequestValues(url: coder.url(forKey: Key.url))
-        values.mainDocumentURL = coder.url(forKey: Key.mainDocumentURL)
+        let values = RequestStorage(url: coder.url(forKey: Key.url))
+        values.rarities.mainDocumentURL = coder.url(forKey: Key.mainDocumentURL)
         values.cachePolicy = cachePolicy
         values.timeoutInterval = coder.decodeDouble(forKey: Key.timeoutInterval)
-        values.networkServiceType = serviceType
-        values.attribution = attribution
+        values.rarities.networkServiceType = serviceType
+        values.rarities.attribution = attribution
         values.method = method
         for (name, value) in zip(coder.strings(forKey: Key.fieldNames), coder.strings(forKey: Key.fieldValues)) {
             values.setField(name, value)
         }
         if let data = coder.data(forKey: Key.body) { values.body = .data(data) }
         values.flags = .init(rawValue: UInt16(truncatingIfNeeded: coder.decodeInt64(forKey: Key.flags)))
-        values.cookiePartitionIdentifier = coder.string(forKey: Key.cookiePartition)
-        self.init(values: values)
+        values.rarities.cookiePartitionIdentifier = coder.string(forKey: Key.cookiePartition)
+        self.init(storage: values)
     }
 }

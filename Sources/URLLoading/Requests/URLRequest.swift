@@ -10,19 +10,12 @@ public struct URLRequest: Sendable {
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
     public typealias Attribution = NSURLRequest.Attribution
 
-    private var storage: Storage
-
-    /// Changed only through a `URLRequest` that is its sole owner, so two threads never see one change. The stream in
-    /// it is the user's, who hands it over with the request.
-    private final class Storage: @unchecked Sendable {
-        var values: RequestValues
-
-        init(_ values: RequestValues) { self.values = values }
-    }
+    /// Read freely; changed only through ``owned()``.
+    private(set) var storage: RequestStorage
 
     /// A GET of `url` with the standard cache policy and the session's timeout.
     public init(url: URL) {
-        storage = Storage(RequestValues(url: url))
+        storage = RequestStorage(url: url)
     }
 
     /// A GET of `url` whose cache policy wins over the session's.
@@ -44,33 +37,30 @@ public struct URLRequest: Sendable {
         self.timeoutInterval = timeoutInterval
     }
 
-    init(values: RequestValues) { storage = Storage(values) }
+    init(storage: RequestStorage) { self.storage = storage }
 
-    /// All properties at once. Setting copies first when the storage is shared.
-    var values: RequestValues {
-        _read { yield storage.values }
-        _modify {
-            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.values) }
-            yield &storage.values
-        }
+    /// The storage to change: this request's own, after a copy if others share it.
+    private mutating func owned() -> RequestStorage {
+        if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(copying: storage) }
+        return storage
     }
 
-    private subscript(flag: RequestValues.Flags) -> Bool {
-        get { storage.values.flags.contains(flag) }
-        set { if newValue { values.flags.insert(flag) } else { values.flags.remove(flag) } }
+    private subscript(flag: RequestStorage.Flags) -> Bool {
+        get { storage.flags.contains(flag) }
+        set { if newValue { owned().flags.insert(flag) } else { owned().flags.remove(flag) } }
     }
 
     /// The address. A task made from a request without one fails with `unsupportedURL`.
     public var url: URL? {
-        get { storage.values.url }
-        set { values.url = newValue }
+        get { storage.url }
+        set { owned().url = newValue }
     }
 
     /// How stored responses may be used. Once set, it wins over the session's policy.
     public var cachePolicy: CachePolicy {
-        get { storage.values.cachePolicy }
+        get { storage.cachePolicy }
         set {
-            values.cachePolicy = newValue
+            owned().cachePolicy = newValue
             self[.setsCachePolicy] = true
         }
     }
@@ -78,23 +68,23 @@ public struct URLRequest: Sendable {
     /// The longest gap without any activity, in seconds, before the load fails with `timedOut`; 60 unless set. Once
     /// set, it wins over the session's value, be it smaller or larger.
     public var timeoutInterval: TimeInterval {
-        get { storage.values.timeoutInterval }
+        get { storage.timeoutInterval }
         set {
-            values.timeoutInterval = newValue
+            owned().timeoutInterval = newValue
             self[.setsTimeoutInterval] = true
         }
     }
 
     /// The document this load belongs to; decides what is a third-party cookie. Nil makes everything first-party.
     public var mainDocumentURL: URL? {
-        get { storage.values.mainDocumentURL }
-        set { values.mainDocumentURL = newValue }
+        get { storage.rarities.mainDocumentURL }
+        set { owned().rarities.mainDocumentURL = newValue }
     }
 
     /// What kind of traffic this is: a hint.
     public var networkServiceType: NetworkServiceType {
-        get { storage.values.networkServiceType }
-        set { values.networkServiceType = newValue }
+        get { storage.rarities.networkServiceType }
+        set { owned().rarities.networkServiceType = newValue }
     }
 
     /// Whether cellular interfaces may be used; true unless set. The session can forbid, never allow more.
@@ -129,8 +119,8 @@ public struct URLRequest: Sendable {
 
     /// Whether the program or the user named the address.
     public var attribution: Attribution {
-        get { storage.values.attribution }
-        set { values.attribution = newValue }
+        get { storage.rarities.attribution }
+        set { owned().rarities.attribution = newValue }
     }
 
     /// Whether name resolution must be validated with DNSSEC; false unless set.
@@ -147,14 +137,14 @@ public struct URLRequest: Sendable {
 
     /// The name of a cookie jar of its own for this request, or nil for the common one.
     public var cookiePartitionIdentifier: String? {
-        get { storage.values.cookiePartitionIdentifier }
-        set { values.cookiePartitionIdentifier = newValue }
+        get { storage.rarities.cookiePartitionIdentifier }
+        set { owned().rarities.cookiePartitionIdentifier = newValue }
     }
 
     /// The method, "GET" unless set; nil sets it back to that. Known methods are turned into capitals, others kept.
     public var httpMethod: String? {
-        get { storage.values.method }
-        set { values.setMethod(newValue) }
+        get { storage.method }
+        set { owned().setMethod(newValue) }
     }
 
     /// The header fields set on this request, or nil if there are none. Setting replaces all of them.
@@ -163,27 +153,27 @@ public struct URLRequest: Sendable {
     /// `WWW-Authenticate` belong to the loader, which may replace them.
     public var allHTTPHeaderFields: [String: String]? {
         get {
-            let fields = storage.values.fields
+            let fields = storage.fields
             if fields.isEmpty { return nil }
             return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
         }
         set {
-            values.fields = []
+            owned().fields = []
             // A dictionary has no order of its own; sorting makes the same request give the same bytes.
-            for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { values.setField(name, value) }
+            for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { owned().setField(name, value) }
         }
     }
 
     /// The body as bytes. Setting it drops a body stream.
     public var httpBody: Data? {
-        get { if case .data(let data) = storage.values.body { data } else { nil } }
-        set { values.body = newValue.map { .data($0) } ?? .none }
+        get { if case .data(let data) = storage.body { data } else { nil } }
+        set { owned().body = newValue.map { .data($0) } ?? .none }
     }
 
     /// The body as a stream, opened and read by the loader. Setting it drops a body given as bytes.
     public var httpBodyStream: InputStream? {
-        get { if case .stream(let stream) = storage.values.body { stream } else { nil } }
-        set { values.body = newValue.map { .stream($0) } ?? .none }
+        get { if case .stream(let stream) = storage.body { stream } else { nil } }
+        set { owned().body = newValue.map { .stream($0) } ?? .none }
     }
 
     /// Whether cookies are attached to this request and taken from its response; true unless set.
@@ -201,59 +191,62 @@ public struct URLRequest: Sendable {
 
     /// The value of that header field, its name in any case, or nil.
     public func value(forHTTPHeaderField field: String) -> String? {
-        storage.values.index(ofField: field).map { storage.values.fields[$0].value }
+        storage.index(ofField: field).map { storage.fields[$0].value }
     }
 
     /// Sets, replaces or, with nil, removes a header field. The first spelling of the name is kept.
     ///
     /// A name that is no token, or a value with a NUL or a line break in it, is refused: nothing changes.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
-        values.setField(field, value)
+        owned().setField(field, value)
     }
 
     /// Appends to a header field after a comma, or sets it. Refuses what ``setValue(_:forHTTPHeaderField:)`` refuses.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
-        values.addField(field, value)
+        owned().addField(field, value)
     }
 }
 
 extension URLRequest {
     /// The timeout in seconds if this request ever set one; else the session's applies (C-7).
     package var explicitTimeoutInterval: TimeInterval? {
-        self[.setsTimeoutInterval] ? storage.values.timeoutInterval : nil
+        self[.setsTimeoutInterval] ? storage.timeoutInterval : nil
     }
 
     /// The cache policy if this request ever set one; else the session's applies (C-5).
     package var explicitCachePolicy: NSURLRequest.CachePolicy? {
-        self[.setsCachePolicy] ? storage.values.cachePolicy : nil
+        self[.setsCachePolicy] ? storage.cachePolicy : nil
     }
 
     /// The header fields in the order in which they were set. Free of charge, unlike `allHTTPHeaderFields`.
-    package var fields: [(name: String, value: String)] { storage.values.fields }
+    package var fields: [(name: String, value: String)] { storage.fields }
+
+    /// The body in whichever form it was given.
+    var body: RequestStorage.Body { storage.body }
 
     /// The method without the optional.
-    package var method: String { storage.values.method }
+    package var method: String { storage.method }
 
     /// Appends the header fields to a message, ready to be sent: names are tokens, values are one line.
     package func appendFields(to message: inout HTTPFields) {
-        for (name, value) in storage.values.fields { message.append(name, unfoldedFieldValue(value)) }
+        for (name, value) in storage.fields { message.append(name, unfoldedFieldValue(value)) }
     }
 
     /// What custom protocols attached to this request.
     package var protocolProperties: [String: Any] {
-        get { storage.values.protocolProperties ?? [:] }
-        set { values.protocolProperties = newValue.isEmpty ? nil : newValue }
+        get { storage.protocolProperties }
+        set { owned().protocolProperties = newValue }
     }
 }
 
 extension URLRequest: Hashable {
     public static func == (left: URLRequest, right: URLRequest) -> Bool {
-        left.storage === right.storage || left.storage.values == right.storage.values
+        left.storage === right.storage || left.storage == right.storage
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(storage.values.url)
-        hasher.combine(storage.values.method)
+        hasher.combine(storage.url)
+        hasher.combine(storage.method)
     }
 }
 

@@ -10,6 +10,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private let status: Int
     private let version: String
     private let fields: HTTPFields
+    private let startOfBody: [UInt8]
     private let lock = Lock()
     /// Guarded by `lock`.
     private var dictionary: [AnyHashable: Any]?
@@ -22,6 +23,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         version = HTTPVersion ?? "HTTP/1.1"
         // A dictionary has no order of its own; sorting makes equal arguments give equal responses.
         fields = HTTPFields((headerFields ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        startOfBody = []
         super.init(url: url, expectedContentLength: Self.contentLength(in: fields))
     }
 
@@ -30,10 +32,15 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// - Parameters:
     ///   - version: such as "HTTP/1.1" or "HTTP/2".
     ///   - expectedContentLength: the bytes the user will get, or −1 if unknown, as with a content coding.
-    package init(url: URL, status: Int, version: String, fields: HTTPFields, expectedContentLength: Int64) {
+    ///   - startOfBody: what is there of the body, if the fields name no type and it has to be guessed.
+    package init(
+        url: URL, status: Int, version: String, fields: HTTPFields, expectedContentLength: Int64,
+        startOfBody: [UInt8] = []
+    ) {
         self.status = status
         self.version = version
         self.fields = fields
+        self.startOfBody = startOfBody
         super.init(url: url, expectedContentLength: expectedContentLength)
     }
 
@@ -42,6 +49,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         static let version = "httpVersion"
         static let names = "fieldNames"
         static let values = "fieldValues"
+        static let startOfBody = "startOfBody"
     }
 
     /// Reads what `encode(with:)` wrote.
@@ -50,6 +58,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         status = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.status))
         version = coder.string(forKey: Key.version) ?? "HTTP/1.1"
         fields = HTTPFields(Array(zip(coder.strings(forKey: Key.names), coder.strings(forKey: Key.values))))
+        startOfBody = [UInt8](coder.data(forKey: Key.startOfBody) ?? Data())
         super.init(coder: coder)
     }
 
@@ -59,6 +68,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         coder.encode(version as NSString, forKey: Key.version)
         coder.encode((0..<fields.count).map { fields.name(at: $0) as NSString } as NSArray, forKey: Key.names)
         coder.encode((0..<fields.count).map { fields.value(at: $0) as NSString } as NSArray, forKey: Key.values)
+        coder.encode(Data(startOfBody) as NSData, forKey: Key.startOfBody)
     }
 
     /// The status code, such as 200.
@@ -80,6 +90,30 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// The value of that header field, its name in any case; several fields of the name are joined by ", ".
     open func value(forHTTPHeaderField field: String) -> String? { fields.combinedValue(field) }
 
+    /// The media type `Content-Type` names; without one, what the address's extension or the first bytes tell.
+    open override var mimeType: String? { mediaType?.mimeType }
+
+    open override var textEncodingName: String? { mediaType?.charset }
+
+    private var mediaType: MediaType? {
+        let contentType = fields.firstValue("Content-Type")
+        if let contentType { return MediaType(contentType: contentType) }
+        return MediaTypeSniffing.mediaType(
+            contentType: nil, contentTypeOptions: fields.combinedValue("X-Content-Type-Options"),
+            pathExtension: url?.pathExtension, start: startOfBody)
+    }
+
+    open override var suggestedFilename: String? {
+        SuggestedFilename.name(
+            contentDisposition: fields.firstValue("Content-Disposition"), lastPathComponent: url?.lastPathComponent,
+            mimeType: mimeType)
+    }
+
+    /// What a status code means, in English: "not found" for 404.
+    open class func localizedString(forStatusCode statusCode: Int) -> String {
+        StatusText.text(forStatusCode: statusCode)
+    }
+
     /// The header fields as they came.
     package final var headerFields: HTTPFields { fields }
 
@@ -99,12 +133,21 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     private static func dictionary(of fields: HTTPFields) -> [AnyHashable: Any] {
-        var values: [String: String] = [:]
-        values.reserveCapacity(fields.count)
+        var values: [AnyHashable: Any] = [:]
+        // Room to spare, for comparing two keys that met by chance costs more than all else here.
+        values.reserveCapacity(2 * fields.count)
+        // Names that keep their spelling, by their lower-case form: fields of one name are joined whatever the case.
+        var spellings: [String: String] = [:]
         for index in 0..<fields.count {
-            let name = fields.name(at: index)
+            var name = FieldNames.canonical(fields.name(at: index))
+            if name.utf8.first.map(asciiLowercase) == UInt8(ascii: "x") {
+                let key = name.lowercased()
+                if let first = spellings[key] { name = first } else { spellings[key] = name }
+            }
             let value = fields.value(at: index)
-            if let before = values[name] { values[name] = before + ", " + value } else { values[name] = value }
+            if let before = values.updateValue(value, forKey: name) as? String {
+                values[name] = before + ", " + value
+            }
         }
         return values
     }

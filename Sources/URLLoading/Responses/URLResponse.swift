@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 
 /// The length of a body nobody announced: −1.
 public let NSURLResponseUnknownLength: Int64 = -1
@@ -74,8 +75,10 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     open var textEncodingName: String? { encoding }
 
     /// A name under which the resource can be stored: what the server asks for, else the last part of the path, else
-    /// the host, else "Unknown".
-    open var suggestedFilename: String? { url.map { $0.lastPathComponent } }
+    /// "Unknown". Never a path; gets the extension of the media type if it has none.
+    open var suggestedFilename: String? {
+        SuggestedFilename.name(contentDisposition: nil, lastPathComponent: url?.lastPathComponent, mimeType: mimeType)
+    }
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLResponse, Swift.type(of: other) == Swift.type(of: self) else { return false }

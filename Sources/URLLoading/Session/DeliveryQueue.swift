@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
@@ -27,8 +28,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private var due: [any Delivery] = []
     private var dueHead = 0
     private var isRunning = false
-    /// Ours was made while calls ran on the loop's thread; it starts when they are done.
-    private var mustUnsuspend = false
+    /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
+    private var gate: DispatchSemaphore?
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {
         self.loop = loop
@@ -44,9 +45,11 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         queue.name = "URLSession delegate queue"
         queue.maxConcurrentOperationCount = 1
         if isRunning {
-            // Nothing of the caller's may run beside the calls that are being made now.
-            queue.isSuspended = true
-            mustUnsuspend = true
+            // Nothing of the caller's may run beside the call that is being made now. A suspended queue would say the
+            // same, but suspending is the caller's to do and undo.
+            let gate = DispatchSemaphore(value: 0)
+            self.gate = gate
+            queue.addOperation { gate.wait() }
         }
         operationQueue = queue
         return queue
@@ -55,23 +58,17 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.
     func schedule(_ delivery: any Delivery) {
         lock.lock()
-        if let operationQueue, !mustUnsuspend {
-            if operationQueue.maxConcurrentOperationCount != 1 {
-                lock.unlock()
-                return operationQueue.addOperation { self.deliverAlone(delivery) }
-            }
-            due.append(delivery)
-            let mustStart = !isRunning
-            isRunning = true
+        if let operationQueue, gate == nil, operationQueue.maxConcurrentOperationCount != 1 {
             lock.unlock()
-            if mustStart { operationQueue.addOperation { self.deliverDue() } }
-            return
+            return operationQueue.addOperation { self.deliverAlone(delivery) }
         }
         due.append(delivery)
         let mustStart = !isRunning
         isRunning = true
+        let queue = operationQueue
         lock.unlock()
-        if mustStart { loop.callOut(self) }
+        guard mustStart else { return }
+        if let queue { queue.addOperation { self.deliverDue() } } else { loop.callOut(self) }
     }
 
     /// Has `block` called as one of the session's calls.
@@ -123,15 +120,21 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         return first
     }
 
+    /// The next one to be called on the loop's thread; nil when there is none or the rest is the queue's.
     private func nextOrStop() -> (any Delivery)? {
         lock.lock()
-        defer { lock.unlock() }
-        if let first = takeFirst() { return first }
-        isRunning = false
-        if mustUnsuspend {
-            mustUnsuspend = false
-            operationQueue?.isSuspended = false
+        guard let gate else {
+            defer { lock.unlock() }
+            if let first = takeFirst() { return first }
+            isRunning = false
+            return nil
         }
+        self.gate = nil
+        let queue = dueHead < due.count ? operationQueue : nil
+        if queue == nil { isRunning = false }
+        lock.unlock()
+        queue?.addOperation { self.deliverDue() }
+        gate.signal()
         return nil
     }
 

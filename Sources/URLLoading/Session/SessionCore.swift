@@ -26,6 +26,8 @@ final class SessionCore: @unchecked Sendable {
     private var waiting: [Int: WeakTask] = [:]
     private var running: [Int: TaskCore] = [:]
     private var phase = Phase.valid
+    /// Whether the session was invalidated by `invalidateAndCancel`.
+    private var cancelsTasks = false
 
     private struct WeakTask {
         weak var task: URLSessionTask?
@@ -51,10 +53,8 @@ final class SessionCore: @unchecked Sendable {
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
-            clearDefaults: HTTPFields([
-                ("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("Connection", "keep-alive"),
-                ("User-Agent", "x"),
-            ]), secureDefaults: HTTPFields())
+            clearDefaults: RequestDefaults.fields(isSecure: false),
+            secureDefaults: RequestDefaults.fields(isSecure: true))
     }
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
@@ -79,14 +79,18 @@ final class SessionCore: @unchecked Sendable {
         }
         lastIdentifier += 1
         let identifier = lastIdentifier
+        // Stands for the task until it is there, so that an invalidation meanwhile waits for it.
+        waiting[identifier] = WeakTask(task: nil)
         lock.unlock()
         let core = TaskCore(
             of: session, identifier: identifier, request: request, result: result, delegate: delegate)
         let task = URLSessionDataTask(core: core)
         lock.lock()
         waiting[identifier] = WeakTask(task: task)
+        let mustCancel = cancelsTasks
         lock.unlock()
         core.announce(task, of: session)
+        if mustCancel { task.cancel() }
         return task
     }
 
@@ -126,6 +130,7 @@ final class SessionCore: @unchecked Sendable {
         guard !isShared else { return }
         lock.lock()
         if case .valid = phase { phase = .invalidated(session) }
+        if cancelsTasks { self.cancelsTasks = true }
         lock.unlock()
         if cancelsTasks { for task in outstandingTasks { task.cancel() } }
         finishIfIdle()

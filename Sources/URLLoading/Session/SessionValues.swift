@@ -18,6 +18,7 @@ package struct SessionValues: @unchecked Sendable {
     package var sharedContainerIdentifier: String?
     package var sessionSendsLaunchEvents = true
     package var connectionProxyDictionary: [AnyHashable: Any]?
+    package var proxyConfigurations: [ProxyConfiguration] = []
     package var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
     package var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
     package var httpShouldUsePipelining = false
@@ -68,5 +69,15 @@ package struct SessionValues: @unchecked Sendable {
             guard let text, isFieldValue(text) else { return nil }
             return (name, unfoldedFieldValue(text))
         }.sorted { $0.name < $1.name }
+    }
+
+    /// The proxy dictionary with plain texts for keys, whichever kind of text the user wrote them in; nil stands for
+    /// the system's settings.
+    package func proxySettings() -> [String: Any]? {
+        connectionProxyDictionary.map { dictionary in
+            Dictionary(
+                dictionary.compactMap { key, value in (key.base as? String).map { ($0, value) } },
+                uniquingKeysWith: { first, _ in first })
+        }
     }
 }

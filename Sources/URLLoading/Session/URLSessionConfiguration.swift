@@ -150,6 +150,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(\.connectionProxyDictionary, newValue) }
     }
 
+    /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty.
+    open var proxyConfigurations: [ProxyConfiguration] {
+        get { read(\.proxyConfigurations) }
+        set { write(\.proxyConfigurations, newValue) }
+    }
+
     /// The lowest version of TLS that is accepted; 1.2.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
         get { read(\.tlsMinimumSupportedProtocolVersion) }

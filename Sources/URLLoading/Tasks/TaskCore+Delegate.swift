@@ -52,19 +52,19 @@ extension TaskCore {
         }
     }
 
-    /// Tells the end: metrics, then the result (T-39).
+    /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-39).
     func tellEnd(
         _ error: (any Error)?, body: Data?, metrics: URLSessionTaskMetrics?, _ session: URLSession,
         _ task: URLSessionTask
     ) {
+        if case .delegate = result, error == nil, let body, !body.isEmpty, let task = task as? URLSessionDataTask {
+            _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: body) }
+        }
         if let metrics {
             _ = delegates.offer { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
         }
         switch result {
         case .delegate:
-            if error == nil, let body, !body.isEmpty, let task = task as? URLSessionDataTask {
-                _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: body) }
-            }
             _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
         case .handler(let handler):
             if let error { handler(nil, nil, error) } else { handler(body ?? Data(), task.response, nil) }
@@ -76,8 +76,7 @@ extension TaskCore {
             } else {
                 resume(.failure(URLError(.badServerResponse)))
             }
-        case .feed:
-            break
+        case .feed, .nobody: break
         }
     }
 }

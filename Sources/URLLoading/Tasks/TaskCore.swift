@@ -18,7 +18,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     private let core: SessionCore
     let identifier: Int
     let originalRequest: URLRequest
-    let result: ResultKind
+    /// Handed from the caller to the loop to the one who delivers the end, and let go of then: what a handler holds
+    /// may hold the task.
+    private(set) var result: ResultKind
+    private let isForDelegate: Bool
 
     let bytesSent = Atomic<Int64>(0)
     let bytesReceived = Atomic<Int64>(0)
@@ -35,6 +38,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case continuation(@Sendable (Result<(Data, URLResponse), any Error>) -> Void)
         /// To an `async` reader at its own pace.
         case feed(ByteFeed)
+        /// Told.
+        case nobody
 
         var isDelegate: Bool { if case .delegate = self { true } else { false } }
 
@@ -42,7 +47,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         var usesQueue: Bool {
             switch self {
             case .delegate, .handler: true
-            case .continuation, .feed: false
+            case .continuation, .feed, .nobody: false
             }
         }
     }
@@ -88,8 +93,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private var load: Load?
     private var log: EventLog?
-    /// What was fetched, one request a redirect more, as long as there is a log to go with it.
-    private var requests: [URLRequest] = []
+    /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
+    private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
     private let creationTime: Int64
 
@@ -104,6 +109,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         self.identifier = identifier
         originalRequest = request
         self.result = result
+        isForDelegate = result.isDelegate
         creationTime = EventLog.now
         values.session = session
         values.currentRequest = request
@@ -176,7 +182,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     var prefersIncrementalDelivery: Bool {
         get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, result.isDelegate { $0.prefersIncrementalDelivery = newValue } } }
+        set { locked { if !$0.hasStarted, isForDelegate { $0.prefersIncrementalDelivery = newValue } } }
     }
 
     func progress(of task: URLSessionTask) -> Progress {
@@ -199,13 +205,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             if values.hasStarted { return .goOn }
             values.hasStarted = true
             values.task = task
+            // Within the lock, so that it cannot come after the end that a cancel on another thread brings about.
+            core.hold(self)
             return .start
         }
         switch step {
         case .nothing: break
-        case .start:
-            core.hold(self)
-            core.loop.post { self.begin() }
+        case .start: core.loop.post { self.begin() }
         case .goOn:
             core.loop.post { self.load?.resume() }
         }
@@ -228,10 +234,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             guard values.state == .running || values.state == .suspended else { return false }
             values.state = .canceling
             if values.task == nil { values.task = task }
+            // Within the lock, so that it cannot come after an end that is under way.
+            core.hold(self)
             return true
         }
         guard isFirst else { return }
-        core.hold(self)
         core.loop.post {
             if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: nil) }
         }
@@ -252,7 +259,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard !hasEnded, load == nil else { return }
         if wantsMetrics {
             log = EventLog()
-            requests = [originalRequest]
+            fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
         let request: LoadRequest
         do throws(LoadError) {
@@ -264,7 +271,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             switch result {
             case .delegate: !prefersIncrementalDelivery
             case .handler, .continuation: true
-            case .feed: false
+            case .feed, .nobody: false
             }
         let load = Load(request, in: core.environment, collects: collects, log: log, client: self)
         self.load = load
@@ -283,13 +290,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         locked { $0.response = shown }
+        note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        locked { $0.progress }?.update(self)
+        updateProgress()
         switch result {
         case .feed(let feed):
             feed.receive(shown)
             return .now
-        case .handler, .continuation:
+        case .handler, .continuation, .nobody:
             return .now
         case .delegate:
             guard wantsResponse else { return .now }
@@ -302,30 +310,39 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
             return .now
         }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        note(shown)
         guard wantsRedirects else {
             follow(next)
             return .now
         }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         enqueue(.redirect(shown, proposed: next))
         return .later
     }
 
     func load(_ load: Load, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
+        updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
         return enqueue(.data(data), bytes: data.count)
     }
 
+    func load(_ load: Load, hasCollected total: Int64) {
+        bytesReceived.store(total, ordering: .relaxed)
+        updateProgress()
+    }
+
+    private func updateProgress() { locked { $0.progress }?.update(self) }
+
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)
+        updateProgress()
         guard wantsSentBody else { return }
         let expected = bytesExpectedToSend.load(ordering: .relaxed)
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
     func load(_ load: Load, didEndWith error: LoadError?, body: Data?) {
-        if let body { bytesReceived.store(Int64(body.count), ordering: .relaxed) }
         end(error, body: body)
     }
 
@@ -352,9 +369,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
     }
 
+    private func note(_ response: URLResponse) {
+        if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
+    }
+
     private func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        if log != nil { requests.append(request) }
+        if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
     private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
@@ -446,19 +467,20 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, let task {
             let metrics = log.map {
-                URLSessionTaskMetrics($0, created: creationTime, requests: requests, response: task.response)
+                URLSessionTaskMetrics($0, created: creationTime, fetches: fetches)
             }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
         }
         // Let go outside the lock: their ends are other people's code.
-        let held = locked { values in
-            let held = (values.delegate, values.delegateReference, values.session, values.task)
+        let held = locked { [result] values in
+            let held = (values.delegate, values.delegateReference, values.session, values.task, result)
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
             values.task = nil
             return held
         }
+        result = .nobody
         core.ended(self)
         _ = held
     }

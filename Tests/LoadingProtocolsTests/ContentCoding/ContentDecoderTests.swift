@@ -1,4 +1,5 @@
 import LoadingProtocols
+import LoadingSemantics
 import Testing
 
 /// One coding with the sample in it.
@@ -195,5 +196,12 @@ struct CodedSample: Sendable, CustomTestStringConvertible {
             return [produced, bytes.count - rest.count]
         }
         #expect(taken == [0, 0])
+    }
+
+    // ENC-10, ERR-7
+    @Test func failuresHaveTheirCodes() {
+        #expect(ContentCodingError.truncated.loadError == .networkConnectionLost)
+        #expect(ContentCodingError.corrupt.loadError == .cannotDecodeRawData)
+        #expect(ContentCodingError.tooManyCodings.loadError == .cannotDecodeRawData)
     }
 }

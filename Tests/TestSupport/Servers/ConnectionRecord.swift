@@ -75,6 +75,18 @@ package final class ConnectionRecord: Sendable {
         }
     }
 
+    /// Waits until the server's side is closed.
+    package func waitUntilClosed(within deadline: Duration = .testDeadline) async throws {
+        try await state.wait(for: "\(name) to be closed", within: deadline) { $0.isClosed ? () : nil }
+    }
+
+    /// Waits until the script has read the heads of so many requests.
+    package func waitForRequests(_ count: Int, within deadline: Duration = .testDeadline) async throws {
+        try await state.wait(for: "\(count) requests on \(name)", within: deadline) {
+            $0.requests.count >= count ? () : nil
+        }
+    }
+
     /// Waits until the client ended its side; the script must be reading, as in `waitForClose`.
     @discardableResult
     package func waitForEnd(within deadline: Duration = .testDeadline) throws -> End {

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import Testing
 
 @testable import URLLoading
@@ -8,9 +9,7 @@ import Testing
 
     // ERR-2, ERR-3
     @Test func userInfoIsComplete() {
-        let error = URLError.make(
-            code: NSURLErrorCannotConnectToHost, url: url, underlying: URLError.posix(111),
-            taskDescription: "LocalDataTask <1>")
+        let error = URLError.make(.cannotConnectToHost(111), url: url, taskDescription: "LocalDataTask <1>")
         #expect(error.code == .cannotConnectToHost)
         #expect(error.errorUserInfo[NSURLErrorFailingURLErrorKey] as? URL == url)
         #expect(error.errorUserInfo["NSErrorFailingURLStringKey"] as? String == "https://example.com/a?b")
@@ -42,8 +41,7 @@ import Testing
 
     // ERR-13, ERR-14, RES-12, RES-13
     @Test func accessors() {
-        let offline = URLError.make(
-            code: NSURLErrorNotConnectedToInternet, url: url, userInfo: [NSURLErrorNetworkUnavailableReasonKey: 1])
+        let offline = URLError.make(.networkUnavailable(reason: 1), url: url)
         #expect(offline.networkUnavailableReason == .expensive)
         #expect(offline.backgroundTaskCancelledReason == nil)
         let cancelled = URLError.make(
@@ -56,6 +54,20 @@ import Testing
         #expect(cancelled.downloadTaskResumeData == Data([1]))
         #expect(cancelled.uploadTaskResumeData == Data([2]))
         #expect(offline.downloadTaskResumeData == nil)
+    }
+
+    // ERR-3
+    @Test(arguments: [
+        (LoadError.Cause.posix(104), NSPOSIXErrorDomain, 104),
+        (.tls(code: 7, text: "t"), "URLLoadingTLSErrorDomain", 7),
+        (.http("h"), "URLLoadingHTTPErrorDomain", 0), (.dns(-2), "URLLoadingDNSErrorDomain", -2),
+        (.cfNetwork(310), "kCFErrorDomainCFNetwork", 310),
+    ])
+    func causes(_ cause: LoadError.Cause, _ domain: String, _ code: Int) {
+        let error = URLError.make(LoadError(code: -1004, cause: cause), url: nil)
+        let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(underlying?.domain == domain)
+        #expect(underlying?.code == code)
     }
 
     @Test func canBeCaughtByName() {

@@ -157,7 +157,13 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         ("a folded value", "HTTP/1.1 200 OK\r\nX: a\r\n  b\r\nContent-Length: 5\r\n\r\nhello"),
         ("no length", "HTTP/1.1 200 OK\r\n\r\nhello"),
         ("an unknown transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: binary\r\n\r\nhello"),
-        ("chunk extensions", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n003\r\nllo\r\n0;x\r\n\r\n"),
-        ("a size with capitals", "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n00000005 \r\nhello\r\n0\r\n\r\n"),
+        (
+            "chunk extensions",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n003\r\nllo\r\n0;x\r\n\r\n"
+        ),
+        (
+            "a size with capitals",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n00000005 \r\nhello\r\n0\r\n\r\n"
+        ),
     ].map { HostileResponse($0, $1, [.response(200), .data("hello"), .succeeded]) }
 }

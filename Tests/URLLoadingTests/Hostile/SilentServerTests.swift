@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Servers that stop talking: the request timer and the resource timer.
-@Suite(.closesConnections) struct SilentServerTests {
+@Suite(.leavesNothing) struct SilentServerTests {
     // CONN-15, ERR-5, T-38
     @Test(arguments: [
         ([Step.stopReading], [Heard.failed(.timedOut)]),
@@ -23,7 +23,10 @@ import URLLoading
             [.response(200), .data("hel"), .failed(.timedOut)]
         ),
         (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"), .stopReading],
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"),
+                .stopReading,
+            ],
             [.response(200), .data("hel"), .failed(.timedOut)]
         ),
     ])

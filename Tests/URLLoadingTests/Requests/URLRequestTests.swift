@@ -94,7 +94,7 @@ import Testing
 
     // MISC-22
     @Test(arguments: [
-        ("get", "GET"), ("Post", "POST"), ("delete", "DELETE"), ("Patch", "Patch"), ("x-Custom", "x-Custom"),
+        ("get", "GET"), ("Post", "POST"), ("delete", "DELETE"), ("Patch", "PATCH"), ("x-Custom", "x-Custom"),
     ])
     func methodsKeepTheirCaseUnlessKnown(_ set: String, _ expected: String) {
         var request = URLRequest(url: url)

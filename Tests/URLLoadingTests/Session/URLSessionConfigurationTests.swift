@@ -99,6 +99,39 @@ import Testing
         #expect(fields.map(\.value) == ["1", "2"])
     }
 
+    // PROXY-1, PROXY-4
+    @Test func proxySettingsHaveTextKeys() {
+        let configuration = URLSessionConfiguration.default
+        #expect(configuration.snapshot.proxySettings() == nil)
+        configuration.connectionProxyDictionary = [:]
+        #expect(configuration.snapshot.proxySettings()?.isEmpty == true)
+        configuration.connectionProxyDictionary = [
+            kCFNetworkProxiesHTTPEnable: 1, kCFNetworkProxiesHTTPProxy as String: "proxy", "HTTPPort": 3128,
+        ]
+        let settings = configuration.snapshot.proxySettings()
+        #expect(settings?["HTTPEnable"] as? Int == 1)
+        #expect(settings?["HTTPProxy"] as? String == "proxy")
+        #expect(settings?["HTTPPort"] as? Int == 3128)
+    }
+
+    // C-18
+    @Test func proxyConfigurations() {
+        var proxy = ProxyConfiguration(socksv5Proxy: .hostPort(host: "proxy.example", port: 1080))
+        proxy.applyCredential(username: "u", password: "hunter2")
+        proxy.matchDomains = ["example.com"]
+        let configuration = URLSessionConfiguration.default
+        #expect(configuration.proxyConfigurations.isEmpty)
+        configuration.proxyConfigurations = [proxy]
+        #expect(configuration.snapshot.proxyConfigurations == [proxy])
+        #expect(proxy.kind == .socksv5)
+        #expect(!proxy.allowFailover)
+        #expect((proxy.username, proxy.password) == ("u", "hunter2"))
+        var dumped = ""
+        dump(proxy, to: &dumped)
+        #expect("\(proxy)" == "socksv5 proxy.example:1080")
+        #expect(!dumped.contains("hunter2"))
+    }
+
     @Test func subclassesMayAnswerForThemselves() {
         final class Branded: URLSessionConfiguration, @unchecked Sendable {
             override var httpAdditionalHeaders: [AnyHashable: Any]? {

@@ -1,4 +1,3 @@
-import Foundation
 import URLLoading
 
 /// What the delegate of one load hears, as tests compare it.
@@ -48,6 +47,6 @@ extension [Heard] {
 
     /// The whole body.
     var body: [UInt8] {
-        flatMap { (next: Heard) -> [UInt8] in if case .data(let bytes) = next { bytes } else { [] } }
+        flatMap { heard -> [UInt8] in if case .data(let bytes) = heard { bytes } else { [] } }
     }
 }

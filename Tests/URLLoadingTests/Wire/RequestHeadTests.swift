@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// What a request looks like to the server.
-@Suite(.closesConnections) struct RequestHeadTests {
+@Suite(.leavesNothing) struct RequestHeadTests {
     /// The request that a server gets for this one.
     private func sent(
         _ change: @Sendable (inout URLRequest) -> Void = { _ in }, path: String = "/",
@@ -26,7 +26,7 @@ import URLLoading
             .map { "\($0.name): \($0.value)" }.sorted()
     }
 
-    private static let defaults = ["Accept: */*", "Accept-Encoding: gzip, deflate", "Connection: keep-alive"]
+    private static let defaults = ["Accept-Encoding: gzip, deflate", "Accept: */*", "Connection: keep-alive"]
 
     // MISC-1, ENC-1
     @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS", "FooBar"])
@@ -56,7 +56,7 @@ import URLLoading
         #expect(request.headText.hasPrefix("POST / HTTP/1.1\r\nHost: "))
         #expect(
             fields(request)
-                == Self.defaults + ["Content-Length: 3", "Content-Type: application/x-www-form-urlencoded"])
+                == (Self.defaults + ["Content-Length: 3", "Content-Type: application/x-www-form-urlencoded"]).sorted())
         #expect(request.rawBody == Array("a=b".utf8))
     }
 
@@ -67,7 +67,7 @@ import URLLoading
             $0.httpBody = Data("{}".utf8)
             $0.setValue("application/json", forHTTPHeaderField: "content-type")
         }
-        #expect(fields(request) == Self.defaults + ["Content-Length: 2", "content-type: application/json"])
+        #expect(fields(request) == (Self.defaults + ["Content-Length: 2", "content-type: application/json"]).sorted())
     }
 
     // MISC-4, MISC-5
@@ -77,7 +77,7 @@ import URLLoading
             $0.httpMethod = method
             $0.httpBody = body
         }
-        #expect(fields(request) == Self.defaults + ["Content-Length: 0"])
+        #expect(fields(request) == (Self.defaults + ["Content-Length: 0"]).sorted())
         #expect(request.raw == request.head)
     }
 
@@ -88,7 +88,7 @@ import URLLoading
             $0.httpMethod = method
             $0.httpBody = Data("body".utf8)
         }
-        #expect(fields(request) == Self.defaults + ["Content-Length: 4"])
+        #expect(fields(request) == (Self.defaults + ["Content-Length: 4"]).sorted())
         #expect(request.bodyText == "body")
     }
 
@@ -101,7 +101,7 @@ import URLLoading
             $0.setValue("x/y", forHTTPHeaderField: "Content-Type")
             $0.httpBodyStream = InputStream(data: Data(body))
         }
-        #expect(fields(request) == Self.defaults + ["Content-Type: x/y", "Transfer-Encoding: chunked"])
+        #expect(fields(request) == (Self.defaults + ["Content-Type: x/y", "Transfer-Encoding: chunked"]).sorted())
         #expect(request.body == body)
         #expect(request.trailers == [])
         #expect(request.rawBody.suffix(7) == Array("\r\n0\r\n\r\n".utf8))
@@ -124,7 +124,7 @@ import URLLoading
             $0.setValue("5", forHTTPHeaderField: "Content-Length")
             $0.httpBodyStream = InputStream(data: Data("hello".utf8))
         }
-        #expect(fields(request) == Self.defaults + ["Content-Length: 5"])
+        #expect(fields(request) == (Self.defaults + ["Content-Length: 5"]).sorted())
         #expect(request.rawBody == Array("hello".utf8))
     }
 

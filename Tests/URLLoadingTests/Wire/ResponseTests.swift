@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Responses as servers send them, and what the caller sees.
-@Suite(.closesConnections) struct ResponseTests {
+@Suite(.leavesNothing) struct ResponseTests {
     private func response(to path: String = "/", of server: ScriptedServer, method: String = "GET") async throws
         -> (heard: [Heard], response: HTTPURLResponse)
     {
@@ -272,5 +272,11 @@ import URLLoading
         }
         defer { server.stop() }
         #expect(try await response(to: path, of: server).response.suggestedFilename == name)
+    }
+
+    // MISC-14
+    @Test(arguments: [(200, "no error"), (404, "not found"), (500, "internal server error")])
+    func `a status in words`(status: Int, words: String) {
+        #expect(HTTPURLResponse.localizedString(forStatusCode: status) == words)
     }
 }

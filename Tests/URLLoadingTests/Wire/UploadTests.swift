@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Bodies on their way to the server.
-@Suite(.closesConnections) struct UploadTests {
+@Suite(.leavesNothing) struct UploadTests {
     private typealias SentBody = LoadRecorder.SentBody
 
     private func post(_ url: URL, _ body: Data, expects: Bool = false) -> URLRequest {

@@ -1,7 +1,14 @@
 internal import Foundation
+internal import LoadingSemantics
 
-/// Everything a request says. One flat value, so that a new request is one allocation and a copy is one more.
-struct RequestValues {
+/// Everything a request says: the storage a `URLRequest` shares with its copies until one of them changes.
+///
+/// A class with the fields in it, not one around a struct: building the struct and copying it in doubles the cost of
+/// a new request.
+final class RequestStorage: @unchecked Sendable {
+    // Sendable: changed only through a `URLRequest` that is its sole owner, so no two threads ever see one change. The
+    // stream in it is the user's, who hands it over with the request.
+
     /// The yes-or-no properties, and whether two others were ever set.
     struct Flags: OptionSet {
         let rawValue: UInt16
@@ -31,39 +38,69 @@ struct RequestValues {
         case stream(InputStream)
     }
 
+    /// What few requests set. Kept apart, since every field costs each request that does not use it.
+    struct Rarities: Equatable {
+        var mainDocumentURL: URL?
+        var cookiePartitionIdentifier: String?
+        var networkServiceType = NSURLRequest.NetworkServiceType.default
+        var attribution = NSURLRequest.Attribution.developer
+    }
+
+    /// Never changed once it is made.
+    private final class RaritiesBox {
+        let rarities: Rarities
+        /// What custom protocols attached.
+        let protocolProperties: [String: Any]
+
+        init(_ rarities: Rarities, _ protocolProperties: [String: Any]) {
+            self.rarities = rarities
+            self.protocolProperties = protocolProperties
+        }
+    }
+
     var url: URL?
-    var mainDocumentURL: URL?
     var timeoutInterval: TimeInterval = 60
     var method = "GET"
     /// In the order and spelling in which they were first set.
     var fields: [(name: String, value: String)] = []
     var body = Body.none
-    var cookiePartitionIdentifier: String?
-    /// What custom protocols attached, or nil as long as none did.
-    var protocolProperties: [String: Any]?
+    private var box: RaritiesBox?
     var cachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
-    var networkServiceType = NSURLRequest.NetworkServiceType.default
-    var attribution = NSURLRequest.Attribution.developer
     var flags = Flags.standard
 
     init(url: URL?) { self.url = url }
 
-    /// Methods every server knows are sent in capitals, any other exactly as spelt (MISC-22).
-    mutating func setMethod(_ name: String?) {
-        guard let name else {
-            method = "GET"
-            return
-        }
-        method = Self.knownMethods.first { $0.utf8.count == name.utf8.count && isSameFieldName($0, name) } ?? name
+    init(copying other: RequestStorage) {
+        url = other.url
+        timeoutInterval = other.timeoutInterval
+        method = other.method
+        fields = other.fields
+        body = other.body
+        box = other.box
+        cachePolicy = other.cachePolicy
+        flags = other.flags
     }
 
-    private static let knownMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"]
+    var rarities: Rarities {
+        get { box?.rarities ?? Rarities() }
+        set { box = RaritiesBox(newValue, protocolProperties) }
+    }
+
+    var protocolProperties: [String: Any] {
+        get { box?.protocolProperties ?? [:] }
+        set { box = RaritiesBox(rarities, newValue) }
+    }
+
+    /// Methods every server knows are sent in capitals, any other exactly as spelt (MISC-22).
+    func setMethod(_ name: String?) {
+        method = name.map { RequestMethod.canonical($0) } ?? "GET"
+    }
 
     func index(ofField name: String) -> Int? {
         fields.firstIndex { isSameFieldName($0.name, name) }
     }
 
-    mutating func setField(_ name: String, _ value: String?) {
+    func setField(_ name: String, _ value: String?) {
         let index = index(ofField: name)
         guard let value else {
             if let index { fields.remove(at: index) }
@@ -73,7 +110,7 @@ struct RequestValues {
         if let index { fields[index].value = value } else { fields.append((name, value)) }
     }
 
-    mutating func addField(_ name: String, _ value: String) {
+    func addField(_ name: String, _ value: String) {
         guard isFieldName(name), isFieldValue(value) else { return }
         if let index = index(ofField: name) {
             fields[index].value += "," + value
@@ -83,7 +120,7 @@ struct RequestValues {
     }
 
     /// Same fields in any order, same values, names in any case.
-    func hasSameFields(as other: RequestValues) -> Bool {
+    func hasSameFields(as other: RequestStorage) -> Bool {
         fields.count == other.fields.count
             && fields.allSatisfy { field in
                 other.index(ofField: field.name).map { other.fields[$0].value == field.value } ?? false
@@ -91,12 +128,10 @@ struct RequestValues {
     }
 }
 
-extension RequestValues: Equatable {
-    static func == (left: RequestValues, right: RequestValues) -> Bool {
+extension RequestStorage: Equatable {
+    static func == (left: RequestStorage, right: RequestStorage) -> Bool {
         left.url == right.url && left.method == right.method && left.cachePolicy == right.cachePolicy
-            && left.timeoutInterval == right.timeoutInterval && left.mainDocumentURL == right.mainDocumentURL
-            && left.networkServiceType == right.networkServiceType && left.attribution == right.attribution
-            && left.cookiePartitionIdentifier == right.cookiePartitionIdentifier
+            && left.timeoutInterval == right.timeoutInterval && left.rarities == right.rarities
             && left.meaningfulFlags == right.meaningfulFlags
             && left.hasSameFields(as: right) && left.body == right.body
     }
@@ -105,7 +140,7 @@ extension RequestValues: Equatable {
     private var meaningfulFlags: Flags { flags.subtracting([.setsTimeoutInterval, .setsCachePolicy]) }
 }
 
-extension RequestValues.Body: Equatable {
+extension RequestStorage.Body: Equatable {
     static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.none, .none): true

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// How many connections requests use, and in which order they get them.
-@Suite(.closesConnections) struct ConnectionUseTests {
+@Suite(.leavesNothing) struct KeepAliveTests {
     // CONN-1
     @Test func `a hundred requests one after the other use one connection`() async throws {
         let server = try ScriptedServer.answering { .text($0.target) }

@@ -1,0 +1,73 @@
+// The Node peer: the built-in http and https modules with a keep-alive agent.
+import fs from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import { parseArgs } from 'node:util';
+
+const text = (value) => ({ type: 'string', default: value });
+const { values } = parseArgs({
+  options: {
+    url: text(''), requests: text('1'), concurrency: text('1'), connections: text('1'), body: text('100'),
+    file: text(''),
+  },
+});
+const requests = Number(values.requests);
+const concurrency = Math.min(Number(values.concurrency), requests);
+const body = Number(values.body);
+
+const timeBefore = process.hrtime.bigint();
+const before = process.cpuUsage();
+const totals = { requests: 0, bytes: 0, errors: 0 };
+const library = values.url.startsWith('https:') ? https : http;
+const url = new URL(values.url);
+const agent = new library.Agent({
+  keepAlive: true, maxSockets: Number(values.connections), maxFreeSockets: Number(values.connections),
+});
+let started = 0;
+
+function ended(status, bytes) {
+  totals.requests += 1;
+  totals.bytes += bytes;
+  if (status !== 200 || bytes !== body) totals.errors += 1;
+  if (started < requests) start();
+  else if (totals.requests === requests) report();
+}
+
+function start() {
+  started += 1;
+  const request = library.get(url, { agent }, (response) => {
+    let received = 0;
+    response.on('data', (chunk) => { received += chunk.length; });
+    response.on('error', () => ended(0, received));
+    if (values.file) {
+      response.pipe(fs.createWriteStream(values.file)).on('close', () => ended(response.statusCode, received));
+    } else {
+      response.on('end', () => ended(response.statusCode, received));
+    }
+  });
+  request.on('error', () => ended(0, 0));
+}
+
+// maxrss survives exec and so may tell the driver's size; VmHWM belongs to this program alone.
+function peakResidentKilobytes() {
+  return Number(/VmHWM:\s+(\d+)/.exec(fs.readFileSync('/proc/self/status', 'latin1'))[1]);
+}
+
+function report() {
+  const work = process.cpuUsage(before);
+  const whole = process.cpuUsage();
+  fs.writeSync(1, JSON.stringify({
+    requests: totals.requests,
+    bytes: totals.bytes,
+    seconds: Number(process.hrtime.bigint() - timeBefore) / 1e9,
+    cpu_user: work.user / 1e6,
+    cpu_sys: work.system / 1e6,
+    process_cpu_user: whole.user / 1e6,
+    process_cpu_sys: whole.system / 1e6,
+    peak_rss_kb: peakResidentKilobytes(),
+    errors: totals.errors,
+  }) + '\n');
+  process.exit(totals.errors === 0 ? 0 : 1);
+}
+
+for (let index = 0; index < concurrency; index += 1) start();

@@ -1,0 +1,1 @@
+../URLSessionClient.swift

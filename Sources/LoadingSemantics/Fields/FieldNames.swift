@@ -1,0 +1,30 @@
+/// How the names of response fields are shown to the user.
+package enum FieldNames {
+    /// Capitalised words, `WWW-Authenticate`, and names that start with `x-` as they came (MISC-8).
+    package static func canonical(_ name: String) -> String {
+        let bytes = name.utf8
+        if let first = bytes.first, asciiLowercase(first) == UInt8(ascii: "x"),
+            bytes.dropFirst().first == UInt8(ascii: "-")
+        {
+            return name
+        }
+        var isStart = true
+        var isCanonical = true
+        var result = [UInt8]()
+        result.reserveCapacity(bytes.count)
+        for byte in bytes {
+            let shown = isStart ? asciiUppercase(byte) : asciiLowercase(byte)
+            if shown != byte { isCanonical = false }
+            result.append(shown)
+            isStart = byte == UInt8(ascii: "-")
+        }
+        if result.count == 16, result.elementsEqual("Www-Authenticate".utf8) { return "WWW-Authenticate" }
+        return isCanonical ? name : String(decoding: result, as: UTF8.self)
+    }
+}
+
+/// The upper-case form of an ASCII letter, anything else unchanged.
+@inline(__always)
+func asciiUppercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x61 < 26 ? byte & 0xDF : byte
+}

@@ -1,0 +1,55 @@
+extension RedirectRules {
+    /// Where a `Location` leads.
+    struct Target {
+        var url: String
+        var isSameOrigin = false
+        /// From https to http.
+        var isDowngrade = false
+        var leavesHTTP = false
+        var user: String?
+        var password: String?
+    }
+
+    /// Nil if the field is not a URL that could be loaded: then the response itself is the result.
+    static func target(of location: String, from url: String) -> Target? {
+        guard let reference = written(location) else { return nil }
+        let base = URLReference(Array(url.utf8))
+        var resolved = URLReference(reference).resolved(against: base)
+        //
+        if resolved.fragment == nil { resolved.fragment = base.fragment }
+        let source = try? HTTPURL(url)
+        do throws(HTTPURL.Failure) {
+            let destination = try HTTPURL(String(decoding: resolved.bytes, as: UTF8.self))
+            // verbatim, but for user-info and a host that only another alphabet can spell.
+            let authority = resolved.authority ?? []
+            if destination.userinfo != nil || authority.contains(UInt8(ascii: "%")) && authority.first != 0x5B {
+                resolved.authority = destination.authority
+            }
+            return Target(
+                url: String(decoding: resolved.bytes, as: UTF8.self),
+                isSameOrigin: source?.isSameOrigin(as: destination) ?? false,
+                isDowngrade: source?.scheme.isSecure == true && !destination.scheme.isSecure,
+                user: destination.credential?.user, password: destination.credential?.password)
+        } catch .unsupportedScheme {
+            // "http:path" names HTTP but no host.
+            let scheme = (resolved.scheme ?? []).map(asciiLowercase)
+            let isHTTP = ["http", "https", "ws", "wss"].contains { scheme.elementsEqual($0.utf8) }
+            if isHTTP || scheme.isEmpty { return nil }
+            return Target(
+                url: String(decoding: resolved.bytes, as: UTF8.self), isDowngrade: source?.scheme.isSecure == true,
+                leavesHTTP: true)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The field's value without white space around it, with what no URL may hold percent-encoded, as it is often
+    /// sent raw; nil if it is empty or has control characters.
+    private static func written(_ location: String) -> [UInt8]? {
+        var bytes = Array(location.utf8)[...]
+        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+        if bytes.isEmpty || bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return nil }
+        return PercentEncoding.encode(bytes, unless: URLBytes.isURI)
+    }
+}

@@ -1,0 +1,98 @@
+/// A URL or a relative reference, cut into its five parts (RFC 3986 §4.1, appendix B) and otherwise left alone.
+struct URLReference: Equatable {
+    var scheme: ArraySlice<UInt8>?
+    var authority: ArraySlice<UInt8>?
+    var path: ArraySlice<UInt8>
+    var query: ArraySlice<UInt8>?
+    var fragment: ArraySlice<UInt8>?
+
+    init(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        if let mark = rest.firstIndex(of: UInt8(ascii: "#")) {
+            fragment = rest[(mark + 1)...]
+            rest = rest[..<mark]
+        }
+        if let mark = rest.firstIndex(of: UInt8(ascii: "?")) {
+            query = rest[(mark + 1)...]
+            rest = rest[..<mark]
+        }
+        if let mark = rest.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<mark]) {
+            scheme = rest[..<mark]
+            rest = rest[(mark + 1)...]
+        }
+        if rest.starts(with: "//".utf8) {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+            authority = rest[..<end]
+            rest = rest[end...]
+        }
+        path = rest
+    }
+
+    /// The target that this reference has in a document at `base` (RFC 3986 §5.2.2). Nothing is encoded or decoded.
+    func resolved(against base: URLReference) -> URLReference {
+        var target = self
+        if scheme == nil {
+            target.scheme = base.scheme
+            if authority == nil {
+                target.authority = base.authority
+                if path.isEmpty {
+                    target.path = base.path
+                    if query == nil { target.query = base.query }
+                    return target
+                }
+                if path.first != UInt8(ascii: "/") { target.path = merged(with: base) }
+            }
+        }
+        target.path = Self.withoutDotSegments(target.path)
+        return target
+    }
+
+    /// The parts put together again (§5.3).
+    var bytes: [UInt8] {
+        var result: [UInt8] = []
+        if let scheme { result += scheme + ":".utf8 }
+        if let authority { result += "//".utf8 + authority }
+        result += path
+        if let query { result += "?".utf8 + query }
+        if let fragment { result += "#".utf8 + fragment }
+        return result
+    }
+
+    private static func isScheme(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let first = bytes.first, asciiLowercase(first) &- 0x61 < 26 else { return false }
+        return bytes.allSatisfy { byte in
+            asciiLowercase(byte) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == UInt8(ascii: "+")
+                || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+        }
+    }
+
+    /// §5.2.3
+    private func merged(with base: URLReference) -> ArraySlice<UInt8> {
+        if base.authority != nil, base.path.isEmpty { return Array("/".utf8) + path }
+        guard let slash = base.path.lastIndex(of: UInt8(ascii: "/")) else { return path }
+        return base.path[...slash] + path
+    }
+
+    /// §5.2.4
+    private static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let dot: [UInt8] = [0x2E]
+        let dots: [UInt8] = [0x2E, 0x2E]
+        let isAbsolute = path.first == UInt8(ascii: "/")
+        let segments = (isAbsolute ? path.dropFirst() : path)
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        var kept: [ArraySlice<UInt8>] = []
+        for (index, segment) in segments.enumerated() {
+            let isDots = segment.elementsEqual(dots)
+            guard isDots || segment.elementsEqual(dot) else {
+                kept.append(segment)
+                continue
+            }
+            if isDots, !kept.isEmpty { kept.removeLast() }
+            // "/a/." and "/a/b/.." are directories.
+            if index == segments.count - 1 { kept.append([]) }
+        }
+        let joined = kept.joined(separator: [UInt8(ascii: "/")])
+        return isAbsolute ? [UInt8(ascii: "/")] + joined : ArraySlice(joined)
+    }
+}

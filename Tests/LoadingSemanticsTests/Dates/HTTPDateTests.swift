@@ -1,0 +1,61 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct HTTPDateTests {
+    // CACHE-17: RFC 9110 §5.6.7, the three forms.
+    @Test(arguments: [
+        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+        "sun, 6 NOV 1994 08:49:37 gmt", "Mon, 06 Nov 1994 08:49:37 UTC", "Sun, 06-Nov-1994 08:49:37 GMT",
+    ])
+    func oneMomentInManyForms(text: String) {
+        #expect(HTTPDate.parse(text) == 784_111_777)
+    }
+
+    @Test(arguments: [
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Wed, 31 Dec 1969 23:59:59 GMT", -1),
+        ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000), ("Tue, 19 Jan 2038 03:14:08 GMT", 2_147_483_648),
+        ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799), ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
+        ("Mon, 01 Jan 1601 00:00:00 GMT", -11_644_473_600),
+    ])
+    func momentsBothWays(text: String, seconds: Int64) {
+        #expect(HTTPDate.parse(text) == seconds)
+        #expect(HTTPDate.text(seconds) == text)
+    }
+
+    @Test func everyDayOfFourCenturiesComesBack() {
+        let wrong = (-150_000..<150_000).filter { day in
+            let seconds = Int64(day) * 86400 + Int64(abs(day) % 86400)
+            return HTTPDate.parse(HTTPDate.text(seconds)) != seconds
+        }
+        #expect(wrong == [])
+    }
+
+    // RFC 6265 §5.1.1
+    @Test func twoDigitsMeanTheCenturyOfTheWeb() {
+        #expect(HTTPDate.parse("Thursday, 01-Jan-70 00:00:00 GMT") == 0)
+        #expect(HTTPDate.parse("Friday, 01-Jan-69 00:00:00 GMT") == 3_124_224_000)
+    }
+
+    // A leap second is the first second of the next minute.
+    @Test func aLeapSecondCounts() {
+        #expect(HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT") == 1_483_228_800)
+    }
+
+    @Test func farMomentsAreClamped() {
+        #expect(HTTPDate.text(.max) == "Fri, 31 Dec 9999 23:59:59 GMT")
+        #expect(HTTPDate.text(.min) == "Sat, 01 Jan 0000 00:00:00 GMT")
+    }
+
+    @Test(arguments: [
+        "", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST", "Sun, 06 Nov 1994 08:49:37 +0000",
+        "Sun, 31 Nov 1994 08:49:37 GMT", "Wed, 29 Feb 2023 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 08:60:00 GMT", "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994 08:49:37:00 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 199 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT",
+        "Sun, 06 Nov ١٩٩٤ 08:49:37 GMT", "a b c d e f g",
+    ])
+    func anythingElseIsNoDate(text: String) {
+        #expect(HTTPDate.parse(text) == nil)
+    }
+}

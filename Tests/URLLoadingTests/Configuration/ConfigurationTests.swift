@@ -1,0 +1,117 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What a session takes from its configuration, and when.
+@Suite(.leavesNothing) struct ConfigurationTests {
+    // C-1
+    @Test func `each standard configuration is new`() {
+        #expect(URLSessionConfiguration.default !== URLSessionConfiguration.default)
+        #expect(URLSessionConfiguration.ephemeral !== URLSessionConfiguration.ephemeral)
+        let changed = URLSessionConfiguration.default
+        changed.timeoutIntervalForRequest = 1
+        #expect(URLSessionConfiguration.default.timeoutIntervalForRequest == 60)
+    }
+
+    // C-3, C-5, C-6, C-8, C-10, C-11, C-13, C-20, C-21, C-23, C-24
+    @Test func `standard values`() {
+        for configuration in [URLSessionConfiguration.default, .ephemeral] {
+            #expect(configuration.identifier == nil)
+            #expect(configuration.requestCachePolicy == .useProtocolCachePolicy)
+            #expect(configuration.timeoutIntervalForRequest == 60)
+            #expect(configuration.timeoutIntervalForResource == 604_800)
+            #expect(configuration.httpMaximumConnectionsPerHost == 6)
+            #expect(configuration.httpAdditionalHeaders == nil)
+            #expect(configuration.httpShouldSetCookies)
+            #expect(!configuration.httpShouldUsePipelining)
+            #expect(!configuration.waitsForConnectivity)
+            #expect(configuration.allowsCellularAccess)
+            #expect(configuration.allowsExpensiveNetworkAccess)
+            #expect(configuration.allowsConstrainedNetworkAccess)
+        }
+    }
+
+    // S-26, C-1
+    @Test func `a session keeps the values it was made with`() async throws {
+        let server = try ScriptedServer.answering { .text($0["X-Mark"] ?? "none") }
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["X-Mark": "before"]
+        let session = URLSession(configuration: configuration)
+        configuration.httpAdditionalHeaders = ["X-Mark": "after"]
+        configuration.timeoutIntervalForRequest = 0.001
+        #expect(try await session.data(from: server.url()).0 == Data("before".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // S-27
+    @Test func `a session shows a copy`() async throws {
+        let server = try ScriptedServer.answering { .text($0["X-Mark"] ?? "none") }
+        defer { server.stop() }
+        let session = URLSession { $0.httpAdditionalHeaders = ["X-Mark": "before"] }
+        let shown = session.configuration
+        #expect(shown !== session.configuration)
+        #expect(shown.httpAdditionalHeaders as? [String: String] == ["X-Mark": "before"])
+        shown.httpAdditionalHeaders = ["X-Mark": "after"]
+        #expect(session.configuration.httpAdditionalHeaders as? [String: String] == ["X-Mark": "before"])
+        #expect(try await session.data(from: server.url()).0 == Data("before".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // S-86, C-34
+    @Test func `a copy is independent, its stores are the same`() throws {
+        let original = URLSessionConfiguration.ephemeral
+        original.timeoutIntervalForRequest = 5
+        let copy = try #require(original.copy() as? URLSessionConfiguration)
+        copy.timeoutIntervalForRequest = 7
+        #expect(original.timeoutIntervalForRequest == 5)
+        #expect(copy !== original)
+        #expect(copy.urlCache === original.urlCache)
+        #expect(copy.httpCookieStorage === original.httpCookieStorage)
+        #expect(copy.urlCredentialStorage === original.urlCredentialStorage)
+    }
+
+    // C-23
+    @Test func `additional fields are sent, a request's own win in any case`() async throws {
+        let server = try ScriptedServer.answering { request in
+            .text(["x-one", "x-two", "x-three"].map { request.values(of: $0).joined(separator: "+") }.joined(separator: ","))
+        }
+        defer { server.stop() }
+        let session = URLSession { $0.httpAdditionalHeaders = ["X-One": "1", "X-Two": "2"] }
+        var request = URLRequest(url: server.url())
+        request.setValue("own", forHTTPHeaderField: "x-two")
+        request.setValue("3", forHTTPHeaderField: "X-Three")
+        #expect(try await session.data(for: request).0 == Data("1,own,3".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // C-23, law 2: what cannot be sent does not break the message
+    @Test func `additional fields that would break a message are left out`() async throws {
+        let server = try ScriptedServer.answering { request in
+            .text(request.fields.map(\.name).filter { $0.hasPrefix("X-") || $0.hasPrefix("Evil") }.sorted().joined())
+        }
+        defer { server.stop() }
+        let session = URLSession {
+            $0.httpAdditionalHeaders = ["X-Good": "1", "X-Bad": "a\r\nEvil: b", "X Y": "c", "": "d", 5: "e"]
+        }
+        #expect(try await session.data(from: server.url()).0 == Data("X-Good".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // C-23: they override what the library would send
+    @Test func `additional fields replace standard ones`() async throws {
+        let server = try ScriptedServer.answering { .text($0.values(of: "Accept").joined(separator: "+")) }
+        defer { server.stop() }
+        let session = URLSession { $0.httpAdditionalHeaders = ["accept": "text/x"] }
+        #expect(try await session.data(from: server.url()).0 == Data("text/x".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // C-2
+    @Test func `a background identifier must not be empty`() async {
+        await #expect(processExitsWith: .signal(SIGILL)) {
+            _ = URLSessionConfiguration.background(withIdentifier: "")
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Which calls a data task makes, and in which order.
+@Suite(.leavesNothing) struct CallbackOrderTests {
+    /// All calls of a session with one task.
+    private func calls(
+        _ request: URLRequest, _ delegate: RecordingDelegate = RecordingDelegate(),
+        _ prepare: (URLSessionDataTask) -> Void = { _ in }
+    ) async throws -> [Call] {
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: request)
+        prepare(task)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.faults.events == [])
+        return calls
+    }
+
+    // T-26, T-27, T-39, S-62, S-66, S-71, S-84, MISC-25
+    @Test func `a response with a body`() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .response(1, 200), .data(1, "hello"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // S-39
+    @Test(arguments: [400, 404, 500, 503, 999]) func `a status is no error`(status: Int) async throws {
+        let server = try ScriptedServer.answering(.text("no", status: status))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .response(1, status), .data(1, "no"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // T-28
+    @Test(arguments: [("GET", 204), ("GET", 304), ("GET", 200), ("HEAD", 200)])
+    func `no body, no data`(method: String, status: Int) async throws {
+        let server = try ScriptedServer.answering(.status(status))
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = method
+        #expect(
+            try await calls(request) == [
+                .created(1), .response(1, status), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // T-28
+    @Test func `HEAD with a length has no data`() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "HEAD"
+        #expect(
+            try await calls(request) == [.created(1), .response(1, 200), .metrics(1), .completed(1, nil), .invalid])
+    }
+
+    // T-29, S-51
+    @Test func `a body that is sent is told before the response`() async throws {
+        let server = try ScriptedServer.answering { .text($0.bodyText) }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("abc".utf8)
+        #expect(
+            try await calls(request) == [
+                .created(1), .sent(1, 3, 3), .response(1, 200), .data(1, "abc"), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+    }
+
+    // T-54
+    @Test func `interim responses are told, 101 aside`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest,
+            .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"),
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), .waitForClose,
+        ])
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .informational(1, 100), .informational(1, 102), .informational(1, 103),
+                .response(1, 200), .data(1, "ok"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // T-38, ERR-5
+    @Test func `a failure before the response`() async throws {
+        let port = try RefusingPort().port
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
+        #expect(
+            try await calls(URLRequest(url: url)) == [
+                .created(1), .metrics(1), .completed(1, .cannotConnectToHost), .invalid,
+            ])
+    }
+
+    // T-38, ERR-9
+    @Test func `a request that is not sent at all`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpBody = Data("abc".utf8)
+        #expect(
+            try await calls(request) == [
+                .created(1), .metrics(1), .completed(1, .dataLengthExceedsMaximum), .invalid,
+            ])
+        #expect(server.connectionCount == 0)
+    }
+
+    // T-38, CONN-27, ERR-6
+    @Test func `a failure within the body comes after what came before`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .response(1, 200), .data(1, "hello"), .metrics(1),
+                .completed(1, .networkConnectionLost), .invalid,
+            ])
+    }
+
+    // S-66, T-27
+    @Test func `pieces come as they arrive`() async throws {
+        let ticks = Ticks()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.during = { call, _, _ in
+            switch call {
+            case .response, .data: ticks.release()
+            default: break
+            }
+        }
+        _ = try await calls(URLRequest(url: server.url()), delegate)
+        #expect(
+            delegate.calls.events == [
+                .created(1), .response(1, 200), .data(1, "ab"), .data(1, "cd"), .data(1, "ef"), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+    }
+
+    // T-20, T-39
+    @Test func `whoever does not want pieces gets the whole before the end`() async throws {
+        let ticks = Ticks()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+        defer { server.stop() }
+        ticks.release(3)
+        let delegate = RecordingDelegate()
+        _ = try await calls(URLRequest(url: server.url()), delegate) { task in
+            #expect(task.prefersIncrementalDelivery)
+            task.prefersIncrementalDelivery = false
+            #expect(!task.prefersIncrementalDelivery)
+        }
+        #expect(
+            delegate.calls.events == [
+                .created(1), .response(1, 200), .data(1, "abcdef"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // S-66: nothing lost, doubled or out of order
+    @Test func `a large body arrives as it was sent`() async throws {
+        let bytes = [UInt8].pattern(count: 3_000_000)
+        let server = try ScriptedServer.answering(.bytes(bytes))
+        defer { server.stop() }
+        final class Gathering: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+            let body = Watched(Data())
+            let done = Signal("completion")
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                body.withValue { $0.append(data) }
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                done.fire()
+            }
+        }
+        let delegate = Gathering()
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        try await delegate.done.wait()
+        #expect(delegate.body.current == Data(bytes))
+    }
+
+    // T-26
+    @Test func `creation is told within the creating call`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let thread = Watched<Thread?>(nil)
+        delegate.during = { call, _, _ in if case .created = call { thread.withValue { $0 = .current } } }
+        let session = URLSession(delegate)
+        func create() {
+            _ = session.dataTask(with: server.url())
+            #expect(delegate.calls.events == [.created(1)])
+            #expect(thread.current === Thread.current)
+        }
+        create()
+        session.invalidateAndCancel()
+        try await delegate.calls.wait(for: .invalid)
+    }
+
+    // T-66
+    @Test func `a delegate without methods is none`() async throws {
+        final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let delegate = Silent()
+        let session = URLSession(delegate)
+        for _ in 0..<3 {
+            session.dataTask(with: server.url()).resume()
+            #expect(try await session.data(from: server.url()).0 == Data("x".utf8))
+        }
+        session.finishTasksAndInvalidate()
+        try await server.connections.last?.waitForEnd()
+    }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What the metrics of a task say, over plain HTTP/1.1.
+@Suite(.leavesNothing) struct TaskMetricsTests {
+    /// The metrics of tasks that run one after the other in one session.
+    private func metrics(
+        of requests: [URLRequest], _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> [URLSessionTaskMetrics] {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate, configure)
+        for (index, request) in requests.enumerated() {
+            session.dataTask(with: request).resume()
+            _ = try await delegate.calls(untilCompletions: index + 1)
+        }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(delegate.metrics.count == requests.count)
+        return delegate.metrics.events
+    }
+
+    private func dates(_ transaction: URLSessionTaskTransactionMetrics) -> [Date?] {
+        [
+            transaction.fetchStartDate, transaction.domainLookupStartDate, transaction.domainLookupEndDate,
+            transaction.connectStartDate, transaction.secureConnectionStartDate,
+            transaction.secureConnectionEndDate, transaction.connectEndDate, transaction.requestStartDate,
+            transaction.requestEndDate, transaction.responseStartDate, transaction.responseEndDate,
+        ]
+    }
+
+    /// Which of the dates are there, in the order of `dates`.
+    private func present(_ transaction: URLSessionTaskTransactionMetrics) -> String {
+        dates(transaction).map { $0 == nil ? "-" : "x" }.joined()
+    }
+
+    private func isInOrder(_ transaction: URLSessionTaskTransactionMetrics) -> Bool {
+        let known = dates(transaction).compactMap { $0 }
+        return known == known.sorted()
+    }
+
+    // MET-1 to MET-6, MET-8, MET-9, MET-11, MET-14, MET-19
+    @Test func `a new connection to an address`() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let before = Date()
+        let metrics = try #require(try await metrics(of: [URLRequest(url: server.url())]).first)
+        let transaction = try #require(metrics.transactionMetrics.first)
+        #expect(metrics.transactionMetrics.count == 1)
+        #expect(metrics.redirectCount == 0)
+        #expect(present(transaction) == "x--x--xxxxx")
+        #expect(isInOrder(transaction))
+        let known = dates(transaction).compactMap { $0 }
+        #expect(metrics.taskInterval.start >= before.addingTimeInterval(-0.01))
+        #expect(metrics.taskInterval.start <= known[0])
+        #expect(metrics.taskInterval.end >= known[known.count - 1])
+        #expect(metrics.taskInterval.end <= Date().addingTimeInterval(0.01))
+        #expect(transaction.request.url == server.url())
+        #expect((transaction.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(transaction.networkProtocolName == "http/1.1")
+        #expect(!transaction.isReusedConnection)
+        #expect(!transaction.isProxyConnection)
+        #expect(transaction.resourceFetchType == .networkLoad)
+        #expect(transaction.remoteAddress == "127.0.0.1")
+        #expect(transaction.remotePort == server.port)
+        #expect(transaction.localAddress == "127.0.0.1")
+        #expect(transaction.localPort == server.connections[0].peerPort)
+        #expect(transaction.negotiatedTLSProtocolVersion == nil)
+        #expect(transaction.negotiatedTLSCipherSuite == nil)
+        #expect([transaction.isCellular, transaction.isExpensive, transaction.isConstrained, transaction.isMultipath]
+            == [false, false, false, false])
+    }
+
+    // MET-11
+    @Test func `bytes both ways`() async throws {
+        let server = try ScriptedServer.answering { _ in .text("hello world") }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("abc".utf8)
+        let transaction = try #require(try await metrics(of: [request]).first?.transactionMetrics.first)
+        let received = try #require(server.requests.first)
+        #expect(transaction.countOfRequestHeaderBytesSent == Int64(received.head.count))
+        #expect(transaction.countOfRequestBodyBytesSent == 3)
+        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 3)
+        #expect(transaction.countOfResponseHeaderBytesReceived == Int64(server.connections[0].bytesAccepted - 11))
+        #expect(transaction.countOfResponseBodyBytesReceived == 11)
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 11)
+    }
+
+    // MET-11: framing is of the wire
+    @Test func `bytes of chunked bodies`() async throws {
+        let server = try ScriptedServer.answering { _ in .chunked(["hello", " world"]) }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBodyStream = InputStream(data: Data("abcdef".utf8))
+        let transaction = try #require(try await metrics(of: [request]).first?.transactionMetrics.first)
+        let received = try #require(server.requests.first)
+        #expect(received.bodyText == "abcdef")
+        #expect(transaction.countOfRequestHeaderBytesSent == Int64(received.head.count))
+        #expect(transaction.countOfRequestBodyBytesSent == Int64(received.rawBody.count))
+        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 6)
+        let bodyOnWire = "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n".utf8.count
+        #expect(transaction.countOfResponseBodyBytesReceived == Int64(bodyOnWire))
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 11)
+    }
+
+    // MET-2, MET-3, MET-13
+    @Test func `a name is looked up`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let url = server.url("/", host: "localhost")
+        let metrics = try await metrics(of: [URLRequest(url: url), URLRequest(url: url)])
+        let transactions = metrics.compactMap(\.transactionMetrics.first)
+        #expect(transactions.map(present) == ["xxxx--xxxxx", "x------xxxx"])
+        #expect(transactions.map(isInOrder) == [true, true])
+        #expect(transactions.map(\.isReusedConnection) == [false, true])
+        #expect(transactions.map(\.localPort) == Array(repeating: server.connections[0].peerPort, count: 2))
+    }
+
+    // MET-4, MET-16
+    @Test func `a refused connection`() async throws {
+        let refusing = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: url)]).first?.transactionMetrics.first)
+        #expect(present(transaction) == "x--x-------")
+        #expect(transaction.response == nil)
+        #expect(transaction.remoteAddress == nil)
+        #expect(transaction.remotePort == nil)
+    }
+
+    // MET-4, MET-16
+    @Test func `no response in time`() async throws {
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]) { $0.timeoutIntervalForRequest = 0.1 }.first?
+                .transactionMetrics.first)
+        #expect(present(transaction) == "x--x--xxx--")
+        #expect(transaction.response == nil)
+        #expect(transaction.remotePort == server.port)
+    }
+
+    // MET-4, MET-16
+    @Test func `a body cut short`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(present(transaction) == "x--x--xxxx-")
+        #expect(isInOrder(transaction))
+        #expect(transaction.response == nil)
+    }
+
+    // MET-16: cancelled tasks have metrics too
+    @Test func `a cancelled task`() async throws {
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        try await server.waitForRequests(1)
+        task.cancel()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let transaction = try #require(delegate.metrics.events.first?.transactionMetrics.first)
+        #expect(present(transaction) == "x--x--xxx--")
+        #expect(delegate.metrics.count == 1)
+    }
+
+    // MET-1, CONN-10: a request that was sent again is two transactions
+    @Test func `a request that is repeated`() async throws {
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest, .close],
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond"), .waitForClose],
+        ])
+        defer { server.stop() }
+        let requests = ["/1", "/2"].map { URLRequest(url: server.url($0)) }
+        let metrics = try #require(try await metrics(of: requests).last)
+        #expect(metrics.transactionMetrics.map(present) == ["x------xx--", "x--x--xxxxx"])
+        #expect(metrics.transactionMetrics.map(\.request.url) == [server.url("/2"), server.url("/2")])
+        #expect(metrics.transactionMetrics.map(\.isReusedConnection) == [true, false])
+        #expect(metrics.transactionMetrics.map { $0.response == nil } == [true, false])
+        #expect(metrics.redirectCount == 0)
+    }
+
+    // MET-2: in the line for a connection
+    @Test func `waiting in line is between the fetch and the connection`() async throws {
+        let held = Signal("the first response")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/first" ? CannedResponse.text("x").held(until: held) : .text("x")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        session.dataTask(with: server.url("/first")).resume()
+        try await server.waitForRequests(1)
+        session.dataTask(with: server.url("/second")).resume()
+        held.fire()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let second = try #require(delegate.metrics.events.last?.transactionMetrics.first)
+        #expect(present(second) == "x------xxxx")
+        #expect(isInOrder(second))
+        #expect(second.isReusedConnection)
+    }
+}

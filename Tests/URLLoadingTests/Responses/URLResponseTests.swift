@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+@testable import URLLoading
+
+@Suite struct URLResponseTests {
+    @Test func valuesPassThrough() throws {
+        let url = try #require(URL(string: "https://example.com/a.txt"))
+        let response = URLResponse(
+            url: url, mimeType: "text/plain", expectedContentLength: 5, textEncodingName: "utf-8")
+        #expect(response.url == url)
+        #expect(response.mimeType == "text/plain")
+        #expect(response.expectedContentLength == 5)
+        #expect(response.textEncodingName == "utf-8")
+        #expect(response.copy() as AnyObject === response)
+        #expect(NSURLResponseUnknownLength == -1)
+        #expect(NSURLSessionTransferSizeUnknown == -1)
+    }
+
+    // MISC-12
+    @Test(arguments: [
+        ("a/test/name.extension", "name.extension"), ("a/test/name.extension?foo=bar", "name.extension"),
+        ("a://bar", "Unknown"), ("http://example.com/", "Unknown"), ("http://example.com/a%2Fb.txt", "a_b.txt"),
+    ])
+    func suggestedFilenames(_ address: String, _ name: String) throws {
+        let response = URLResponse(
+            url: try #require(URL(string: address)), mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+        #expect(response.suggestedFilename == name)
+    }
+
+    // MISC-24
+    @Test func survivesCoding() throws {
+        let url = try #require(URL(string: "https://example.com/"))
+        let response = URLResponse(url: url, mimeType: "a/b", expectedContentLength: -1, textEncodingName: nil)
+        let data = try NSKeyedArchiver.archivedData(withRootObject: response, requiringSecureCoding: true)
+        let decoded = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLResponse.self, from: data)
+        #expect(decoded == response)
+        #expect(decoded?.mimeType == "a/b")
+        #expect(decoded?.textEncodingName == nil)
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// The async functions of a session.
+@Suite(.leavesNothing) struct AsyncTests {
+    // T-55
+    @Test func `data and response`() async throws {
+        let server = try ScriptedServer.answering { .text($0.method + $0.bodyText, status: 404) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("abc".utf8)
+        let (data, response) = try await session.data(for: request)
+        #expect(data == Data("POSTabc".utf8))
+        #expect((response as? HTTPURLResponse)?.statusCode == 404)
+        session.invalidateAndCancel()
+    }
+
+    // T-55
+    @Test func `failures are thrown`() async throws {
+        let refusing = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
+        let session = URLSession { _ in }
+        #expect(await #expect(throws: URLError.self) { try await session.data(from: url) }?.code == .cannotConnectToHost)
+        #expect(await #expect(throws: URLError.self) { try await session.bytes(from: url) }?.code == .cannotConnectToHost)
+        session.invalidateAndCancel()
+    }
+
+    // T-56
+    @Test(arguments: [true, false]) func `cancelling the Swift task cancels the load`(wantsBytes: Bool) async throws {
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let caller = Task {
+            if wantsBytes { _ = try await session.bytes(from: server.url()) } else { _ = try await session.data(from: server.url()) }
+        }
+        try await server.waitForRequests(1)
+        caller.cancel()
+        let error = await #expect(throws: URLError.self) { try await caller.value }
+        #expect(error?.code == .cancelled)
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls == [.created(1), .metrics(1), .invalid])
+    }
+
+    // T-56
+    @Test(arguments: [true, false]) func `a cancelled Swift task starts nothing`(wantsBytes: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let caller = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            if wantsBytes { _ = try await session.bytes(from: server.url()) } else { _ = try await session.data(from: server.url()) }
+        }
+        let error = await #expect(throws: URLError.self) { try await caller.value }
+        #expect(error?.code == .cancelled)
+        #expect(server.connectionCount == 0)
+        session.invalidateAndCancel()
+    }
+
+    // T-58
+    @Test func `bytes come with the head, and their task with them`() async throws {
+        let held = Signal("the body")
+        let server = try ScriptedServer.answering(CannedResponse.text("hello").bodyHeld(until: held))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, response) = try await session.bytes(from: server.url())
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(bytes.task.state == .running)
+        #expect(await session.allTasks == [bytes.task])
+        held.fire()
+        var text = ""
+        for try await byte in bytes { text.append(Character(UnicodeScalar(byte))) }
+        #expect(text == "hello")
+        #expect(bytes.task.countOfBytesReceived == 5)
+        session.invalidateAndCancel()
+    }
+
+    // T-58
+    @Test func `lines of bytes`() async throws {
+        let server = try ScriptedServer.answering(.chunked(["one\ntw", "o\n", "three"]))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, _) = try await session.bytes(from: server.url())
+        var iterator = bytes.makeAsyncIterator()
+        var text: [UInt8] = []
+        while let byte = try await iterator.next() { text.append(byte) }
+        #expect(String(decoding: text, as: UTF8.self) == "one\ntwo\nthree")
+        #expect(try await iterator.next() == nil)
+        session.invalidateAndCancel()
+    }
+
+    // T-58
+    @Test func `dropping the bytes cancels the load`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        do {
+            let (bytes, _) = try await session.bytes(from: server.url())
+            var iterator = bytes.makeAsyncIterator()
+            #expect(try await iterator.next() == 0)
+        }
+        session.finishTasksAndInvalidate()
+        #expect(try await delegate.callsUntilInvalid() == [.created(1), .metrics(1), .invalid])
+    }
+
+    // T-58, T-56
+    @Test func `cancelling a reader ends its reading`() async throws {
+        let held = Signal("the rest")
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            try connection.waitForClose()
+            held.fire()
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, _) = try await session.bytes(from: server.url())
+        let half = Signal("half of the body")
+        let reader = Task {
+            var count = 0
+            for try await _ in bytes {
+                count += 1
+                if count == 5 { half.fire() }
+            }
+        }
+        try await half.wait()
+        reader.cancel()
+        let error = await #expect(throws: URLError.self) { try await reader.value }
+        #expect(error?.code == .cancelled)
+        try await held.wait()
+        session.invalidateAndCancel()
+    }
+
+    // T-38, T-58
+    @Test func `a failure within the bytes is thrown after them`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, _) = try await session.bytes(from: server.url())
+        var text: [UInt8] = []
+        var code: URLError.Code?
+        do {
+            for try await byte in bytes { text.append(byte) }
+        } catch {
+            code = error.urlErrorCode
+        }
+        #expect(String(decoding: text, as: UTF8.self) == "hello")
+        #expect(code == .networkConnectionLost)
+        session.invalidateAndCancel()
+    }
+
+    // T-55: many at once
+    @Test func `many at once`() async throws {
+        let server = try ScriptedServer.answering { .text($0.path) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let bodies = try await withThrowingTaskGroup(of: String.self) { group in
+            for index in 0..<200 {
+                group.addTask { String(decoding: try await session.data(from: server.url("/\(index)")).0, as: UTF8.self) }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(bodies == Set((0..<200).map { "/\($0)" }))
+        #expect(server.connectionCount <= 6)
+        session.invalidateAndCancel()
+    }
+}

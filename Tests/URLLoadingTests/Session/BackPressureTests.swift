@@ -1,0 +1,136 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+import URLLoading
+
+/// Whoever does not take bytes has the server wait, and costs a few buffers (T-65, CONN-22, law 4).
+@Suite(.leavesNothing) struct BackPressureTests {
+    /// What kernels and the library may hold between a server and a reader who stands still. The kernels' part varies.
+    private static let most = 12_000_000
+    private static let bodySize = 60_000_000
+    /// A few buffers, and what allocators and other threads do meanwhile.
+    private static let mostMemory = 8_000_000
+
+    private func makeServer() throws -> ScriptedServer {
+        try ScriptedServer.answering(.bytes([UInt8](repeating: 0, count: Self.bodySize)))
+    }
+
+    /// The memory of this process that is its own, in bytes.
+    private var residentMemory: Int {
+        let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
+        return pages.count > 2 ? ((Int(pages[1]) ?? 0) - (Int(pages[2]) ?? 0)) * 4096 : 0
+    }
+
+    // T-65
+    @Test(arguments: [true, false]) func `a delegate that stands still`(hasOwnQueue: Bool) async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let before = residentMemory
+        let goOn = Signal("going on")
+        let delegate = CountingDelegate()
+        delegate.during = { count, task in
+            try? goOn.wait()
+            if count >= Self.bodySize { task.cancel() }
+        }
+        let session = URLSession(delegate, queue: hasOwnQueue ? OperationQueue(name: "delegate", width: 1) : nil)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        let accepted = try await server.connection(0).waitUntilBlocked()
+        #expect(accepted < Self.most)
+        #expect(residentMemory - before < Self.mostMemory)
+        goOn.fire()
+        try await delegate.ended.wait()
+        #expect(delegate.received.current >= Self.bodySize)
+        #expect(residentMemory - before < Self.mostMemory)
+    }
+
+    // T-65: slow, not still
+    @Test func `a slow delegate`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let before = residentMemory
+        let peak = Watched(0)
+        let delegate = CountingDelegate()
+        delegate.during = { count, task in
+            usleep(500)
+            let memory = self.residentMemory
+            peak.withValue { $0 = max($0, memory) }
+            if count >= Self.bodySize { task.cancel() }
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        try await delegate.ended.wait()
+        #expect(delegate.received.current >= Self.bodySize)
+        #expect(peak.current - before < Self.mostMemory)
+    }
+
+    // T-65
+    @Test func `a suspended delegate queue`() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let queue = OperationQueue(name: "delegate", width: 1)
+        queue.isSuspended = true
+        let delegate = CountingDelegate()
+        let session = URLSession(delegate, queue: queue)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        let accepted = try await server.connection(0).waitUntilBlocked()
+        #expect(accepted < Self.most)
+        #expect(delegate.received.current == 0)
+        queue.isSuspended = false
+        try await delegate.ended.wait()
+        #expect(delegate.received.current == Self.bodySize)
+    }
+
+    // T-65: suspended within the body
+    @Test func `a delegate queue that is suspended later`() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let queue = OperationQueue(name: "delegate", width: 1)
+        let delegate = CountingDelegate()
+        delegate.during = { count, _ in if count > 1_000_000, count < 2_000_000 { queue.isSuspended = true } }
+        let session = URLSession(delegate, queue: queue)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        let accepted = try await server.connection(0).waitUntilBlocked()
+        #expect(accepted < Self.most)
+        #expect(delegate.received.current < 4_000_000)
+        while !delegate.ended.isFired {
+            queue.isSuspended = false
+            _ = try? await delegate.ended.wait(within: .milliseconds(50))
+        }
+        #expect(delegate.received.current == Self.bodySize)
+    }
+
+    // T-58, CONN-22
+    @Test func `bytes that nobody reads`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let before = residentMemory
+        let (bytes, response) = try await session.bytes(from: server.url())
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        let accepted = try await server.connection(0).waitUntilBlocked()
+        #expect(accepted < Self.most)
+        #expect(residentMemory - before < Self.mostMemory)
+        bytes.task.cancel()
+        try await server.connection(0).waitForEnd()
+        session.invalidateAndCancel()
+    }
+
+    // T-58
+    @Test func `bytes that are read after a while are all there`() async throws {
+        let pattern = [UInt8].pattern(count: 2_000_000)
+        let server = try ScriptedServer.answering(.bytes(pattern))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, _) = try await session.bytes(from: server.url())
+        var read: [UInt8] = []
+        read.reserveCapacity(pattern.count)
+        for try await byte in bytes { read.append(byte) }
+        #expect(read == pattern)
+        session.invalidateAndCancel()
+    }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// How a session uses its connections, as the server sees it.
+@Suite(.leavesNothing) struct ConnectionUseTests {
+    // CONN-1
+    @Test func `a connection is used again`() async throws {
+        let server = try ScriptedServer.answering { request in
+            switch request.path {
+            case "/chunks": .chunked(["a", "b"])
+            case "/none": .status(204)
+            default: .text("x")
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        for path in ["/", "/chunks", "/none", "/"] { _ = try await session.data(from: server.url(path)) }
+        #expect(server.connectionCount == 1)
+        #expect(server.requests.map(\.path) == ["/", "/chunks", "/none", "/"])
+        session.invalidateAndCancel()
+    }
+
+    // CONN-1, TLS-8: not across sessions
+    @Test func `sessions do not share connections`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        for _ in 0..<2 {
+            let session = URLSession { _ in }
+            _ = try await session.data(from: server.url())
+            session.invalidateAndCancel()
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-19
+    @Test func `Connection close is heeded`() async throws {
+        let server = try ScriptedServer.answering(CannedResponse.text("x").closing())
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        for _ in 0..<3 { _ = try await session.data(from: server.url()) }
+        #expect(server.connectionCount == 3)
+        session.invalidateAndCancel()
+    }
+
+    // C-24, S-94, CONN-1
+    @Test(arguments: [1, 2, 4]) func `no more connections than allowed`(most: Int) async throws {
+        let all = Signal("all connections")
+        let busy = Watched(0)
+        let server = try ScriptedServer.answering { _ in
+            let count = busy.withValue {
+                $0 += 1
+                return $0
+            }
+            if count == most { all.fire() }
+            return CannedResponse.text("x").held(until: all)
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = most }
+        for _ in 0..<20 { session.dataTask(with: server.url()).resume() }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.count { if case .completed(_, nil) = $0 { true } else { false } } == 20)
+        #expect(server.connectionCount == most)
+        #expect(server.requests.count == 20)
+    }
+
+    // C-24: six unless set
+    @Test func `six connections are standard`() async throws {
+        let all = Signal("six requests")
+        let busy = Watched(0)
+        let server = try ScriptedServer.answering { _ in
+            if busy.withValue({ $0 += 1; return $0 }) == 6 { all.fire() }
+            return CannedResponse.text("x").held(until: all)
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        for _ in 0..<12 { session.dataTask(with: server.url()).resume() }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(server.connectionCount == 6)
+    }
+
+    // CONN-1, T-19
+    @Test func `who waits goes by priority, and in order among equals`() async throws {
+        let held = Signal("the first response")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/first" ? CannedResponse.text("x").held(until: held) : .text("x")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        session.dataTask(with: server.url("/first")).resume()
+        try await server.waitForRequests(1)
+        let line: [(String, Float)] = [
+            ("/low", URLSessionTask.lowPriority), ("/1", URLSessionTask.defaultPriority),
+            ("/high", URLSessionTask.highPriority), ("/2", URLSessionTask.defaultPriority), ("/highest", 1),
+            ("/high2", URLSessionTask.highPriority), ("/lowest", 0),
+        ]
+        for (path, priority) in line {
+            let task = session.dataTask(with: server.url(path))
+            task.priority = priority
+            task.resume()
+        }
+        held.fire()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(
+            server.requests.map(\.path) == ["/first", "/highest", "/high", "/high2", "/1", "/2", "/low", "/lowest"])
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-10
+    @Test(arguments: [("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false)])
+    func `a kept connection that dies unanswered`(method: String, isRepeated: Bool) async throws {
+        let server = try ScriptedServer(connections: [
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest, .close,
+            ],
+            [.expectRequest, .send("HTTP/1.1 204 No Content\r\n\r\n"), .waitForClose],
+        ])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = method
+        session.dataTask(with: request).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(
+            calls.of(2) == (isRepeated
+                ? [.created(2), .response(2, 204), .metrics(2), .completed(2, nil)]
+                : [.created(2), .metrics(2), .completed(2, .networkConnectionLost)]))
+        #expect(server.connectionCount == (isRepeated ? 2 : 1))
+        #expect(server.connections[0].requests.map(\.method) == ["GET", method])
+    }
+
+    // CONN-10, QA1941: a new connection proves nothing about the server being late
+    @Test func `a new connection that dies is not tried again`() async throws {
+        let server = try ScriptedServer(connections: [[.expectRequest, .close]])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .metrics(1), .completed(1, .networkConnectionLost), .invalid,
+            ])
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-10: a body that had begun is not asked for again
+    @Test func `a kept connection that dies within its answer`() async throws {
+        let server = try ScriptedServer(connections: [
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest,
+                .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nse"), .reset,
+            ]
+        ])
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        _ = try await session.data(from: server.url())
+        let error = await #expect(throws: URLError.self) { try await session.data(from: server.url()) }
+        #expect(error?.code == .networkConnectionLost)
+        #expect(server.connectionCount == 1)
+        session.invalidateAndCancel()
+    }
+
+    // CONN-19: a connection that the server closed while it was idle is not used
+    @Test func `a connection closed in between is replaced`() async throws {
+        let server = try ScriptedServer(connections: [
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .close],
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond"), .waitForClose],
+        ])
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        #expect(try await session.data(for: request).0 == Data("first".utf8))
+        // The server's side is closed; the kernel has told the client in the same moment on loopback.
+        try await server.connection(0).waitUntilClosed()
+        #expect(try await session.data(for: request).0 == Data("second".utf8))
+        session.invalidateAndCancel()
+    }
+
+    // CONN-18, S-88, T-63
+    @Test func `after flush a new connection is used`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        _ = try await session.data(from: server.url())
+        await session.flush()
+        _ = try await session.data(from: server.url())
+        #expect(server.connectionCount == 2)
+        await session.reset()
+        _ = try await session.data(from: server.url())
+        #expect(server.connectionCount == 3)
+        session.invalidateAndCancel()
+    }
+
+    // CONN-18: what is under way is let finish and then closed
+    @Test func `a busy connection is not kept after flush`() async throws {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/held" ? CannedResponse.text("x").held(until: held) : .text("x")
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let calls = EventRecorder<Call>()
+        session.dataTask(with: server.url("/held"), completionHandler: calls.handler).resume()
+        try await server.waitForRequests(1)
+        await session.flush()
+        held.fire()
+        #expect(try await calls.waitFor(count: 1) == [.handled("x", 200, nil)])
+        try await server.connection(0).waitForEnd()
+        _ = try await session.data(from: server.url())
+        #expect(server.connectionCount == 2)
+        session.invalidateAndCancel()
+    }
+
+    // C-24, CONN-1: a failed connection is not the end of those who wait
+    @Test func `each one that waits is told of a refused connection`() async throws {
+        let refusing = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        for _ in 0..<10 { session.dataTask(with: url).resume() }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        for task in 1...10 {
+            #expect(calls.of(task) == [.created(task), .metrics(task), .completed(task, .cannotConnectToHost)])
+        }
+    }
+}

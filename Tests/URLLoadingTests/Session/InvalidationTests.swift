@@ -1,0 +1,197 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// The end of a session.
+@Suite(.leavesNothing) struct InvalidationTests {
+    private func url() throws -> URL { try #require(URL(string: "http://127.0.0.1:1/")) }
+
+    // S-84, T-62
+    @Test(arguments: [true, false]) func `without tasks`(cancels: Bool) async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        if cancels { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+        #expect(try await delegate.callsUntilInvalid() == [.invalid])
+        // The handler comes after the method has returned.
+        #expect(await session.allTasks.isEmpty)
+        #expect(session.delegate == nil)
+        #expect(delegate.faults.events == [])
+    }
+
+    // S-83, S-84, T-62
+    @Test func `finishing lets tasks end, and says so after the last one`() async throws {
+        let held = Signal("the responses")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        for _ in 0..<3 { session.dataTask(with: server.url()).resume() }
+        session.finishTasksAndInvalidate()
+        session.finishTasksAndInvalidate()
+        #expect(session.delegate === delegate)
+        held.fire()
+        let calls = try await delegate.callsUntilInvalid()
+        for task in 1...3 {
+            #expect(
+                calls.of(task) == [
+                    .created(task), .response(task, 200), .data(task, "x"), .metrics(task), .completed(task, nil),
+                ])
+        }
+        #expect(calls.last == .invalid)
+        #expect(await session.allTasks.isEmpty)
+        #expect(delegate.calls.events.count { $0 == .invalid } == 1)
+    }
+
+    // S-83, T-6
+    @Test func `cancelling ends running, suspended and never resumed tasks`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let running = session.dataTask(with: server.url())
+        let suspended = session.dataTask(with: server.url())
+        let new = session.dataTask(with: server.url())
+        running.resume()
+        suspended.resume()
+        try await delegate.calls.wait(for: .response(1, 200))
+        try await delegate.calls.wait(for: .response(2, 200))
+        suspended.suspend()
+        session.invalidateAndCancel()
+        let calls = try await delegate.callsUntilInvalid()
+        for task in 1...2 { #expect(calls.of(task).suffix(2) == [.metrics(task), .completed(task, .cancelled)]) }
+        #expect(calls.of(3) == [.created(3), .completed(3, .cancelled)])
+        #expect(calls.last == .invalid)
+        #expect([running, suspended, new].map(\.state) == [.completed, .completed, .completed])
+    }
+
+    // S-83, T-62: either way may follow the other
+    @Test func `cancelling after finishing cancels`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        try await delegate.calls.wait(for: .response(1, 200))
+        session.finishTasksAndInvalidate()
+        session.invalidateAndCancel()
+        #expect(try await delegate.callsUntilInvalid().suffix(2) == [.completed(1, .cancelled), .invalid])
+    }
+
+    // T-6, S-84: a task that nobody resumes does not keep the session when it is gone
+    @Test func `finishing waits for a new task only while there is one`() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        do {
+            let task = session.dataTask(with: try url())
+            session.finishTasksAndInvalidate()
+            #expect(await session.allTasks == [task])
+            #expect(delegate.calls.events == [.created(1)])
+        }
+        #expect(try await delegate.callsUntilInvalid() == [.created(1), .invalid])
+    }
+
+    // S-73: from within calls
+    @Test(arguments: [true, false]) func `from within a call`(cancels: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.during = { call, session, _ in
+            guard case .response = call else { return }
+            if cancels { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        let calls = try await delegate.callsUntilInvalid()
+        if cancels {
+            #expect(calls == [.created(1), .response(1, 200), .metrics(1), .completed(1, .cancelled), .invalid])
+        } else {
+            #expect(
+                calls == [
+                    .created(1), .response(1, 200), .data(1, "x"), .metrics(1), .completed(1, nil), .invalid,
+                ])
+        }
+    }
+
+    // S-81, S-82, S-84
+    @Test func `session and delegate go after the end, and not before`() async throws {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        weak var weakSession: URLSession?
+        weak var weakDelegate: RecordingDelegate?
+        let calls: EventRecorder<Call>
+        do {
+            let delegate = RecordingDelegate()
+            calls = delegate.calls
+            let session = URLSession(delegate)
+            session.dataTask(with: server.url()).resume()
+            session.finishTasksAndInvalidate()
+            weakSession = session
+            weakDelegate = delegate
+        }
+        #expect(weakDelegate != nil)
+        #expect(weakSession != nil)
+        held.fire()
+        try await calls.wait(for: .invalid)
+        // The method has to return, and its caller to let go: a moment that nothing tells of.
+        let end = ContinuousClock.now + .testDeadline
+        while weakDelegate != nil || weakSession != nil, ContinuousClock.now < end { await Task.yield() }
+        #expect(weakDelegate == nil)
+        #expect(weakSession == nil)
+    }
+
+    // S-82: a session that only its tasks know
+    @Test func `a session lives as long as it has tasks`() async throws {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        let calls = EventRecorder<Call>()
+        weak var weakSession: URLSession?
+        do {
+            let session = URLSession { _ in }
+            weakSession = session
+            session.dataTask(with: server.url(), completionHandler: calls.handler).resume()
+        }
+        #expect(weakSession != nil)
+        held.fire()
+        #expect(try await calls.waitFor(count: 1) == [.handled("x", 200, nil)])
+        try await server.connection(0).waitForEnd()
+        #expect(weakSession == nil)
+    }
+
+    // C-35, S-16
+    @Test func `the shared session cannot be invalidated`() async throws {
+        let server = try ScriptedServer.answering(CannedResponse.text("x").closing())
+        defer { server.stop() }
+        URLSession.shared.finishTasksAndInvalidate()
+        URLSession.shared.invalidateAndCancel()
+        #expect(try await URLSession.shared.data(from: server.url()).0 == Data("x".utf8))
+        #expect(URLSession.shared === URLSession.shared)
+        #expect(URLSession.shared.delegate == nil)
+    }
+
+    // T-61
+    @Test func `no task can be made afterwards`() async {
+        await #expect(processExitsWith: .signal(SIGILL)) {
+            let session = URLSession(configuration: .ephemeral)
+            session.finishTasksAndInvalidate()
+            _ = session.dataTask(with: URL(fileURLWithPath: "/"))
+        }
+    }
+
+    // T-63, S-88, S-89
+    @Test func `flush and reset answer on the delegate queue`() async throws {
+        let queue = OperationQueue(name: "delegate", width: 1)
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate, queue: queue)
+        let queues = EventRecorder<Bool>()
+        session.flush { queues.record(OperationQueue.current === queue) }
+        session.reset { queues.record(OperationQueue.current === queue) }
+        session.getAllTasks { _ in queues.record(OperationQueue.current === queue) }
+        session.getTasksWithCompletionHandler { _, _, _ in queues.record(OperationQueue.current === queue) }
+        #expect(try await queues.waitFor(count: 4) == [true, true, true, true])
+        session.invalidateAndCancel()
+        try await delegate.calls.wait(for: .invalid)
+    }
+}

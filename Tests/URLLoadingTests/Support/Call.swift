@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// A call to a delegate, as tests compare it. Tasks go by their identifiers.
+enum Call: Sendable, Hashable, CustomStringConvertible {
+    case created(Int)
+    case waiting(Int)
+    case informational(Int, Int)
+    case redirect(Int, Int)
+    /// A task and a status.
+    case response(Int, Int)
+    /// Adjacent pieces of one task are joined before they are compared.
+    case data(Int, String)
+    /// Sent by now, and expected.
+    case sent(Int, Int64, Int64)
+    case metrics(Int)
+    case completed(Int, URLError.Code?)
+    case invalid
+    /// A completion handler with its body, status and error.
+    case handled(String?, Int?, URLError.Code?)
+
+    var task: Int? {
+        switch self {
+        case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
+            .response(let task, _), .data(let task, _), .sent(let task, _, _), .metrics(let task),
+            .completed(let task, _):
+            task
+        case .invalid, .handled: nil
+        }
+    }
+
+    var isCompletion: Bool { if case .completed = self { true } else { false } }
+
+    var description: String {
+        switch self {
+        case .created(let task): "created(\(task))"
+        case .waiting(let task): "waiting(\(task))"
+        case .informational(let task, let status): "informational(\(task), \(status))"
+        case .redirect(let task, let status): "redirect(\(task), \(status))"
+        case .response(let task, let status): "response(\(task), \(status))"
+        case .data(let task, let text):
+            text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"
+        case .sent(let task, let total, let expected): "sent(\(task), \(total) of \(expected))"
+        case .metrics(let task): "metrics(\(task))"
+        case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"
+        case .invalid: "invalid"
+        case .handled(let body, let status, let code):
+            "handled(\(body ?? "nil"), \(status.map { "\($0)" } ?? "nil"), \(code.map { "\($0.rawValue)" } ?? "nil"))"
+        }
+    }
+}
+
+extension [Call] {
+    /// The same with what follows one another in one body made one.
+    var joined: [Call] {
+        var result: [Call] = []
+        for call in self {
+            if case .data(let task, let more) = call, case .data(task, let before)? = result.last {
+                result[result.count - 1] = .data(task, before + more)
+            } else {
+                result.append(call)
+            }
+        }
+        return result
+    }
+
+    func of(_ task: Int) -> [Call] { filter { $0.task == task } }
+
+    var completionCount: Int { count { $0.isCompletion } }
+}
+
+extension EventRecorder<Call> {
+    /// A completion handler that is written down.
+    var handler: @Sendable (Data?, URLResponse?, (any Error)?) -> Void {
+        { data, response, error in
+            self.record(
+                .handled(
+                    data.map { String(decoding: $0, as: UTF8.self) }, (response as? HTTPURLResponse)?.statusCode,
+                    error?.urlErrorCode))
+        }
+    }
+}
+
+extension Error {
+    /// What every error of a task should have.
+    var urlErrorCode: URLError.Code? { (self as? URLError)?.code }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// Counts the bytes of bodies too large to be written down.
+final class CountingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // Sendable: what changes guards itself, the rest is set before the delegate is used.
+    let received = Watched(0)
+    let ended = Signal("the task's end")
+    let error = Watched<URLError.Code?>(nil)
+    var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
+        $1(.allow)
+    }
+    /// Called with what has come so far.
+    var during: @Sendable (Int, URLSessionDataTask) -> Void = { _, _ in }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        answer(dataTask, completionHandler)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let count = received.withValue {
+            $0 += data.count
+            return $0
+        }
+        during(count, dataTask)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        self.error.withValue { $0 = error?.urlErrorCode }
+        ended.fire()
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+extension Trait where Self == LeakCheckedTrait {
+    /// The test must leave neither connection nor thread behind. What the library keeps for ever is known: its loops,
+    /// the threads that run them, and those that resolve names.
+    static var leavesNothing: Self {
+        Loading.arrangeChecks
+        return .leakChecked
+    }
+}
+
+enum Loading {
+    fileprivate static let arrangeChecks: Void = {
+        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
+        // Swift Testing's own, which waits for the processes of exit tests.
+        LeakCheck.allow(threadsNamed: "SWT ExT monitor")
+        LeakCheck.warmUp {
+            // Dispatch keeps what its first timers need: those that fire and those that are cancelled.
+            try? await Signal("nothing").wait(within: .milliseconds(1))
+            let fired = Signal("something")
+            Thread { fired.fire() }.start()
+            try? await fired.wait()
+            // A session each until every loop is alive.
+            for _ in 0..<16 {
+                let session = URLSession(configuration: .ephemeral)
+                _ = try? await session.data(from: Self.refusedURL)
+            }
+        }
+    }()
+
+    /// Nobody listens at port 1.
+    private static let refusedURL = URL(string: "http://127.0.0.1:1/") ?? URL(fileURLWithPath: "/")
+}
+
+extension URLSession {
+    /// A session of its own stores with this delegate.
+    convenience init(
+        _ delegate: any URLSessionDelegate, queue: OperationQueue? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        self.init(configuration: configuration, delegate: delegate, delegateQueue: queue)
+    }
+
+    /// A session of its own stores without a delegate.
+    convenience init(_ configure: (URLSessionConfiguration) -> Void) {
+        let configuration = URLSessionConfiguration.ephemeral
+        configure(configuration)
+        self.init(configuration: configuration)
+    }
+}
+
+extension OperationQueue {
+    /// A queue that runs so many operations at once.
+    convenience init(name: String, width: Int) {
+        self.init()
+        self.name = name
+        maxConcurrentOperationCount = width
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// Writes down every call, and every call that comes where or when it must not.
+class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // Sendable: the recorders guard themselves, the rest is set before the delegate is used.
+    let calls = EventRecorder<Call>()
+    /// Calls of one task that overlapped, calls on the main thread, calls outside `queue`.
+    let faults = EventRecorder<String>()
+    private let active = Watched<[Int: Int]>([:])
+    private let most = Watched(0)
+
+    /// The queue that calls must be on, when it is known.
+    var queue: OperationQueue?
+    /// Called in each call after it was recorded.
+    var during: @Sendable (Call, URLSession, URLSessionTask?) -> Void = { _, _, _ in }
+    /// What is said to a response.
+    var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
+        $1(.allow)
+    }
+    let metrics = EventRecorder<URLSessionTaskMetrics>()
+
+    /// How many calls ran at the same time at most.
+    var mostAtOnce: Int { most.current }
+
+    private func note(_ call: Call, _ session: URLSession, _ task: URLSessionTask?) {
+        let key = task?.taskIdentifier ?? 0
+        let count = active.withValue { active in
+            active[key, default: 0] += 1
+            return (active[key] ?? 0, active.values.reduce(0, +))
+        }
+        most.withValue { $0 = max($0, count.1) }
+        if count.0 > 1 { faults.record("\(call) while another call of that task ran") }
+        if Thread.isMainThread { faults.record("\(call) on the main thread") }
+        if let queue, OperationQueue.current !== queue { faults.record("\(call) outside the delegate queue") }
+        calls.record(call)
+        during(call, session, task)
+        active.withValue { $0[key, default: 0] -= 1 }
+    }
+
+    // MARK: Waiting
+
+    /// All calls, adjacent data joined, once so many tasks have completed.
+    func calls(untilCompletions count: Int) async throws -> [Call] {
+        try await calls.waitUntil("\(count) completions") { $0.completionCount >= count }.joined
+    }
+
+    /// All calls, adjacent data joined, once the session has become invalid.
+    func callsUntilInvalid(within deadline: Duration = .testDeadline) async throws -> [Call] {
+        try await calls.waitUntil("the session's end", within: deadline) { $0.last == .invalid }.joined
+    }
+
+    // MARK: Calls
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        // On the caller's thread by contract.
+        calls.record(.created(task.taskIdentifier))
+        during(.created(task.taskIdentifier), session, task)
+    }
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        note(.waiting(task.taskIdentifier), session, task)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        note(.informational(task.taskIdentifier, response.statusCode), session, task)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        note(.redirect(task.taskIdentifier, response.statusCode), session, task)
+        completionHandler(request)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        note(.response(dataTask.taskIdentifier, (response as? HTTPURLResponse)?.statusCode ?? 0), session, dataTask)
+        answer(dataTask, completionHandler)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        note(.data(dataTask.taskIdentifier, String(decoding: data, as: UTF8.self)), session, dataTask)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        note(.sent(task.taskIdentifier, totalBytesSent, totalBytesExpectedToSend), session, task)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        self.metrics.record(metrics)
+        note(.metrics(task.taskIdentifier), session, task)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        note(.completed(task.taskIdentifier, error?.urlErrorCode), session, task)
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        if let error { faults.record("invalid with \(error)") }
+        note(.invalid, session, nil)
+    }
+}

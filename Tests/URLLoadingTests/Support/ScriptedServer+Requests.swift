@@ -1,0 +1,9 @@
+import Foundation
+import TestSupport
+
+extension ScriptedServer {
+    /// Waits until the scripts have read so many requests.
+    func waitForRequests(_ count: Int, on connection: Int = 0) async throws {
+        try await self.connection(connection).waitForRequests(count)
+    }
+}

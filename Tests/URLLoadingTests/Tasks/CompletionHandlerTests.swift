@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Tasks whose result goes to a completion handler.
+@Suite(.leavesNothing) struct CompletionHandlerTests {
+    /// What a handler gets, and what a session's delegate hears before.
+    private func calls(_ request: URLRequest) async throws -> [Call] {
+        let delegate = RecordingDelegate()
+        let queue = OperationQueue(name: "handlers", width: 1)
+        delegate.queue = queue
+        let session = URLSession(delegate, queue: queue)
+        let handler = delegate.calls.handler
+        session.dataTask(with: request) { data, response, error in
+            if OperationQueue.current !== queue { delegate.faults.record("handler outside the delegate queue") }
+            handler(data, response, error)
+        }.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.faults.events == [])
+        return calls
+    }
+
+    // S-36, S-38, T-46, T-47, S-74
+    @Test func `the handler is last and gets everything at once`() async throws {
+        let server = try ScriptedServer.answering(.chunked(["hel", "lo"]))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .metrics(1), .handled("hello", 200, nil), .invalid,
+            ])
+    }
+
+    // T-47
+    @Test func `sending and interim responses are told`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest,
+            .send("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"),
+            .waitForClose,
+        ])
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "PUT"
+        request.httpBody = Data("abc".utf8)
+        #expect(
+            try await calls(request) == [
+                .created(1), .sent(1, 3, 3), .informational(1, 103), .metrics(1), .handled("ok", 201, nil), .invalid,
+            ])
+    }
+
+    // S-39
+    @Test func `a status is no error`() async throws {
+        let server = try ScriptedServer.answering(.text("nothing here", status: 404))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .metrics(1), .handled("nothing here", 404, nil), .invalid,
+            ])
+    }
+
+    // T-48
+    @Test(arguments: [200, 204]) func `an empty body is empty data`(status: Int) async throws {
+        let server = try ScriptedServer.answering(.status(status))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .metrics(1), .handled("", status, nil), .invalid,
+            ])
+    }
+
+    // T-48
+    @Test func `a failure within the body leaves neither data nor response`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .metrics(1), .handled(nil, nil, .networkConnectionLost), .invalid,
+            ])
+    }
+
+    // T-48, ERR-5
+    @Test func `a failure before the response`() async throws {
+        let refusing = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
+        #expect(
+            try await calls(URLRequest(url: url)) == [
+                .created(1), .metrics(1), .handled(nil, nil, .cannotConnectToHost), .invalid,
+            ])
+    }
+
+    // ERR-5
+    @Test(arguments: ["/relative", "nonsense:x"]) func `what nobody can load`(text: String) async throws {
+        let url = try #require(URL(string: text))
+        let calls = try await calls(URLRequest(url: url))
+        #expect(calls == [.created(1), .metrics(1), .handled(nil, nil, .unsupportedURL), .invalid])
+    }
+
+    // S-37, S-16
+    @Test func `the shared session answers handlers`() async throws {
+        let server = try ScriptedServer.answering(CannedResponse.text("hello").closing())
+        defer { server.stop() }
+        let calls = EventRecorder<Call>()
+        URLSession.shared.dataTask(with: server.url(), completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("hello", 200, nil)])
+    }
+
+    // T-65: a large body for a handler is whole
+    @Test func `a large body arrives whole`() async throws {
+        let bytes = [UInt8].pattern(count: 5_000_000)
+        let server = try ScriptedServer.answering { request in
+            request.path == "/known" ? .bytes(bytes) : .init(body: .chunks([bytes], trailers: []))
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        for path in ["/known", "/unknown"] {
+            let body = Watched<Data?>(nil)
+            session.dataTask(with: server.url(path)) { data, _, _ in body.withValue { $0 = data } }.resume()
+            #expect(try await body.wait(for: "the body") { $0 } == Data(bytes))
+        }
+        session.invalidateAndCancel()
+    }
+}

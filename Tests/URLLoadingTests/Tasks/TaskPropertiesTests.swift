@@ -1,0 +1,197 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What a task says of itself.
+@Suite(.leavesNothing) struct TaskPropertiesTests {
+    // T-11, T-12, T-13, T-17, T-18, T-19, T-20, T-22, S-90
+    @Test func `a new task`() throws {
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://127.0.0.1:1/a"))
+        let tasks = (1...3).map { _ in session.dataTask(with: url) }
+        #expect(tasks.map(\.taskIdentifier) == [1, 2, 3])
+        let task = tasks[0]
+        #expect(task.originalRequest == URLRequest(url: url))
+        #expect(task.currentRequest == URLRequest(url: url))
+        #expect(task.response == nil)
+        #expect(task.taskDescription == nil)
+        #expect(task.priority == URLSessionTask.defaultPriority)
+        #expect(URLSessionTask.defaultPriority == 0.5)
+        #expect(URLSessionTask.lowPriority > 0 && URLSessionTask.lowPriority < 0.5)
+        #expect(URLSessionTask.highPriority > 0.5 && URLSessionTask.highPriority < 1)
+        #expect(task.prefersIncrementalDelivery)
+        #expect(!session.dataTask(with: url, completionHandler: { _, _, _ in }).prefersIncrementalDelivery)
+        #expect(task.earliestBeginDate == nil)
+        #expect(NSURLSessionTransferSizeUnknown == -1)
+        #expect(
+            [task.countOfBytesClientExpectsToSend, task.countOfBytesClientExpectsToReceive] == [-1, -1])
+        #expect(
+            [
+                task.countOfBytesSent, task.countOfBytesReceived, task.countOfBytesExpectedToSend,
+                task.countOfBytesExpectedToReceive,
+            ] == [0, 0, 0, -1])
+        task.taskDescription = "label"
+        task.priority = 0.9
+        #expect(task.taskDescription == "label")
+        #expect(task.priority == 0.9)
+    }
+
+    // S-86
+    @Test func `copying gives the same object`() throws {
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
+        #expect(task.copy() as AnyObject === task)
+        #expect(session.copy() as AnyObject === session)
+    }
+
+    // T-14, T-15, T-16
+    @Test func `counters of a body each way`() async throws {
+        let server = try ScriptedServer.answering { request in
+            request.path == "/chunked" ? .chunked(["hello", " world"]) : .text("hello world")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        for (path, expected) in [("/", 11), ("/chunked", -1)] as [(String, Int64)] {
+            var request = URLRequest(url: server.url(path))
+            request.httpMethod = "POST"
+            request.httpBody = Data("abc".utf8)
+            let task = session.dataTask(with: request)
+            #expect(task.countOfBytesExpectedToSend == 3)
+            task.resume()
+            _ = try await delegate.calls(untilCompletions: task.taskIdentifier)
+            #expect(task.countOfBytesSent == 3)
+            #expect(task.countOfBytesReceived == 11)
+            #expect(task.countOfBytesExpectedToReceive == expected)
+        }
+        session.invalidateAndCancel()
+    }
+
+    // T-15
+    @Test func `what is expected to be sent`() throws {
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/a")))
+        request.httpMethod = "POST"
+        #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 0)
+        request.httpBodyStream = InputStream(data: Data(count: 5))
+        #expect(session.dataTask(with: request).countOfBytesExpectedToSend == -1)
+        request.setValue("5", forHTTPHeaderField: "Content-Length")
+        #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 5)
+    }
+
+    // T-14, T-21: while it goes on, with a delegate and with a handler
+    @Test(arguments: [true, false]) func `counters and progress follow the bytes`(hasHandler: Bool) async throws {
+        let ticks = Ticks()
+        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: ticks))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let task =
+            hasHandler
+            ? session.dataTask(with: server.url(), completionHandler: delegate.calls.handler)
+            : session.dataTask(with: server.url())
+        let progress = task.progress
+        #expect(progress === task.progress)
+        #expect(progress.fractionCompleted == 0)
+        task.resume()
+        for quarter in 1...3 {
+            ticks.release()
+            // No event tells of counters, so this looks until they are there.
+            let end = ContinuousClock.now + .testDeadline
+            while task.countOfBytesReceived < quarter * 25, ContinuousClock.now < end { await Task.yield() }
+            #expect(task.countOfBytesReceived == Int64(quarter * 25))
+            while progress.completedUnitCount < quarter * 25, ContinuousClock.now < end { await Task.yield() }
+            #expect(progress.completedUnitCount == Int64(quarter * 25))
+            #expect(progress.totalUnitCount == 100)
+            #expect(progress.fractionCompleted == Double(quarter) / 4)
+        }
+        ticks.release()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(progress.fractionCompleted == 1)
+        #expect(progress.isFinished)
+    }
+
+    // T-21
+    @Test func `progress counts both directions`() async throws {
+        let server = try ScriptedServer.answering { .text($0.bodyText) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("abcde".utf8)
+        let task = session.dataTask(with: request)
+        let progress = task.progress
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(progress.totalUnitCount == 10)
+        #expect(progress.completedUnitCount == 10)
+    }
+
+    // T-21
+    @Test func `progress acts on the task`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url())
+        let progress = task.progress
+        #expect(progress.isCancellable)
+        #expect(progress.isPausable)
+        task.resume()
+        try await delegate.calls.wait(for: .response(1, 200))
+        for (act, state) in [(progress.pause, URLSessionTask.State.suspended), (progress.resume, .running)] {
+            act()
+            // Its handlers are called from a queue of Foundation's.
+            let end = ContinuousClock.now + .testDeadline
+            while task.state != state, ContinuousClock.now < end { await Task.yield() }
+            #expect(task.state == state)
+        }
+        progress.cancel()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.suffix(3) == [.metrics(1), .completed(1, .cancelled), .invalid])
+    }
+
+    // MISC-21
+    @Test func `a request is copied when its task is made`() async throws {
+        let server = try ScriptedServer.answering { .text($0.path + ($0["X-Mark"] ?? "")) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        var request = URLRequest(url: server.url("/before"))
+        request.setValue("1", forHTTPHeaderField: "X-Mark")
+        let calls = EventRecorder<Call>()
+        let task = session.dataTask(with: request, completionHandler: calls.handler)
+        request.url = server.url("/after")
+        request.setValue("2", forHTTPHeaderField: "X-Mark")
+        task.resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("/before1", 200, nil)])
+        #expect(task.originalRequest?.url == server.url("/before"))
+        session.invalidateAndCancel()
+    }
+
+    // T-13: as long as the end is not there
+    @Test func `the response is there when the delegate is asked about it`() async throws {
+        let server = try ScriptedServer.answering(.text("x", status: 201))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let seen = EventRecorder<Int?>()
+        delegate.during = { call, _, task in
+            switch call {
+            case .created, .response, .completed: seen.record((task?.response as? HTTPURLResponse)?.statusCode)
+            default: break
+            }
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(seen.events == [nil, 201, 201])
+    }
+}
