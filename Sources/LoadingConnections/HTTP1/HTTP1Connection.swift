@@ -32,7 +32,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// How much of what is unsent belongs to the head.
     private var unsentHeadCount = 0
     private var isChunked = false
+    private var chunk = SentChunk()
     private var isSentWhole = false
+    /// The final response's head is here, and so many bytes after it.
+    private var hasHead = false
+    private var bodyWireBytes: Int64 = 0
     private var isPaused = false
     private var isSuspended = false
     private var isHandlingReadiness = false
@@ -96,6 +100,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isPaused = false
         isSuspended = false
         isChunked = body == .chunked
+        chunk = SentChunk()
+        hasHead = false
+        bodyWireBytes = 0
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -148,7 +155,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer?.exchangeSentHead(bytes: head)
             if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
-        if body > 0 { observer?.exchangeSentBody(bytes: body) }
+        if body > 0 { observer?.exchangeSentBody(bytes: isChunked ? chunk.sent(body) : body, onWire: body) }
     }
 
     private func perform(_ action: HTTP1Exchange.Action) {
@@ -264,11 +271,15 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return fail(error)
         case .success(let data?):
             sending = .source(source)
-            if isChunked { HTTP1RequestEncoder.appendChunkHead(data.count, to: &unsent) }
+            if isChunked {
+                HTTP1RequestEncoder.appendChunkHead(data.count, to: &unsent)
+                chunk = SentChunk(headCount: unsent.count, dataCount: data.count)
+            }
             unsent.append(contentsOf: data)
             if isChunked, !data.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
         case .success(nil):
             sending = .nothing
+            chunk = SentChunk()
             if isChunked {
                 // Without trailers there is nothing in it that could be refused.
                 try? HTTP1RequestEncoder.appendLastChunk(to: &unsent)
@@ -319,6 +330,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.read(into: buffer)
                 if case .bytes(let count) = read {
                     budget -= count
+                    bodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
                     if let event, self.observer === observer { handle(event, leftOver: 0) }
@@ -349,7 +361,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let exchange = observer
         _ = machine.receivedBytes()
         do {
-            while observer === exchange, let event = try parser.next(&input) {
+            while observer === exchange {
+                let before = input.count
+                let event = try parser.next(&input)
+                if hasHead { bodyWireBytes += Int64(before - input.count) }
+                guard let event else { return }
                 handle(event, leftOver: input.count)
             }
         } catch {
@@ -376,6 +392,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer.exchangeReceived(informational: head)
             if !isHandlingReadiness || !isSentWhole { pump() }
         case .head(let head, let body):
+            hasHead = true
             perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
             observer.exchangeReceived(head: head, body: body)
@@ -408,7 +425,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard let observer else { return }
         self.observer = nil
         endSending()
-        observer.exchangeEnded()
+        observer.exchangeEnded(bodyBytes: bodyWireBytes)
         if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
     }
 
@@ -491,4 +508,25 @@ extension HTTP1RequestKind {
     fileprivate init(_ request: ExchangeRequest) {
         self = request.method == "HEAD" ? .head : .other
     }
+}
+
+/// Tells the data of a chunk from its framing while it is sent piece by piece.
+private struct SentChunk {
+    var headCount = 0
+    var dataCount = 0
+    private var sentCount = 0
+
+    init(headCount: Int = 0, dataCount: Int = 0) {
+        self.headCount = headCount
+        self.dataCount = dataCount
+    }
+
+    /// How much of the next `count` bytes is data.
+    mutating func sent(_ count: Int) -> Int {
+        let before = sentData
+        sentCount += count
+        return sentData - before
+    }
+
+    private var sentData: Int { min(max(sentCount - headCount, 0), dataCount) }
 }
