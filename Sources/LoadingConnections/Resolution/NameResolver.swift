@@ -140,7 +140,9 @@ package final class NameResolver: @unchecked Sendable {
             entry = found.pointee.ai_next
             guard let bytes = found.pointee.ai_addr else { continue }
             let length = Int(found.pointee.ai_addrlen)
-            if let address = SocketAddress(sockaddr: bytes, count: length), !addresses.contains(address) { addresses.append(address) }
+            if let address = SocketAddress(sockaddr: bytes, count: length), !addresses.contains(address) {
+                addresses.append(address)
+            }
         }
         return addresses.isEmpty
             ? .failure(Failure(code: EAI_NONAME, posixCode: 0)) : .success(addresses)

@@ -1,3 +1,4 @@
+internal import CLoadingLinux
 internal import Glibc
 
 /// An IPv4 or IPv6 address with a port, without a heap allocation.

@@ -75,7 +75,9 @@ import URLLoading
     // C-23
     @Test func `additional fields are sent, a request's own win in any case`() async throws {
         let server = try ScriptedServer.answering { request in
-            .text(["x-one", "x-two", "x-three"].map { request.values(of: $0).joined(separator: "+") }.joined(separator: ","))
+            .text(
+                ["x-one", "x-two", "x-three"].map { request.values(of: $0).joined(separator: "+") }.joined(
+                    separator: ","))
         }
         defer { server.stop() }
         let session = URLSession { $0.httpAdditionalHeaders = ["X-One": "1", "X-Two": "2"] }

@@ -68,8 +68,9 @@ import URLLoading
         #expect(transaction.localPort == server.connections[0].peerPort)
         #expect(transaction.negotiatedTLSProtocolVersion == nil)
         #expect(transaction.negotiatedTLSCipherSuite == nil)
-        #expect([transaction.isCellular, transaction.isExpensive, transaction.isConstrained, transaction.isMultipath]
-            == [false, false, false, false])
+        #expect(
+            [transaction.isCellular, transaction.isExpensive, transaction.isConstrained, transaction.isMultipath]
+                == [false, false, false, false])
     }
 
     // MET-11

@@ -24,8 +24,10 @@ import URLLoading
         let refusing = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
         let session = URLSession { _ in }
-        #expect(await #expect(throws: URLError.self) { try await session.data(from: url) }?.code == .cannotConnectToHost)
-        #expect(await #expect(throws: URLError.self) { try await session.bytes(from: url) }?.code == .cannotConnectToHost)
+        #expect(
+            await #expect(throws: URLError.self) { try await session.data(from: url) }?.code == .cannotConnectToHost)
+        #expect(
+            await #expect(throws: URLError.self) { try await session.bytes(from: url) }?.code == .cannotConnectToHost)
         session.invalidateAndCancel()
     }
 
@@ -37,7 +39,11 @@ import URLLoading
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
         let caller = Task {
-            if wantsBytes { _ = try await session.bytes(from: server.url()) } else { _ = try await session.data(from: server.url()) }
+            if wantsBytes {
+                _ = try await session.bytes(from: server.url())
+            } else {
+                _ = try await session.data(from: server.url())
+            }
         }
         try await server.waitForRequests(1)
         caller.cancel()
@@ -55,7 +61,11 @@ import URLLoading
         let session = URLSession { _ in }
         let caller = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            if wantsBytes { _ = try await session.bytes(from: server.url()) } else { _ = try await session.data(from: server.url()) }
+            if wantsBytes {
+                _ = try await session.bytes(from: server.url())
+            } else {
+                _ = try await session.data(from: server.url())
+            }
         }
         let error = await #expect(throws: URLError.self) { try await caller.value }
         #expect(error?.code == .cancelled)
@@ -165,7 +175,9 @@ import URLLoading
         let session = URLSession { _ in }
         let bodies = try await withThrowingTaskGroup(of: String.self) { group in
             for index in 0..<200 {
-                group.addTask { String(decoding: try await session.data(from: server.url("/\(index)")).0, as: UTF8.self) }
+                group.addTask {
+                    String(decoding: try await session.data(from: server.url("/\(index)")).0, as: UTF8.self)
+                }
             }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }

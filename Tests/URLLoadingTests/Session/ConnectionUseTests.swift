@@ -72,7 +72,11 @@ import URLLoading
         let all = Signal("six requests")
         let busy = Watched(0)
         let server = try ScriptedServer.answering { _ in
-            if busy.withValue({ $0 += 1; return $0 }) == 6 { all.fire() }
+            if busy.withValue({
+                $0 += 1; return $0
+            }) == 6 {
+                all.fire()
+            }
             return CannedResponse.text("x").held(until: all)
         }
         defer { server.stop() }
@@ -114,7 +118,9 @@ import URLLoading
     }
 
     // CONN-10
-    @Test(arguments: [("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false)])
+    @Test(arguments: [
+        ("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false),
+    ])
     func `a kept connection that dies unanswered`(method: String, isRepeated: Bool) async throws {
         let server = try ScriptedServer(connections: [
             [
@@ -133,9 +139,10 @@ import URLLoading
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         #expect(
-            calls.of(2) == (isRepeated
-                ? [.created(2), .response(2, 204), .metrics(2), .completed(2, nil)]
-                : [.created(2), .metrics(2), .completed(2, .networkConnectionLost)]))
+            calls.of(2)
+                == (isRepeated
+                    ? [.created(2), .response(2, 204), .metrics(2), .completed(2, nil)]
+                    : [.created(2), .metrics(2), .completed(2, .networkConnectionLost)]))
         #expect(server.connectionCount == (isRepeated ? 2 : 1))
         #expect(server.connections[0].requests.map(\.method) == ["GET", method])
     }
