@@ -42,7 +42,7 @@ import URLLoading
     @Test func `the program and the user's language are told`() async throws {
         let request = try await sent()
         let agent = try #require(request["User-Agent"])
-        #expect(agent.wholeMatch(of: /\S+\/(\S+|\(unknown version\)|unknown version) URLSessionLinux\/\S+ Linux\/\S+/) != nil)
+        #expect(agent.wholeMatch(of: /\S+(\/\S+| \(unknown version\)) URLSessionLinux\/\S+ Linux\/\S+/) != nil)
         let language = try #require(request["Accept-Language"])
         #expect(language.wholeMatch(of: /[A-Za-z0-9-]+(,[A-Za-z0-9-]+;q=0\.\d+)*/) != nil)
     }
@@ -135,6 +135,9 @@ import URLLoading
             $0.httpBody = Data("hello".utf8)
             $0.setValue("elsewhere.example", forHTTPHeaderField: "Host")
             $0.setValue("close", forHTTPHeaderField: "Connection")
+            $0.setValue("timeout=1", forHTTPHeaderField: "Keep-Alive")
+            $0.setValue("Basic secret", forHTTPHeaderField: "proxy-authorization")
+            $0.setValue("Basic", forHTTPHeaderField: "WWW-Authenticate")
             $0.setValue("3", forHTTPHeaderField: "Content-Length")
             $0.setValue("chunked", forHTTPHeaderField: "Transfer-Encoding")
             $0.setValue("Bearer token", forHTTPHeaderField: "Authorization")
