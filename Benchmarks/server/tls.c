@@ -59,17 +59,17 @@ static int make_identity(struct identity *identity, const char *name, long seria
 /// OpenSSL finds an authority in a directory by the hash of its name, as `openssl rehash` would link it.
 static int publish_authority(X509 *authority, const char *directory) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/ca.pem", directory);
+    snprintf(path, sizeof path, "%s/certs", directory);
+    if (mkdir(path, 0755) != 0 && errno != EEXIST) return 0;
+    snprintf(path, sizeof path, "%s/certs/benchmark-authority.pem", directory);
     FILE *file = fopen(path, "w");
     if (!file) return 0;
     int written = PEM_write_X509(file, authority);
     if (fclose(file) != 0 || !written) return 0;
-    snprintf(path, sizeof path, "%s/certs", directory);
-    if (mkdir(path, 0755) != 0 && errno != EEXIST) return 0;
-    snprintf(path, sizeof path, "%s/certs/%08lx.0", directory, X509_NAME_hash_ex(X509_get_subject_name(authority),
-                                                                                NULL, NULL, NULL));
+    unsigned long hash = X509_NAME_hash_ex(X509_get_subject_name(authority), NULL, NULL, NULL);
+    snprintf(path, sizeof path, "%s/certs/%08lx.0", directory, hash);
     unlink(path);
-    return symlink("../ca.pem", path) == 0;
+    return symlink("benchmark-authority.pem", path) == 0;
 }
 
 SSL_CTX *tls_make_context(const char *directory) {

@@ -49,6 +49,8 @@ static uint8_t *thread_scratch(void) {
 void clt_socket_begin(clt_socket *socket, size_t ahead_limit) {
     socket->ahead_limit = ahead_limit > CLT_SCRATCH ? CLT_SCRATCH : (uint32_t)ahead_limit;
     socket->stops_drained = false;
+    socket->drained = false;
+    socket->error = 0;
 }
 
 bool clt_socket_finish(clt_socket *socket) {

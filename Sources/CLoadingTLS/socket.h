@@ -11,9 +11,9 @@
 // buffer that all streams of a thread share. What is left in there at the end of a call moves into `kept`.
 typedef struct {
     int descriptor;
-    int32_t error;        // errno of the last failed call
+    int32_t error;        // errno of a failed system call
     bool ended;           // the peer has closed its side
-    bool drained;         // the last recvmsg brought less than there was room for
+    bool drained;         // the last system call brought less than there was room for
     bool stops_drained;   // do not ask the socket again once it is drained
     const uint8_t *ahead;
     uint32_t ahead_count;
@@ -22,8 +22,8 @@ typedef struct {
 } clt_socket;
 
 BIO *clt_socket_bio(clt_socket *socket);
-// Put these around every call that may read: the first sets the stage, the second saves what was read ahead. False
-// when there is no memory for it.
+// Put these around every call into OpenSSL: the first sets the stage, the second saves what was read ahead. False when
+// there is no memory for it.
 void clt_socket_begin(clt_socket *socket, size_t ahead_limit);
 bool clt_socket_finish(clt_socket *socket);
 void clt_socket_discard(clt_socket *socket);

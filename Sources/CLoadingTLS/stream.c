@@ -19,6 +19,8 @@ struct clt_stream {
     clt_socket socket;
     clt_failure failure;
     bool failed;
+    bool write_failed;  // there may still be something to read
+    bool drained;
 
     decision trust;
     int32_t rejection;
@@ -30,6 +32,7 @@ struct clt_stream {
     bool identity_provided;
     bool identity_refused;
 
+    bool buffers_idle;  // OpenSSL may hold record buffers that it does not need
     uint8_t session_count;
     SSL_SESSION *sessions[MOST_SESSIONS];
 };
@@ -74,7 +77,7 @@ void clt_stream_free(clt_stream *stream) {
     if (stream->ssl != NULL) {
         // OpenSSL spoils the session of a connection that goes without close_notify. That is a habit of SSL 3; HTTP
         // connections end so all the time.
-        if (!stream->failed && SSL_is_init_finished(stream->ssl))
+        if (SSL_is_init_finished(stream->ssl))
             SSL_set_shutdown(stream->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(stream->ssl);
     }
@@ -139,6 +142,7 @@ int clt_on_session(SSL *ssl, SSL_SESSION *session) {
         stream->session_count--;
     }
     stream->sessions[stream->session_count++] = session;
+    stream->buffers_idle = true;
     return 1;
 }
 
@@ -186,6 +190,14 @@ clt_step clt_handshake(clt_stream *stream) {
     return finish_reading(stream, result == 1 ? CLT_DONE : step_after(stream, result));
 }
 
+// A session ticket makes OpenSSL allocate a write buffer, which it keeps until the next write: a half of the memory of
+// an idle connection. In the middle of a record it must not be asked to release its buffers, for it would.
+static void release_idle_buffers(clt_stream *stream) {
+    if (strcmp(SSL_rstate_string(stream->ssl), "RH") != 0) return;
+    stream->buffers_idle = false;
+    SSL_free_buffers(stream->ssl);
+}
+
 clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count) {
     size_t done = 0;
     clt_step step = CLT_DONE;
@@ -201,27 +213,15 @@ clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *coun
         stream->socket.stops_drained = true;
     }
     *count = done;
+    stream->drained = step == CLT_WANT_READ && stream->socket.drained;
+    if (stream->buffers_idle && step == CLT_WANT_READ) release_idle_buffers(stream);
     return finish_reading(stream, step);
-}
-
-// The socket refuses bytes because the peer has gone. Its last alert, which says why, may still be there to be read.
-static void prefer_alert(clt_stream *stream) {
-    char byte;
-    ERR_clear_error();
-    clt_socket_begin(&stream->socket, 0);
-    stream->socket.error = 0;
-    if (SSL_peek(stream->ssl, &byte, 1) <= 0 && ERR_peek_error() != 0) {
-        clt_failure failure = clt_failure_take("the connection was lost");
-        if (failure.alert >= 0) stream->failure = failure;
-    }
-    ERR_clear_error();
-    clt_socket_finish(&stream->socket);
 }
 
 clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t *count) {
     size_t done = 0;
     clt_step step = CLT_DONE;
-    if (stream->failed) { *count = 0; return CLT_FAILED; }
+    if (stream->failed || stream->write_failed) { *count = 0; return CLT_FAILED; }
     clt_socket_begin(&stream->socket, 0);
     while (done < length) {
         size_t taken = 0;
@@ -231,23 +231,26 @@ clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t 
         done += taken;
     }
     *count = done;
-    if (step == CLT_FAILED && stream->failure.posix != 0) prefer_alert(stream);
+    if (step == CLT_FAILED && stream->failure.posix != 0) {
+        stream->failed = false;
+        stream->write_failed = true;
+    }
     return finish_reading(stream, step);
 }
 
 void clt_shutdown(clt_stream *stream) {
-    if (stream->failed || !SSL_is_init_finished(stream->ssl)) return;
+    if (stream->failed || stream->write_failed || !SSL_is_init_finished(stream->ssl)) return;
     ERR_clear_error();
+    clt_socket_begin(&stream->socket, 0);
     SSL_shutdown(stream->ssl);
+    clt_socket_finish(&stream->socket);
     ERR_clear_error();
 }
 
 // ---- what a stream knows
 
 clt_failure clt_stream_failure(const clt_stream *stream) { return stream->failure; }
-bool clt_stream_is_drained(const clt_stream *stream) {
-    return stream->socket.drained && stream->socket.ahead_count == 0;
-}
+bool clt_stream_is_drained(const clt_stream *stream) { return stream->drained; }
 
 clt_chain *clt_stream_peer_chain(const clt_stream *stream) {
     STACK_OF(X509) *chain = stream->offered != NULL ? stream->offered : SSL_get_peer_cert_chain(stream->ssl);
@@ -261,12 +264,13 @@ const uint8_t *clt_stream_stapled_response(const clt_stream *stream, size_t *cou
     return *count > 0 ? response : NULL;
 }
 
-void clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify) {
-    if (stream->trust != ASKED) return;
+bool clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify) {
+    if (stream->trust != ASKED) return false;
     stream->trust = accepted ? GRANTED : DENIED;
     stream->rejection = verify != X509_V_OK ? verify : X509_V_ERR_APPLICATION_VERIFICATION;
     sk_X509_pop_free(stream->offered, X509_free);
     stream->offered = NULL;
+    return true;
 }
 
 bool clt_stream_identity_requested(const clt_stream *stream) { return stream->identity_requested; }
@@ -298,10 +302,11 @@ size_t clt_stream_signature_schemes(const clt_stream *stream, uint16_t *schemes,
     return count;
 }
 
-void clt_provide_identity(clt_stream *stream, const clt_identity *identity) {
-    if (stream->identity != ASKED) return;
+bool clt_provide_identity(clt_stream *stream, const clt_identity *identity) {
+    if (stream->identity != ASKED) return false;
     stream->identity = GRANTED;
     stream->provided = identity;
+    return true;
 }
 
 uint16_t clt_stream_version(const clt_stream *stream) { return (uint16_t)SSL_version(stream->ssl); }

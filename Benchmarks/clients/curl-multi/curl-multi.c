@@ -45,11 +45,9 @@ static void prepare(struct transfer *transfer) {
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     if (workload.buffer) curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, workload.buffer);
-    if (workload.authority_file) curl_easy_setopt(easy, CURLOPT_CAINFO, workload.authority_file);
-    if (workload.authority_directory) {
-        curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-        curl_easy_setopt(easy, CURLOPT_CAPATH, workload.authority_directory);
-    }
+    // As the curl tool does; libcurl itself does not look at it.
+    const char *authorities = getenv("SSL_CERT_DIR");
+    if (authorities) curl_easy_setopt(easy, CURLOPT_CAPATH, authorities);
 }
 
 /// Counts the transfers that have ended and starts as many.

@@ -33,8 +33,6 @@ struct workload workload_from_arguments(int argc, char **argv, long default_buff
         else if (strcmp(name, "--body") == 0) workload.body = strtoull(value, NULL, 10);
         else if (strcmp(name, "--buffer") == 0) workload.buffer = atol(value);
         else if (strcmp(name, "--file") == 0) workload.file = value;
-        else if (strcmp(name, "--authority-file") == 0) workload.authority_file = value;
-        else if (strcmp(name, "--authority-directory") == 0) workload.authority_directory = value;
         else refuse("unknown option", name);
     }
     if (!workload.url) refuse("missing option", "--url");

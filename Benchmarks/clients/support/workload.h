@@ -19,8 +19,6 @@ struct workload {
     long buffer;
     /// NULL: the body goes nowhere.
     const char *file;
-    const char *authority_file;
-    const char *authority_directory;
 };
 
 struct totals {

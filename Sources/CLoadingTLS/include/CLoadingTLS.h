@@ -59,20 +59,21 @@ void clt_stream_free(clt_stream *stream);
 clt_step clt_handshake(clt_stream *stream);
 // Fills as much of the buffer as is there. `*count` may be above 0 with every result.
 clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *count);
-// After CLT_WANT_WRITE or CLT_WANT_READ the next call must begin with the bytes that this one did not take.
+// After CLT_WANT_WRITE or CLT_WANT_READ the next call must begin with the bytes that this one did not take. When the
+// socket fails it, reading still goes on: the peer may have said why before it went.
 clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t *count);
 void clt_shutdown(clt_stream *stream);
 
 // The failure of the last call that returned CLT_FAILED or CLT_ENDED.
 clt_failure clt_stream_failure(const clt_stream *stream);
-// Whether the last call to clt_read emptied the socket's receive buffer.
+// Whether the last call to clt_read took everything that the socket had.
 bool clt_stream_is_drained(const clt_stream *stream);
 
 // What CLT_WANT_TRUST is about. The chain is the caller's to free.
 clt_chain *clt_stream_peer_chain(const clt_stream *stream);
 const uint8_t *clt_stream_stapled_response(const clt_stream *stream, size_t *count);
-// `verify` is the X509_V_ERR_ code that chooses the alert of a rejection.
-void clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify);
+// False when it is not asked for. `verify` is the X509_V_ERR_ code that chooses the alert of a rejection.
+bool clt_decide_trust(clt_stream *stream, bool accepted, int32_t verify);
 
 // What CLT_WANT_IDENTITY is about.
 bool clt_stream_identity_requested(const clt_stream *stream);
@@ -82,7 +83,8 @@ size_t clt_stream_issuer_count(const clt_stream *stream);
 // The DER form of a distinguished name; valid as long as the stream stands still.
 const uint8_t *clt_stream_issuer(const clt_stream *stream, size_t index, size_t *count);
 size_t clt_stream_signature_schemes(const clt_stream *stream, uint16_t *schemes, size_t capacity);
-void clt_provide_identity(clt_stream *stream, const clt_identity *identity);
+// False when it is not asked for. The identity must outlive the next call of clt_handshake or clt_read; it may be NULL.
+bool clt_provide_identity(clt_stream *stream, const clt_identity *identity);
 
 // What was agreed upon.
 uint16_t clt_stream_version(const clt_stream *stream);

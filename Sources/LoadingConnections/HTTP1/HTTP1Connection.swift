@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import Glibc
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
@@ -31,8 +32,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var unsentStart = 0
     /// How much of what is unsent belongs to the head.
     private var unsentHeadCount = 0
+    /// Where in `unsent` the body lies; around it, when it goes out in chunks, is framing.
+    private var unsentBody = 0..<0
     private var isChunked = false
-    private var chunk = SentChunk()
+    /// What a source has still to give, when its length is announced.
+    private var missing: Int64?
     private var isSentWhole = false
     /// The final response's head is here, and so many bytes after it.
     private var hasHead = false
@@ -77,8 +81,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let secure = stream.tls?.session
         return ConnectionFacts(
             protocolName: protocolName, isReused: isReused,
-            localAddress: local?.hostText, localPort: local.map { Int($0.port) },
-            remoteAddress: remote?.hostText, remotePort: remote.map { Int($0.port) },
+            localAddress: local?.description, localPort: local.map { Int($0.port) },
+            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
     }
 
@@ -100,9 +104,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isPaused = false
         isSuspended = false
         isChunked = body == .chunked
-        chunk = SentChunk()
         hasHead = false
         bodyWireBytes = 0
+        missing = nil
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -124,6 +128,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .none: break
         case .bytes(let data) where !request.expectsContinue && data.count <= Self.joinedBodyLimit:
             head.append(contentsOf: data)
+        case .source(let source, length: 0): source.cancel()
         case .bytes, .source: sending = .held(request.body)
         }
         writeFirst(head)
@@ -145,9 +150,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         if taken > 0 { note(sent: taken) }
     }
 
-    private func note(sent count: Int) {
+    /// - Parameter framing: How many of the bytes are neither head nor body.
+    private func note(sent count: Int, framing: Int = 0) {
         machine.sentBytes()
-        var body = count
+        var body = count - framing
         if unsentHeadCount > 0 {
             let head = min(count, unsentHeadCount)
             unsentHeadCount -= head
@@ -155,7 +161,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer?.exchangeSentHead(bytes: head)
             if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
-        if body > 0 { observer?.exchangeSentBody(bytes: isChunked ? chunk.sent(body) : body, onWire: body) }
+        if body + framing > 0 { observer?.exchangeSentBody(bytes: body, onWire: body + framing) }
     }
 
     private func perform(_ action: HTTP1Exchange.Action) {
@@ -182,7 +188,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         switch body {
         case .none: sending = .nothing
         case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
-        case .source(let source, _): sending = .source(source)
+        case .source(let source, let length):
+            sending = .source(source)
+            missing = length
         }
     }
 
@@ -228,13 +236,16 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let result = unsent.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
         switch result {
         case .bytes(let count):
-            unsentStart += count
+            let sent = unsentStart..<(unsentStart + count)
+            // What is left of a head is never together with a chunk.
+            let framing = isChunked && unsentHeadCount == 0 ? count - sent.clamped(to: unsentBody).count : 0
+            unsentStart = sent.upperBound
             let isAllSent = unsentStart == unsent.count
             if isAllSent {
                 if unsent.count > Self.joinedBodyLimit { unsent = [] } else { unsent.removeAll(keepingCapacity: true) }
                 unsentStart = 0
             }
-            note(sent: count)
+            note(sent: count, framing: framing)
             return isAllSent
         case .wouldBlock:
             return false
@@ -270,16 +281,22 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .failure(let error):
             return fail(error)
         case .success(let data?):
+            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
+            if let missing { self.missing = missing - Int64(taken.count) }
             sending = .source(source)
-            if isChunked {
-                HTTP1RequestEncoder.appendChunkHead(data.count, to: &unsent)
-                chunk = SentChunk(headCount: unsent.count, dataCount: data.count)
+            if missing == 0 {
+                // Whatever is behind would be read as another request.
+                source.cancel()
+                sending = .nothing
             }
-            unsent.append(contentsOf: data)
-            if isChunked, !data.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
+            if isChunked { HTTP1RequestEncoder.appendChunkHead(taken.count, to: &unsent) }
+            unsentBody = unsent.count..<(unsent.count + taken.count)
+            unsent.append(contentsOf: taken)
+            if isChunked, !taken.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
         case .success(nil):
+            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
             sending = .nothing
-            chunk = SentChunk()
+            unsentBody = 0..<0
             if isChunked {
                 // Without trailers there is nothing in it that could be refused.
                 try? HTTP1RequestEncoder.appendLastChunk(to: &unsent)
@@ -443,12 +460,13 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         fail(LoadError(failure))
     }
 
-    /// A server that answered and closed while we were still sending makes the write fail; its answer counts, so it is
-    /// read first if there is one.
+    /// A server that answered and closed while we were still sending makes the write fail. Its answer counts, so what
+    /// it sent is read first; the reading ends with the connection's own end or failure.
     private func fail(writing failure: StreamFailure) {
+        guard failure.isPeerGone else { return fail(LoadError(failure)) }
         stopSending()
+        // Otherwise the readiness that is being handled, or that the kernel has still to tell of, leads there.
         if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
-        if observer != nil, !parser.hasStarted { fail(LoadError(failure)) }
     }
 
     private func fail(_ error: LoadError) {
@@ -510,23 +528,9 @@ extension HTTP1RequestKind {
     }
 }
 
-/// Tells the data of a chunk from its framing while it is sent piece by piece.
-private struct SentChunk {
-    var headCount = 0
-    var dataCount = 0
-    private var sentCount = 0
-
-    init(headCount: Int = 0, dataCount: Int = 0) {
-        self.headCount = headCount
-        self.dataCount = dataCount
+extension StreamFailure {
+    /// A write failed because the peer has closed the connection: reading tells how it ended.
+    fileprivate var isPeerGone: Bool {
+        if case .posix(let failure) = self { [ECONNRESET, EPIPE].contains(failure.code) } else { false }
     }
-
-    /// How much of the next `count` bytes is data.
-    mutating func sent(_ count: Int) -> Int {
-        let before = sentData
-        sentCount += count
-        return sentData - before
-    }
-
-    private var sentData: Int { min(max(sentCount - headCount, 0), dataCount) }
 }

@@ -14,11 +14,6 @@ package final class NameResolver: @unchecked Sendable {
 
     package static let shared = NameResolver()
 
-    package enum Family: Hashable, Sendable {
-        case ipv4
-        case ipv6
-    }
-
     /// A code of `getaddrinfo`, and the errno when that code says EAI_SYSTEM.
     package struct Failure: Error, Hashable, Sendable {
         package let code: Int32
@@ -38,7 +33,7 @@ package final class NameResolver: @unchecked Sendable {
 
     private struct Question: Hashable {
         let host: String
-        let family: Family
+        let family: SocketAddress.Family
     }
 
     private static let lifetime: Int64 = 30_000_000_000
@@ -66,7 +61,7 @@ package final class NameResolver: @unchecked Sendable {
 
     /// Answers on `loop`, never before returning. Addresses carry port 0.
     package func resolve(
-        _ host: String, _ family: Family, on loop: EventLoop, answer: @escaping @Sendable (Answer) -> Void
+        _ host: String, _ family: SocketAddress.Family, on loop: EventLoop, answer: @escaping @Sendable (Answer) -> Void
     ) {
         let question = Question(host: host, family: family)
         let deliver: @Sendable (Answer) -> Void = { result in loop.post { answer(result) } }
@@ -144,8 +139,10 @@ package final class NameResolver: @unchecked Sendable {
         while let found = entry {
             entry = found.pointee.ai_next
             guard let bytes = found.pointee.ai_addr else { continue }
-            let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(found.pointee.ai_addrlen))
-            if let address = SocketAddress(sockaddr: buffer), !addresses.contains(address) { addresses.append(address) }
+            let length = Int(found.pointee.ai_addrlen)
+            if let address = SocketAddress(sockaddr: bytes, count: length), !addresses.contains(address) {
+                addresses.append(address)
+            }
         }
         return addresses.isEmpty
             ? .failure(Failure(code: EAI_NONAME, posixCode: 0)) : .success(addresses)

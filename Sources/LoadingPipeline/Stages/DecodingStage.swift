@@ -14,7 +14,7 @@ struct DecodingStage {
         decoder = nil
         if case .none = body { return }
         guard let field = head.fields.combinedValue("Content-Encoding") else { return }
-        do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw LoadError(error) }
+        do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError }
     }
 
     /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed.
@@ -22,13 +22,13 @@ struct DecodingStage {
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(LoadError) -> Int {
         guard let decoder else { return 0 }
-        do { return try decoder.decode(&input, into: output) } catch { throw LoadError(error) }
+        do { return try decoder.decode(&input, into: output) } catch { throw error.loadError }
     }
 
     /// The body is complete; throws when the coding is not.
     mutating func finish() throws(LoadError) {
         guard let decoder else { return }
         self.decoder = nil
-        do { try decoder.finish() } catch { throw LoadError(error) }
+        do { try decoder.finish() } catch { throw error.loadError }
     }
 }

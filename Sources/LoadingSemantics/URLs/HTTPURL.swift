@@ -82,10 +82,21 @@ package struct HTTPURL: Sendable, Equatable {
 
     /// Reads the text of an absolute URL, or says why it cannot be loaded.
     package init(_ text: String) throws(Failure) {
-        let result =
-            text.utf8.withContiguousStorageIfAvailable { Parser(text: $0).url() }
-            ?? Array(text.utf8).withUnsafeBufferPointer { Parser(text: $0).url() }
-        self = try result.get()
+        // The standard library's closures know no typed errors.
+        var failure = Failure.badCharacter
+        let parse = { (bytes: UnsafeBufferPointer<UInt8>) -> HTTPURL? in
+            do throws(Failure) {
+                return try Parser(text: bytes).url()
+            } catch {
+                failure = error
+                return nil
+            }
+        }
+        let url =
+            text.utf8.withContiguousStorageIfAvailable(parse)
+            ?? Array(text.utf8).withUnsafeBufferPointer(parse)
+        guard let url else { throw failure }
+        self = url
     }
 
     private init(scheme: Scheme, host: String, port: UInt16, userinfo: String?, bytes: [UInt8], authorityLength: Int) {
@@ -102,8 +113,8 @@ extension HTTPURL {
     private struct Parser {
         let text: UnsafeBufferPointer<UInt8>
 
-        func url() -> Result<HTTPURL, Failure> {
-            guard let (scheme, start) = schemeAndAuthorityStart() else { return .failure(.unsupportedScheme) }
+        func url() throws(Failure) -> HTTPURL {
+            guard let (scheme, start) = schemeAndAuthorityStart() else { throw .unsupportedScheme }
 
             var end = start
             var hostStart = start
@@ -112,47 +123,74 @@ extension HTTPURL {
                 if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
                 end += 1
                 if byte == UInt8(ascii: "@") { hostStart = end }
-                if URLBytes.isForbidden(byte) { return .failure(.badCharacter) }
+                if URLBytes.isForbidden(byte) { throw .badCharacter }
             }
             let userinfo = hostStart > start ? String(decoding: text[start..<hostStart - 1], as: UTF8.self) : nil
 
-            let host: Host
-            switch self.host(hostStart..<end) {
-            case .success(let found): host = found
-            case .failure(let failure): return .failure(failure)
-            }
-            guard let port = port(host.end..<end, default: scheme.defaultPort) else { return .failure(.badPort) }
+            let host = try host(hostStart..<end)
+            if !host.isPlain { return try urlWithASCII(host) }
+            guard let port = port(host.end..<end, default: scheme.defaultPort) else { throw .badPort }
 
             var targetEnd = end
             var isPlain = true
             while targetEnd < text.count {
                 let byte = text[targetEnd]
                 if byte == UInt8(ascii: "#") { break }
-                if URLBytes.isForbidden(byte) { return .failure(.badCharacter) }
+                if URLBytes.isForbidden(byte) { throw .badCharacter }
                 if byte >= 0x80 { isPlain = false }
                 targetEnd += 1
             }
 
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(targetEnd - hostStart + 8)
-            if host.isIPv6 { bytes.append(UInt8(ascii: "[")) }
-            bytes += host.address
-            if host.isIPv6 { bytes.append(UInt8(ascii: "]")) }
-            if port != scheme.defaultPort {
-                bytes.append(UInt8(ascii: ":"))
-                appendDecimal(port, to: &bytes)
+            let path = UnsafeBufferPointer(rebasing: text[end..<targetEnd])
+            if !isPlain {
+                let encoded = PercentEncoding.encode(path) { $0 < 0x80 }
+                return encoded.withUnsafeBufferPointer { url(scheme, userinfo, host, port, $0) }
             }
-            let authorityLength = bytes.count
-            if end == targetEnd || text[end] != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
-            if isPlain {
-                bytes += UnsafeBufferPointer(rebasing: text[end..<targetEnd])
-            } else {
-                bytes += PercentEncoding.encode(text[end..<targetEnd]) { $0 < 0x80 }
+            return url(scheme, userinfo, host, port, path)
+        }
+
+        /// Writes authority and target into one block.
+        private func url(
+            _ scheme: Scheme, _ userinfo: String?, _ host: Host, _ port: UInt16, _ path: UnsafeBufferPointer<UInt8>
+        ) -> HTTPURL {
+            var hostText = ""
+            var authorityLength = 0
+            // Brackets, ":65535" and "/" are the most that is added.
+            let bytes = [UInt8](unsafeUninitializedCapacity: host.address.count + path.count + 9) { block, count in
+                var end = 0
+                if host.isIPv6 {
+                    block[0] = UInt8(ascii: "[")
+                    end = 1
+                }
+                let name = UnsafeMutableBufferPointer(rebasing: block[end..<end + host.address.count])
+                for index in host.address.indices { name[index] = asciiLowercase(host.address[index]) }
+                hostText = String(decoding: name, as: UTF8.self)
+                end += name.count
+                if host.isIPv6 {
+                    block[end] = UInt8(ascii: "]")
+                    end += 1
+                }
+                if port != scheme.defaultPort {
+                    block[end] = UInt8(ascii: ":")
+                    end += 1
+                    var divisor: UInt16 = 10000
+                    while divisor > port { divisor /= 10 }
+                    while divisor > 0 {
+                        block[end] = UInt8(0x30 + port / divisor % 10)
+                        end += 1
+                        divisor /= 10
+                    }
+                }
+                authorityLength = end
+                if path.first != UInt8(ascii: "/") {
+                    block[end] = UInt8(ascii: "/")
+                    end += 1
+                }
+                count = UnsafeMutableBufferPointer(rebasing: block[end...]).update(fromContentsOf: path) + end
             }
-            return .success(
-                HTTPURL(
-                    scheme: scheme, host: host.name, port: port, userinfo: userinfo, bytes: bytes,
-                    authorityLength: authorityLength))
+            return HTTPURL(
+                scheme: scheme, host: host.zone.map { hostText + "%" + $0 } ?? hostText, port: port, userinfo: userinfo,
+                bytes: bytes, authorityLength: authorityLength)
         }
 
         private func schemeAndAuthorityStart() -> (Scheme, Int)? {
@@ -188,64 +226,64 @@ extension HTTPURL {
         private struct Host {
             /// Where in the text it ends.
             var end: Int
-            /// Lower-case, without brackets and zone.
-            var address: [UInt8]
-            /// With the zone.
-            var name: String
+            /// In any case, without brackets and zone.
+            var address: UnsafeBufferPointer<UInt8>
+            /// Whether it is ASCII without percent-encoding.
+            var isPlain = true
             var isIPv6 = false
+            var zone: String?
         }
 
-        private func host(_ range: Range<Int>) -> Result<Host, Failure> {
-            if range.isEmpty { return .failure(.noHost) }
-            if text[range.lowerBound] == UInt8(ascii: "[") { return literal(range) }
+        private func host(_ range: Range<Int>) throws(Failure) -> Host {
+            if range.isEmpty { throw .noHost }
+            if text[range.lowerBound] == UInt8(ascii: "[") { return try literal(range) }
             var end = range.lowerBound
             var isPlain = true
             while end < range.upperBound, text[end] != UInt8(ascii: ":") {
                 let byte = text[end]
                 if !URLBytes.isRegisteredName(byte) {
-                    if byte != UInt8(ascii: "%"), byte < 0x80 { return .failure(.badHost) }
+                    if byte != UInt8(ascii: "%"), byte < 0x80 { throw .badHost }
                     isPlain = false
                 }
                 end += 1
             }
-            if end == range.lowerBound { return .failure(.noHost) }
+            if end == range.lowerBound { throw .noHost }
             let written = UnsafeBufferPointer(rebasing: text[range.lowerBound..<end])
-            if isPlain {
-                let lower = [UInt8](unsafeUninitializedCapacity: written.count) { buffer, count in
-                    for index in written.indices { buffer[index] = asciiLowercase(written[index]) }
-                    count = written.count
-                }
-                return .success(Host(end: end, address: lower, name: String(decoding: lower, as: UTF8.self)))
-            }
-            guard let ascii = HostName.ascii(written), !ascii.isEmpty else { return .failure(.badHost) }
-            return .success(Host(end: end, address: ascii, name: String(decoding: ascii, as: UTF8.self)))
+            return Host(end: end, address: written, isPlain: isPlain)
+        }
+
+        /// The same URL with its host in ASCII.
+        private func urlWithASCII(_ host: Host) throws(Failure) -> HTTPURL {
+            guard let ascii = HostName.ascii(host.address), !ascii.isEmpty else { throw .badHost }
+            let rewritten = text[..<(host.end - host.address.count)] + ascii + text[host.end...]
+            return try HTTPURL(String(decoding: rewritten, as: UTF8.self))
         }
 
         /// An IPv6 address in brackets, whose zone may follow "%25" (RFC 6874) or, as many write it, "%".
-        private func literal(_ range: Range<Int>) -> Result<Host, Failure> {
-            guard let close = text[range].firstIndex(of: UInt8(ascii: "]")) else { return .failure(.badHost) }
+        private func literal(_ range: Range<Int>) throws(Failure) -> Host {
+            guard let close = text[range].firstIndex(of: UInt8(ascii: "]")) else { throw .badHost }
             let inner = text[range.lowerBound + 1..<close]
             let addressEnd = inner.firstIndex(of: UInt8(ascii: "%")) ?? close
-            let address = inner[..<addressEnd].map(asciiLowercase)
+            let address = inner[..<addressEnd]
             let isAddress =
                 address.contains(UInt8(ascii: ":"))
                 && address.allSatisfy { byte in
-                    switch byte {
+                    switch asciiLowercase(byte) {
                     case 0x30...0x3A, UInt8(ascii: "."), UInt8(ascii: "a")...UInt8(ascii: "f"): true
                     default: false
                     }
                 }
-            guard isAddress else { return .failure(.badHost) }
-            var name = String(decoding: address, as: UTF8.self)
+            guard isAddress else { throw .badHost }
+            var host = Host(end: close + 1, address: UnsafeBufferPointer(rebasing: address), isIPv6: true)
             if addressEnd < close {
                 var zone = inner[(addressEnd + 1)...]
                 if zone.starts(with: "25".utf8) { zone = zone.dropFirst(2) }
                 guard !zone.isEmpty, let decoded = PercentEncoding.decode(zone),
                     decoded.allSatisfy(URLBytes.isRegisteredName)
-                else { return .failure(.badHost) }
-                name += "%" + String(decoding: decoded, as: UTF8.self)
+                else { throw .badHost }
+                host.zone = String(decoding: decoded, as: UTF8.self)
             }
-            return .success(Host(end: close + 1, address: address, name: name, isIPv6: true))
+            return host
         }
 
         /// What stands between the host and the path: nothing, ":" alone, or ":" and a number from 1 to 65535.
@@ -260,15 +298,6 @@ extension HTTPURL {
                 if port > 65535 { return nil }
             }
             return port == 0 ? nil : UInt16(port)
-        }
-
-        private func appendDecimal(_ number: UInt16, to bytes: inout [UInt8]) {
-            var divisor: UInt16 = 10000
-            while divisor > number { divisor /= 10 }
-            while divisor > 0 {
-                bytes.append(UInt8(0x30 + number / divisor % 10))
-                divisor /= 10
-            }
         }
     }
 }

@@ -1,10 +1,10 @@
 /// Which bytes may stand where in a URL (RFC 3986 §2, §3.2.2).
 enum URLBytes {
-    /// A host's registered name, but for percent-encoding.
+    /// A host's registered name, but for percent-encoding: letters, digits and -._~!$&'()*+,;= as a set of bits.
     @inline(__always)
     static func isRegisteredName(_ byte: UInt8) -> Bool {
-        byte < 0x80
-            && (byte < 64 ? registeredName.low >> UInt64(byte) : registeredName.high >> UInt64(byte & 63)) & 1 == 1
+        let bits: UInt64 = byte < 64 ? 0x2BFF_7FD2_0000_0000 : 0x47FF_FFFE_87FF_FFFE
+        return byte < 0x80 && bits >> UInt64(byte & 63) & 1 == 1
     }
 
     /// A space, a control character or DEL: never part of a URL.
@@ -17,19 +17,5 @@ enum URLBytes {
         case 0x21, 0x23...0x3B, 0x3D, 0x3F...0x5B, 0x5D, 0x5F, 0x61...0x7A, 0x7E: true
         default: false
         }
-    }
-
-    private static let registeredName = bits(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=")
-
-    private static func bits(_ characters: StaticString) -> (low: UInt64, high: UInt64) {
-        var low: UInt64 = 0
-        var high: UInt64 = 0
-        characters.withUTF8Buffer { bytes in
-            for byte in bytes {
-                if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte & 63) }
-            }
-        }
-        return (low, high)
     }
 }

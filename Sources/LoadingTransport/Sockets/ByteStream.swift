@@ -23,9 +23,8 @@ package final class ByteStream: ReadinessHandler {
     package static func connect(
         to address: SocketAddress, on loop: EventLoop, owner: any ByteStreamOwner
     ) throws(POSIXFailure) -> ByteStream {
-        let descriptor = address.withSockaddr { pointer, _ in
-            cll_socket(Int32(pointer.pointee.sa_family), Int32(SOCK_STREAM.rawValue), 0)
-        }
+        let descriptor = cll_socket(
+            address.family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
         _ = cll_no_delay(descriptor)
         guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
@@ -33,7 +32,9 @@ package final class ByteStream: ReadinessHandler {
             Glibc.close(descriptor)
             throw failure
         }
-        let result = address.withSockaddr { pointer, length in Glibc.connect(descriptor, pointer, length) }
+        let result = address.withSockaddr { pointer, length in
+            Glibc.connect(descriptor, pointer.assumingMemoryBound(to: sockaddr.self), length)
+        }
         if result != 0 {
             let code = cll_errno()
             if code != EINPROGRESS && code != EINTR {
@@ -183,8 +184,8 @@ package final class ByteStream: ReadinessHandler {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         guard ask(&storage, &length) == 0 else { return nil }
-        return withUnsafeBytes(of: &storage) {
-            SocketAddress(sockaddr: UnsafeRawBufferPointer(rebasing: $0.prefix(Int(length))))
+        return withUnsafeBytes(of: &storage) { bytes in
+            bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: Int(length)) }
         }
     }
 }

@@ -1,117 +1,146 @@
+internal import CLoadingLinux
 internal import Glibc
 
-/// An address and port of IPv4 or IPv6, without a heap allocation.
-package struct SocketAddress: Hashable, Sendable {
-    /// The 16 bytes of an IPv6 address, or the 4 of an IPv4 one and zeros, in the order of the network.
-    private var high: UInt64
-    private var low: UInt64
-    /// Which link a link-local IPv6 address belongs to; else 0.
-    private var scope: UInt32
-    package var port: UInt16
-    package let isIPv6: Bool
+/// An IPv4 or IPv6 address with a port, without a heap allocation.
+package struct SocketAddress: Sendable, Hashable {
+    package enum Family: UInt8, Sendable, Hashable {
+        case ipv4, ipv6
+    }
 
-    /// From what the kernel or the resolver gives; nil for other families.
-    package init?(sockaddr bytes: UnsafeRawBufferPointer) {
-        guard bytes.count >= MemoryLayout<sa_family_t>.size else { return nil }
+    package let family: Family
+    package var port: UInt16
+    /// The interface of a link-local IPv6 address, else 0.
+    package let scope: UInt32
+    /// The address as a number of 128 bits; IPv4 has the lowest 32.
+    private let high: UInt64
+    private let low: UInt64
+
+    private init(family: Family, port: UInt16, scope: UInt32, high: UInt64, low: UInt64) {
+        self.family = family
+        self.port = port
+        self.scope = scope
+        self.high = high
+        self.low = low
+    }
+
+    /// Reads a dotted quad, or an IPv6 address without brackets whose zone may follow "%" by name or by number; nil
+    /// for anything else, host names too.
+    package init?(literal text: String, port: UInt16) {
+        // What C would not see is not part of an address.
+        if text.utf8.contains(0) { return nil }
+        var four = in_addr()
+        if inet_pton(AF_INET, text, &four) == 1 {
+            self.init(
+                family: .ipv4, port: port, scope: 0, high: 0, low: UInt64(UInt32(bigEndian: four.s_addr)))
+            return
+        }
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        var six = in6_addr()
+        guard let address = parts.first, inet_pton(AF_INET6, String(address), &six) == 1 else { return nil }
+        var scope: UInt32 = 0
+        if parts.count == 2 {
+            let zone = String(parts[1])
+            scope = UInt32(zone) ?? if_nametoindex(zone)
+            if scope == 0 { return nil }
+        }
+        self.init(six, port: port, scope: scope)
+    }
+
+    /// Reads a `sockaddr` of `count` bytes, such as the kernel or the resolver gives; nil for other families.
+    package init?(sockaddr bytes: UnsafeRawPointer, count: Int) {
+        guard count >= MemoryLayout<sa_family_t>.size else { return nil }
         switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
-        case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
+        case AF_INET:
+            guard count >= MemoryLayout<sockaddr_in>.size else { return nil }
             let address = bytes.loadUnaligned(as: sockaddr_in.self)
-            high = UInt64(UInt32(bigEndian: address.sin_addr.s_addr)) << 32
-            low = 0
-            scope = 0
-            port = UInt16(bigEndian: address.sin_port)
-            isIPv6 = false
-        case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
+            self.init(
+                family: .ipv4, port: UInt16(bigEndian: address.sin_port), scope: 0, high: 0,
+                low: UInt64(UInt32(bigEndian: address.sin_addr.s_addr)))
+        case AF_INET6:
+            guard count >= MemoryLayout<sockaddr_in6>.size else { return nil }
             let address = bytes.loadUnaligned(as: sockaddr_in6.self)
-            (high, low) = withUnsafeBytes(of: address.sin6_addr) {
-                (
-                    UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                    UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-                )
-            }
-            scope = address.sin6_scope_id
-            port = UInt16(bigEndian: address.sin6_port)
-            isIPv6 = true
+            self.init(
+                address.sin6_addr, port: UInt16(bigEndian: address.sin6_port), scope: address.sin6_scope_id)
         default:
             return nil
         }
     }
 
-    /// From a literal as it stands in a URL's host, without brackets; a scope may follow "%". Nil for a name.
-    package init?(literal text: String, port: UInt16) {
-        var ipv4 = in_addr()
-        if inet_pton(AF_INET, text, &ipv4) == 1 {
-            high = UInt64(UInt32(bigEndian: ipv4.s_addr)) << 32
-            low = 0
-            scope = 0
-            isIPv6 = false
-            self.port = port
-            return
+    private init(_ address: in6_addr, port: UInt16, scope: UInt32) {
+        let (high, low) = withUnsafeBytes(of: address) { bytes in
+            (bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         }
-        let parts = text.split(separator: "%", maxSplits: 1)
-        guard let first = parts.first else { return nil }
-        var ipv6 = in6_addr()
-        guard inet_pton(AF_INET6, String(first), &ipv6) == 1 else { return nil }
-        (high, low) = withUnsafeBytes(of: ipv6) {
-            (
-                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            )
-        }
-        scope = parts.count == 2 ? UInt32(parts[1]) ?? if_nametoindex(String(parts[1])) : 0
-        isIPv6 = true
-        self.port = port
+        self.init(
+            family: .ipv6, port: port, scope: scope, high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))
     }
 
-    package func withPort(_ port: UInt16) -> SocketAddress {
+    package func with(port: UInt16) -> SocketAddress {
         var copy = self
         copy.port = port
         return copy
     }
 
-    /// Calls `body` with the form that the kernel takes.
-    func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
-        if isIPv6 {
+    /// Calls `body` with a `sockaddr_storage` that holds this address, and how many of its bytes count.
+    package func withSockaddr<Result, Failure: Error>(
+        _ body: (UnsafeRawPointer, UInt32) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var storage = sockaddr_storage()
+        let length: Int
+        switch family {
+        case .ipv4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(truncatingIfNeeded: low).bigEndian
+            length = MemoryLayout<sockaddr_in>.size
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in.self) }
+        case .ipv6:
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
+            address.sin6_addr = in6Address
             address.sin6_scope_id = scope
-            withUnsafeMutableBytes(of: &address.sin6_addr) {
-                $0.storeBytes(of: high.bigEndian, as: UInt64.self)
-                $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
-            }
-            return withUnsafeBytes(of: &address) { call(body, with: $0) }
+            length = MemoryLayout<sockaddr_in6>.size
+            withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: address, as: sockaddr_in6.self) }
         }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(truncatingIfNeeded: high >> 32).bigEndian
-        return withUnsafeBytes(of: &address) { call(body, with: $0) }
+        return try withUnsafePointer(to: storage) { pointer throws(Failure) in
+            try body(UnsafeRawPointer(pointer), UInt32(length))
+        }
     }
 
-    private func call<Result>(
-        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result, with bytes: UnsafeRawBufferPointer
-    ) -> Result {
-        // Never nil: the buffer is a whole struct of the caller's.
-        bytes.withMemoryRebound(to: sockaddr.self) { body($0.baseAddress!, socklen_t(bytes.count)) }
-    }
-
+    /// 127.0.0.0/8, ::1, and the former inside the latter's notation.
     package var isLoopback: Bool {
-        isIPv6 ? high == 0 && low == 1 : high >> 56 == 127
+        switch family {
+        case .ipv4: low >> 24 == 127
+        case .ipv6: high == 0 && (low == 1 || low >> 24 == 0xFF_FF7F)
+        }
     }
 
-    /// The address in numbers, without port.
-    package var hostText: String {
-        withSockaddr { address, length in
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            guard getnameinfo(address, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else {
-                return ""
-            }
-            return text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    private var in6Address: in6_addr {
+        var address = in6_addr()
+        withUnsafeMutableBytes(of: &address) { bytes in
+            bytes.storeBytes(of: high.bigEndian, as: UInt64.self)
+            bytes.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
         }
+        return address
     }
 }
 
 extension SocketAddress: CustomStringConvertible {
-    package var description: String { isIPv6 ? "[\(hostText)]:\(port)" : "\(hostText):\(port)" }
+    /// The address in digits, without the port; a zone by its number.
+    package var description: String {
+        let numeric = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+            let written: UnsafePointer<CChar>?
+            switch family {
+            case .ipv4:
+                var address = in_addr(s_addr: UInt32(truncatingIfNeeded: low).bigEndian)
+                written = inet_ntop(AF_INET, &address, text.baseAddress, socklen_t(text.count))
+            case .ipv6:
+                var address = in6Address
+                written = inet_ntop(AF_INET6, &address, text.baseAddress, socklen_t(text.count))
+            }
+            return written.map { String(cString: $0) } ?? ""
+        }
+        return scope == 0 ? numeric : "\(numeric)%\(scope)"
+    }
 }

@@ -3,7 +3,7 @@ internal import CLoadingTLS
 /// Where the system keeps its root certificates.
 ///
 /// A directory whose files are named by the hashes of their subjects is asked for the one root that a chain needs. A
-/// bundle has to be parsed whole, which takes longer than all the rest of a first request; so it is the last resort.
+/// bundle has to be parsed whole, so it is the last resort.
 struct SystemRoots: Equatable {
     var directories: [String] = []
     var files: [String] = []

@@ -45,6 +45,7 @@ extension TLSError {
         case unableToGetIssuer = 2
         case notYetValid = 9
         case expired = 10
+        case selfSignedLeaf = 18
         case selfSignedInChain = 19
         case unableToGetIssuerLocally = 20
         case unableToVerifyLeafSignature = 21
@@ -53,9 +54,20 @@ extension TLSError {
             switch self {
             case .expired: certificateHasBadDate
             case .notYetValid: certificateNotYetValid
+            case .selfSignedLeaf: certificateUntrusted
             case .unableToGetIssuer, .selfSignedInChain, .unableToGetIssuerLocally, .unableToVerifyLeafSignature:
                 certificateHasUnknownRoot
             }
+        }
+    }
+
+    /// Whether the verification found everything but a root to trust.
+    static func isAboutRoot(verifyCode: Int32) -> Bool {
+        switch VerifyCode(rawValue: verifyCode) {
+        case .unableToGetIssuer, .selfSignedLeaf, .selfSignedInChain, .unableToGetIssuerLocally,
+            .unableToVerifyLeafSignature:
+            true
+        case .expired, .notYetValid, nil: false
         }
     }
 

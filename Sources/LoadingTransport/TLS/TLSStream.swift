@@ -50,6 +50,8 @@ package final class TLSStream {
 
     // MARK: Handshake
 
+    /// One step. When it is complete, read before waiting for the descriptor: the peer's first bytes may have come with
+    /// its last ones of the handshake.
     package func handshake() -> TLSHandshakeStep {
         if case .failed(let error)? = ending { return .failed(error) }
         if isComplete { return .complete }
@@ -89,17 +91,15 @@ package final class TLSStream {
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Answers `wantsTrust`. Call `handshake` again after it.
+    /// Answers `wantsTrust`, once. Call `handshake` again after it.
     package func decideTrust(_ verdict: TLSTrustVerdict) {
         switch verdict {
         case .accept:
-            clt_decide_trust(pointer, true, 0)
+            _ = clt_decide_trust(pointer, true, 0)
         case .acceptUnlessRevoked(let evaluator, let time):
-            if stapledResponse == nil { conditionalTrust = (evaluator, time) }
-            clt_decide_trust(pointer, true, 0)
+            if clt_decide_trust(pointer, true, 0), stapledResponse == nil { conditionalTrust = (evaluator, time) }
         case .reject(let error):
-            rejection = error
-            clt_decide_trust(pointer, false, error.verifyCode)
+            if clt_decide_trust(pointer, false, error.verifyCode) { rejection = error }
         }
     }
 
@@ -112,10 +112,9 @@ package final class TLSStream {
         return error
     }
 
-    /// Answers `wantsIdentity`, with nil to go on without one. Call `handshake` (or `read`) again after it.
+    /// Answers `wantsIdentity`, once; with nil to go on without one. Call `handshake` (or `read`) again after it.
     package func provideIdentity(_ identity: TLSIdentity?) {
-        self.identity = identity
-        clt_provide_identity(pointer, identity?.pointer)
+        if clt_provide_identity(pointer, identity?.pointer) { self.identity = identity }
     }
 
     private var identityRequest: TLSIdentityRequest {
@@ -175,7 +174,8 @@ package final class TLSStream {
     /// bytes makes no edge of its own.
     package var isDrained: Bool { clt_stream_is_drained(pointer) }
 
-    /// Takes as many bytes as the socket has room for.
+    /// Takes as many bytes as the socket has room for. When it fails, read to the end before giving up: the peer may
+    /// have answered, or have said by an alert what it minds, before it went.
     package func write(_ bytes: UnsafeRawBufferPointer) -> TLSWriteResult {
         if case .failed(let error)? = ending { return .failed(error) }
         var count = 0

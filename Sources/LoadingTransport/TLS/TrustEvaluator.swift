@@ -4,21 +4,25 @@ internal import LoadingEvents
 /// Decides whether a certificate chain proves that a server is the host it should be (TLS-4): it leads to a root, is
 /// valid now, is meant for TLS servers, and names the host in its subject alternative names.
 ///
-/// Unchecked: OpenSSL guards a certificate store with a lock of its own.
+/// Unchecked: OpenSSL guards a certificate store with a lock of its own, and `lock` guards the rest.
 package final class TrustEvaluator: @unchecked Sendable {
     private let roots: OpaquePointer
+    /// Bundles of the system's roots. Parsing one takes longer than all the rest of a first request, so they wait until
+    /// a chain leads to a root that the directories do not have.
+    private let bundles: [String]
+    private let lock = Lock()
+    private var hasLoadedBundles = false
 
     /// Trust in the system's roots, shared by all who need no others: a store keeps what it has once loaded.
-    package static let system = TrustEvaluator(roots: clt_roots_new(), location: .current())
+    package static let system = TrustEvaluator(system: .current())
 
-    private init?(roots: OpaquePointer?, location: SystemRoots) {
-        guard let roots else { return nil }
+    /// Nil when there is no memory for it.
+    init?(system: SystemRoots) {
+        guard let roots = clt_roots_new() else { return nil }
         self.roots = roots
-        for directory in location.directories { clt_roots_add_directory(roots, directory) }
-        for file in location.files { clt_roots_add_file(roots, file) }
+        bundles = system.files
+        for directory in system.directories { clt_roots_add_directory(roots, directory) }
     }
-
-    private init(roots: OpaquePointer) { self.roots = roots }
 
     deinit { clt_roots_free(roots) }
 
@@ -29,8 +33,9 @@ package final class TrustEvaluator: @unchecked Sendable {
         switch roots {
         case .system, .systemAnd([]): (evaluator, anchors) = (system, [])
         case .systemAnd(let added):
-            (evaluator, anchors) = (TrustEvaluator(roots: clt_roots_new(), location: .current()), added)
-        case .only(let all): (evaluator, anchors) = (clt_roots_new().map(TrustEvaluator.init(roots:)), all)
+            (evaluator, anchors) = (TrustEvaluator(system: .current()), added)
+        case .only(let all):
+            (evaluator, anchors) = (TrustEvaluator(system: SystemRoots()), all)
         }
         guard let evaluator else {
             throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
@@ -58,6 +63,16 @@ package final class TrustEvaluator: @unchecked Sendable {
             return .rejected(TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name"))
         }
         let response = stapledResponse ?? []
+        var failure = evaluate(chain, serverName, at: time, response)
+        if let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code), loadBundles() {
+            failure = evaluate(chain, serverName, at: time, response)
+        }
+        return failure.map { .rejected(.evaluation($0)) } ?? .trusted
+    }
+
+    private func evaluate(
+        _ chain: CertificateChain, _ serverName: ServerName, at time: Int64, _ response: [UInt8]
+    ) -> clt_failure? {
         var failure = clt_failure()
         let trusted =
             switch serverName {
@@ -67,7 +82,16 @@ package final class TrustEvaluator: @unchecked Sendable {
                 clt_evaluate(
                     roots, chain.pointer, nil, bytes, bytes.count, time, response, response.count, &failure)
             }
-        return trusted ? .trusted : .rejected(.evaluation(failure))
+        return trusted ? nil : failure
+    }
+
+    /// Whether there may be roots that were not there before. Two threads may come here at once: that costs time, but
+    /// neither gives its verdict without the bundles.
+    private func loadBundles() -> Bool {
+        guard !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return false }
+        for file in bundles { clt_roots_add_file(roots, file) }
+        lock.withLock { hasLoadedBundles = true }
+        return true
     }
 
     package func evaluate(_ peer: TLSPeer, at time: Int64) -> TrustEvaluation {

@@ -60,7 +60,7 @@ struct CookieJar {
     /// The cookies for an address: longest path first, then the oldest (RFC 6265 §5.4).
     func cookies(for url: URL, in partition: String?, at now: Date) -> [HTTPCookie] {
         guard !isEmpty, let host = url.host?.lowercased(), !host.isEmpty else { return [] }
-        let path = url.path.isEmpty ? "/" : url.path
+        let path = url.path(percentEncoded: true)
         let isSecure = url.scheme.map { ["https", "wss"].contains($0.lowercased()) } ?? false
         var found: [HTTPCookie] = []
         var rest = host[...]
@@ -69,7 +69,7 @@ struct CookieJar {
             where (cookie.domain.hasPrefix(".") || rest.count == host.count)
                 && cookie.expiresDate.map({ $0 > now }) ?? true
                 && (isSecure || !cookie.isSecure)
-                && matches(path: path, cookie.path)
+                && matches(path: path.isEmpty ? "/" : path, cookie.path)
                 && cookie.portList.map({ $0.contains(NSNumber(value: port(of: url, isSecure: isSecure))) }) ?? true
             {
                 found.append(cookie)

@@ -35,7 +35,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         else { return nil }
 
         let version = Self.text(properties[.version]).flatMap { Int($0) } == 1 ? 1 : 0
-        let now = Date()
+        let created = properties[.created] as? Date ?? Date()
         var expires: Date?
         var isSessionOnly: Bool
         if version == 0 {
@@ -43,7 +43,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
             isSessionOnly = expires == nil
         } else {
             let age = Self.text(properties[.maximumAge]).flatMap { Double($0) }
-            expires = age.map { now.addingTimeInterval($0) }
+            expires = age.map { created.addingTimeInterval($0) }
             isSessionOnly = age == nil
         }
         if let discard = Self.text(properties[.discard]), discard == "TRUE" { isSessionOnly = true }
@@ -59,7 +59,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
             sameSite: (properties[.sameSitePolicy] as? HTTPCookieStringPolicy)
                 ?? Self.text(properties[.sameSitePolicy]).flatMap(Self.policy),
             setByJavaScript: Self.text(properties[.setByJavaScript]),
-            created: properties[.created] as? Date ?? now)
+            created: created)
     }
 
     /// Everything the cookie holds: a cookie made from it is equal.

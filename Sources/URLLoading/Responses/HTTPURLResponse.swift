@@ -134,7 +134,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     private static func dictionary(of fields: HTTPFields) -> [AnyHashable: Any] {
         var values: [AnyHashable: Any] = [:]
-        values.reserveCapacity(fields.count)
+        // Room to spare, for comparing two keys that met by chance costs more than all else here.
+        values.reserveCapacity(2 * fields.count)
         // Names that keep their spelling, by their lower-case form: fields of one name are joined whatever the case.
         var spellings: [String: String] = [:]
         for index in 0..<fields.count {

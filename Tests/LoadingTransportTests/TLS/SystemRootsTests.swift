@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -33,6 +34,43 @@ import Testing
         #expect(
             locate(file: "/my.pem", hashed: ["/etc/ssl/certs"], files: [bundle])
                 == SystemRoots(directories: ["/etc/ssl/certs"], files: ["/my.pem"]))
+    }
+}
+
+@Suite struct SystemTrustTests {
+    private let authority: TestCertificateAuthority
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        directory = try TemporaryDirectory()
+    }
+
+    private func evaluate(_ roots: SystemRoots, _ chain: [TestCertificate]) throws -> TrustEvaluation {
+        let evaluator = try #require(TrustEvaluator(system: roots))
+        let chain = try #require(CertificateChain(der: chain.map(\.der)))
+        return evaluator.evaluate(chain, host: "localhost", at: now)
+    }
+
+    // TLS-4
+    @Test(.needs(.openssl)) func `a hashed directory is asked for the root`() throws {
+        try directory.write(authority.root.pem, to: "root.pem")
+        let chain = try authority.intermediate().issue(.localhost).chain
+        let roots = SystemRoots(directories: [directory.path], files: [])
+        #expect(try evaluate(roots, chain) != .trusted)
+        _ = try ChildProcess.run("/usr/bin/openssl", ["rehash", directory.path])
+        #expect(try evaluate(roots, chain) == .trusted)
+    }
+
+    // TLS-4
+    @Test func `a bundle has what the directory has not`() throws {
+        let others = try (0..<3).map { try TestCertificateAuthority(.authority("Other \($0)")).root.pem }
+        let bundle = try directory.write((others + [authority.root.pem]).joined(), to: "bundle.pem").path
+        let chain = try authority.issue(.localhost).chain
+        #expect(try evaluate(SystemRoots(directories: [directory.path], files: [bundle]), chain) == .trusted)
+        let root = SystemRoots(files: ["/nonexistent", bundle])
+        #expect(try evaluate(root, chain) == .trusted)
+        #expect(try evaluate(root, TestIdentity.selfSigned(.localhost).chain) != .trusted)
     }
 }
 

@@ -153,6 +153,20 @@ import Testing
         client.stream.shutdown()
     }
 
+    @Test func `an answer can be read when writing has failed`() throws {
+        let server = try ScriptedServer(tls: options()) { connection in
+            _ = try connection.receive(exactly: 1)
+            try connection.send("too much")
+            connection.close()
+        }
+        defer { server.stop() }
+        let client = try client(server)
+        let error = try client.write(.pattern(count: 20_000_000))
+        #expect(error?.code == -1005)
+        #expect(try client.write([1]) == error)
+        #expect(try client.read(capacity: 100).1 == Array("too much".utf8))
+    }
+
     // TLS-5
     @Test(arguments: [
         [0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20), [0x80, 0, 0, 0, 0, 0], [0x17, 3, 3, 0xFF, 0xFF],
@@ -191,6 +205,7 @@ import Testing
         let greedy = try self.client(server)
         try greedy.write([1])
         #expect(try greedy.read(capacity: 2).1 == Array("ab".utf8))
+        #expect(!greedy.stream.isDrained)
         #expect(try greedy.read(capacity: 2).1 == Array("c".utf8))
     }
 

@@ -60,6 +60,8 @@ import Testing
         #expect(!cookie.isSessionOnly)
         #expect(cookie.expiresDate == cookie.created.addingTimeInterval(100))
         #expect(cookie.portList == [80, 443])
+        let properties = try #require(cookie.properties)
+        #expect(HTTPCookie(properties: properties)?.expiresDate == cookie.expiresDate)
         let session = HTTPCookie(properties: [.name: "n", .value: "v", .path: "/", .domain: "a.com", .version: 1])
         #expect(session?.isSessionOnly == true)
     }

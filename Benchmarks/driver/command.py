@@ -1,0 +1,150 @@
+"""The command line of scripts/bench."""
+
+import argparse
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from . import build, clients, counting, report, trust, workloads
+from .measure import Bench, measure, save, timestamp
+from .server import Server
+from .summary import check, summarise
+
+RESULTS = build.ROOT / "results"
+OPEN_FILES = 65_536
+
+
+def names(known: dict):
+    def parse(text: str) -> list[str]:
+        chosen = text.split(",")
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+        return chosen
+
+    return parse
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Compares HTTP clients on the same work.")
+    parser.add_argument("--workloads", type=names(workloads.BY_NAME), default=list(workloads.BY_NAME))
+    parser.add_argument("--clients", type=names(clients.BY_NAME), help="default: all that can be built")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="about a tenth of the work, twice")
+    parser.add_argument("--no-build", action="store_true", help="use the Swift programs that are there")
+    parser.add_argument("--check", nargs="?", const="ours", metavar="CLIENT", help="hold it against budgets.json")
+    parser.add_argument("--callgrind", action="store_true", help="instructions a request or MiB instead of time")
+    parser.add_argument("--strace", action="store_true", help="system calls a request or MiB instead of time")
+    parser.add_argument("--markdown", type=Path, help="a page whose results section is replaced")
+    return parser.parse_args()
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def raise_open_files() -> None:
+    """w8 needs 10,000 sockets in the client and as many in the server."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for limit in (max(hard, OPEN_FILES), hard):
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+            return
+        except (ValueError, PermissionError):
+            continue
+
+
+def choose_clients(arguments: argparse.Namespace) -> tuple[list[clients.Client], dict[str, list[str]]]:
+    chosen = [clients.BY_NAME[name] for name in arguments.clients] if arguments.clients else clients.ALL
+    programs, missing = build.build_clients({client.program for client in chosen}, not arguments.no_build)
+    for program, reason in missing.items():
+        say(f"without {program}: {reason}")
+    if missing and arguments.clients:
+        sys.exit(1)
+    return [client for client in chosen if client.program in programs], programs
+
+
+def plan(arguments: argparse.Namespace, chosen: list[clients.Client], trusted: bool) -> list:
+    work = []
+    for name in arguments.workloads:
+        workload = workloads.BY_NAME[name]
+        able = [client for client in chosen if name in client.workloads]
+        if workload.tls and not trusted:
+            # It knows the machine's authorities only.
+            able = [client for client in able if client.program != "url-session-toolchain"]
+        if able:
+            work.append((workload.quick() if arguments.quick else workload, able))
+    return work
+
+
+def count(arguments: argparse.Namespace, bench: Bench, work: list) -> dict[str, list[counting.Count]]:
+    counts: dict[str, list[counting.Count]] = {"User instructions": [], "System calls": []}
+    for workload, able in work:
+        for client in able if not workload.cold and workload.concurrency < 1000 else []:
+            try:
+                if arguments.callgrind and client.countable:
+                    counting.require("valgrind")
+                    counts["User instructions"].append(counting.instructions(bench, client, workload, RESULTS))
+                    say(counting.describe(counts["User instructions"][-1]))
+                if arguments.strace:
+                    counting.require("strace")
+                    counts["System calls"].append(counting.system_calls(bench, client, workload))
+                    say(counting.describe(counts["System calls"][-1]))
+            except counting.CountingFailure as failure:
+                say(f"not counted: {failure}")
+    return counts
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> int:
+    chosen, programs = choose_clients(arguments)
+    server = Server(build.build_server(), folder)
+    try:
+        trusted = trust.install(folder / "certs")
+        bench = Bench(server, programs, trust.environment(folder / "certs", trusted), folder)
+        work = plan(arguments, chosen, trusted)
+        RESULTS.mkdir(exist_ok=True)
+        samples, counts = [], {}
+        if arguments.callgrind or arguments.strace:
+            counts = count(arguments, bench, work)
+        else:
+            samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
+    finally:
+        server.close()
+    return finish(arguments, work, samples, counts)
+
+
+def finish(arguments: argparse.Namespace, work: list, samples: list, counts: dict) -> int:
+    measured = {workload.name: workload for workload, _ in work}
+    summary = summarise(samples, measured)
+    if samples:
+        path = RESULTS / f"{timestamp()}.json"
+        save(path, {"machine": report.machine(), "quick": arguments.quick}, samples)
+        say(report.console(summary, list(measured.values())))
+        say(f"\n{path}")
+    if arguments.markdown:
+        date = time.strftime("%Y-%m-%d", time.gmtime())
+        report.replace_section(
+            arguments.markdown, report.markdown(summary, list(measured.values()), counts, date))
+    passed = not any(sample.failure for sample in samples)
+    if arguments.check:
+        say("")
+        for verdict in check(build.ROOT / "budgets.json", summary, measured, arguments.check):
+            say(f"{'pass' if verdict.passed else 'MISS'}  {verdict.text}")
+            passed = passed and bool(verdict.passed)
+    return 0 if passed else 1
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    trust.enter_namespace()
+    # Asked to end, it still ends its children and removes its folder.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    raise_open_files()
+    # Memory, so that a disk is no part of what is measured.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
+        return run(arguments, Path(folder))

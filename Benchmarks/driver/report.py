@@ -1,0 +1,148 @@
+"""The summary as tables: for people at a terminal, and in Markdown for the documentation."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+from .counting import Count
+from .summary import Figures, Summary, best_peer, memory_per_request, ratio
+from .workloads import Workload
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+
+def number(value: float | None) -> str:
+    """Three digits that mean something."""
+    if value is None:
+        return "–"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def machine() -> dict[str, str]:
+    model = next(
+        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+         if line.startswith("model name")),
+        platform.machine(),
+    )
+    return {
+        "processor": f"{model}, {os.cpu_count()} CPUs",
+        "kernel": platform.release(),
+        "versions": ", ".join(filter(None, map(version, [
+            ["swift", "--version"], ["curl", "--version"], ["openssl", "version"], ["go", "version"],
+            ["node", "--version"],
+        ]))),
+    }
+
+
+def version(command: list[str]) -> str:
+    try:
+        output = subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    line = output.splitlines()[0] if output else ""
+    words = [word.lstrip("gov(") for word in line.split()]
+    found = next((word for word in words if word[:1].isdigit()), "")
+    return f"{command[0]} {found}" if found else ""
+
+
+def clients_of(summary: Summary) -> list[str]:
+    return list(dict.fromkeys(client for _, client in summary))
+
+
+def console(summary: Summary, workloads: list[Workload]) -> str:
+    lines = []
+    for workload in workloads:
+        peer = best_peer(summary, workload)
+        cpu, speed = ("CPU ms", "ms") if workload.cold else (
+            f"CPU s/{workload.unit}", "MB/s" if workload.unit == "GiB" else "req/s")
+        lines.append(f"\n{workload.name}: {workload.title}")
+        lines.append(f"  {'':13} {cpu:>18} {'lowest–highest':>15} {'/ curl':>7} {'/ best':>7} {speed:>9} "
+                     f"{'peak MB':>8} {'KB/request':>10} {'server':>7} {'runs':>5}")
+        for client in clients_of(summary):
+            figures = summary.get((workload.name, client))
+            if figures:
+                lines.append(row(summary, workload, client, figures, peer))
+    return "\n".join(lines)
+
+
+def row(summary: Summary, workload: Workload, client: str, figures: Figures, peer: str | None) -> str:
+    spread = f"{number(figures.cpu_lowest)}–{number(figures.cpu_highest)}"
+    to_curl = number(ratio(summary, workload, client, "curl"))
+    to_best = number(ratio(summary, workload, client, peer)) if peer else "–"
+    memory = memory_per_request(summary, workload, client)
+    failed = f" ({figures.failures} failed)" if figures.failures else ""
+    return (f"  {client:13} {number(figures.cpu):>18} {spread:>15} {to_curl:>7} {to_best:>7} "
+            f"{number(figures.rate):>9} {number(figures.peak_mb):>8} {number(memory):>10} "
+            f"{figures.server_share:>6.0%} {figures.runs:>5}{failed}")
+
+
+def table(heading: list[str], rows: list[list[str]]) -> list[str]:
+    bar = "|" + "|".join(["---"] * 2 + ["---:"] * (len(heading) - 2)) + "|"
+    return ["| " + " | ".join(cells) + " |" for cells in [heading]] + [bar] + [
+        "| " + " | ".join(cells) + " |" for cells in rows]
+
+
+def matrix(summary: Summary, workloads: list[Workload], unit, cell) -> list[str]:
+    clients = clients_of(summary)
+    rows = []
+    for workload in workloads:
+        cells = [cell(workload, client, summary.get((workload.name, client))) for client in clients]
+        rows.append([f"{workload.name}: {workload.title}", unit(workload), *cells])
+    return table(["workload", "unit", *clients], rows)
+
+
+def markdown(summary: Summary, workloads: list[Workload], counts: dict[str, list[Count]], date: str) -> str:
+    facts = machine()
+    runs = sorted({figures.runs for figures in summary.values()})
+    parts = [
+        f"Measured {date} on {facts['processor']}, Linux {facts['kernel']}; {facts['versions']}. "
+        f"Medians of {' or '.join(map(str, runs))} runs.",
+        "",
+        "### Client CPU (time for w9)",
+        "",
+        *matrix(
+            summary, workloads,
+            lambda workload: "ms" if workload.cold else f"s/{workload.unit}",
+            lambda workload, client, figures: number(figures and figures.steering(workload))),
+        "",
+        "### Ratio of it to curl",
+        "",
+        *matrix(
+            summary, workloads, lambda workload: best_peer(summary, workload) or "–",
+            lambda workload, client, figures: number(ratio(summary, workload, client, "curl"))),
+        "",
+        "The second column names the best peer.",
+        "",
+        "### Rate",
+        "",
+        *matrix(
+            summary, [workload for workload in workloads if not workload.cold],
+            lambda workload: "MB/s" if workload.unit == "GiB" else "req/s",
+            lambda workload, client, figures: number(figures and figures.rate)),
+        "",
+        "### Peak memory",
+        "",
+        *matrix(
+            summary, workloads, lambda workload: "MB",
+            lambda workload, client, figures: number(figures and figures.peak_mb)),
+    ]
+    for title, listed in counts.items():
+        if listed:
+            rows = [[count.workload, count.unit, count.client, number(count.total), calls(count)] for count in listed]
+            parts += ["", f"### {title}", "", *table(["workload", "for each", "client", "number", "which"], rows)]
+    return "\n".join(parts)
+
+
+def calls(count: Count) -> str:
+    return ", ".join(f"{name} {value:.1f}" for name, value in count.parts.items() if value >= 0.05)
+
+
+def replace_section(path: Path, text: str) -> None:
+    page = path.read_text()
+    if BEGIN not in page or END not in page:
+        raise ValueError(f"{path} has no section between {BEGIN} and {END}")
+    before, rest = page.split(BEGIN, 1)
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END, 1)[1]}")

@@ -1,0 +1,79 @@
+"""What is asked of every client, in the numbers it gets on its command line."""
+
+from dataclasses import dataclass, replace
+
+GIB = 1 << 30
+MIB = 1 << 20
+SMALL = 100
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    title: str
+    path: str
+    requests: int = 1
+    concurrency: int = 1
+    connections: int = 1
+    body: int = SMALL
+    tls: bool = False
+    to_file: bool = False
+    # What the figures are given for: 10,000 requests, a GiB, or the start of one process.
+    unit: str = "10k requests"
+    # Runs for each one of the others.
+    repetition_factor: int = 1
+    # Seconds after which a client is ended.
+    limit: int = 300
+
+    @property
+    def expected_bytes(self) -> int:
+        return self.requests * self.body
+
+    @property
+    def cold(self) -> bool:
+        return self.unit == "start"
+
+    def units(self) -> float:
+        if self.unit == "10k requests":
+            return self.requests / 10_000
+        return self.expected_bytes / GIB if self.unit == "GiB" else 1
+
+    def with_requests(self, requests: int) -> "Workload":
+        return replace(
+            self,
+            requests=requests,
+            concurrency=min(self.concurrency, requests),
+            connections=min(self.connections, requests),
+        )
+
+    def with_body(self, body: int) -> "Workload":
+        return replace(self, body=body, path=f"/bytes/{body}")
+
+    def quick(self) -> "Workload":
+        """About a tenth of the work, for warming up and for trying things out."""
+        if self.cold:
+            return self
+        quick = replace(self, title=f"{self.title} (quick: about a tenth)")
+        if self.unit == "GiB":
+            return quick.with_body(self.body // 8)
+        if self.path.startswith("/hold/"):
+            quick = replace(quick, path="/hold/500")
+        return quick.with_requests(self.requests // 10)
+
+
+def transfer(name: str, title: str, body: int, **rest) -> Workload:
+    return Workload(name, title, f"/bytes/{body}", body=body, unit="GiB", **rest)
+
+
+ALL = [
+    Workload("w1", "20,000 sequential GET, one connection", "/small", requests=20_000),
+    Workload("w2a", "50,000 GET, 64 in flight, 6 connections", "/small", 50_000, 64, 6),
+    Workload("w2b", "50,000 GET, 64 in flight, 64 connections", "/small", 50_000, 64, 64),
+    transfer("w3", "2 GiB, body discarded", 2 * GIB),
+    transfer("w4", "2 GiB over TLS 1.3, body discarded", 2 * GIB, tls=True),
+    transfer("w5", "1 GiB to a file", GIB, to_file=True),
+    Workload("w8", "10,000 requests at once, each held 2 s", "/hold/2000", 10_000, 10_000, 10_000),
+    Workload("w9", "process start to first response", "/small", unit="start", repetition_factor=3, limit=60),
+    Workload("w9s", "the same over TLS 1.3", "/small", tls=True, unit="start", repetition_factor=3, limit=60),
+]
+BY_NAME = {workload.name: workload for workload in ALL}

@@ -1,0 +1,38 @@
+internal import LoadingTransport
+
+/// Addresses that have not been tried, family by family in the resolver's order, given out in turns with IPv6 first
+/// (RFC 8305 §4).
+struct CandidateQueue: Sendable {
+    private var ipv6: [SocketAddress] = []
+    private var ipv4: [SocketAddress] = []
+    private var known: Set<SocketAddress> = []
+    private var lastFamily: SocketAddress.Family?
+
+    var isEmpty: Bool { ipv6.isEmpty && ipv4.isEmpty }
+    var hasIPv6: Bool { !ipv6.isEmpty }
+
+    /// Takes each address once, and of each family no more than anyone should try.
+    mutating func add(_ addresses: [SocketAddress]) {
+        for address in addresses {
+            let count = known.count { $0.family == address.family }
+            guard count < HappyEyeballs.maximumAddressesPerFamily, known.insert(address).inserted else { continue }
+            switch address.family {
+            case .ipv6: ipv6.append(address)
+            case .ipv4: ipv4.append(address)
+            }
+        }
+    }
+
+    mutating func next() -> SocketAddress? {
+        let prefersIPv4 = lastFamily == .ipv6
+        let takesIPv4 = prefersIPv4 ? !ipv4.isEmpty : ipv6.isEmpty
+        if takesIPv4 {
+            if ipv4.isEmpty { return nil }
+            lastFamily = .ipv4
+            return ipv4.removeFirst()
+        }
+        if ipv6.isEmpty { return nil }
+        lastFamily = .ipv6
+        return ipv6.removeFirst()
+    }
+}

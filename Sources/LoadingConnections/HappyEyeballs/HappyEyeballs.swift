@@ -1,0 +1,143 @@
+package import LoadingSemantics
+package import LoadingTransport
+
+/// Finds the address of a host that answers first, with IPv6 ahead (RFC 8305, CONN-9).
+///
+/// A value without sockets and without a clock: tell it what has happened and when, and do what it says. Times are
+/// nanoseconds of any clock that never goes back. After `succeeded` or `failed` it says no more.
+package struct HappyEyeballs: Sendable {
+    /// Names one attempt.
+    package typealias Attempt = Int
+
+    package enum Input: Sendable, Equatable {
+        /// The answer for one family, which may be empty.
+        case resolved(SocketAddress.Family, [SocketAddress])
+        case resolutionFailed(SocketAddress.Family, LoadError)
+        case attemptFailed(Attempt, LoadError)
+        case attemptSucceeded(Attempt)
+        /// The moment of the last `setDeadline` has come.
+        case deadline
+        /// Nobody wants the connection any more.
+        case cancelled
+    }
+
+    package enum Action: Sendable, Equatable {
+        case connect(Attempt, SocketAddress)
+        /// Close it, whatever it has come to.
+        case abandon(Attempt)
+        /// Replaces the deadline before.
+        case setDeadline(Int64)
+        case clearDeadline
+        case succeeded(Attempt)
+        case failed(LoadError)
+    }
+
+    /// How long IPv4 waits for the answer about IPv6.
+    package static let resolutionDelay: Int64 = 50_000_000
+    package static let defaultAttemptDelay: Int64 = 250_000_000
+    /// A host with a hundred addresses gets its first few tried.
+    package static let maximumAddressesPerFamily = 8
+
+    private let attemptDelay: Int64
+    /// The families whose answer is still to come.
+    private var unresolved: Set<SocketAddress.Family>
+    private var waiting = CandidateQueue()
+    private var running: [Attempt] = []
+    private var attemptCount = 0
+    private var lastAttemptTime: Int64 = 0
+    /// When IPv4 may go ahead without an answer about IPv6.
+    private var resolutionDelayEnd: Int64?
+    private var deadline: Int64?
+    private var isOver = false
+
+    /// Everything that went wrong so far, in order.
+    package private(set) var failures: [LoadError] = []
+
+    /// - Parameters:
+    ///   - families: Those that are being resolved.
+    ///   - attemptDelay: How long an attempt runs before the next is started beside it, 10 ms to 2 s.
+    package init(
+        families: Set<SocketAddress.Family> = [.ipv4, .ipv6], attemptDelay: Int64 = Self.defaultAttemptDelay
+    ) {
+        unresolved = families
+        self.attemptDelay = min(max(attemptDelay, 10_000_000), 2_000_000_000)
+    }
+
+    package mutating func handle(_ input: Input, at now: Int64) -> [Action] {
+        if isOver { return [] }
+        switch input {
+        case .resolved(let family, let addresses):
+            unresolved.remove(family)
+            waiting.add(addresses)
+            return advance(at: now)
+        case .resolutionFailed(let family, let error):
+            unresolved.remove(family)
+            failures.append(error)
+            return advance(at: now)
+        case .attemptFailed(let attempt, let error):
+            guard let index = running.firstIndex(of: attempt) else { return [] }
+            running.remove(at: index)
+            failures.append(error)
+            return advance(at: now, isFailure: true)
+        case .attemptSucceeded(let attempt):
+            guard running.contains(attempt) else { return [] }
+            return end(keeping: attempt) + [.succeeded(attempt)]
+        case .deadline:
+            // Timers may be early; then the same deadline is set again.
+            deadline = nil
+            return advance(at: now)
+        case .cancelled:
+            return end(keeping: nil)
+        }
+    }
+
+    /// Starts at most one attempt, and brings the deadline in line with what is left.
+    private mutating func advance(at now: Int64, isFailure: Bool = false) -> [Action] {
+        var actions: [Action] = []
+        if !waiting.isEmpty, mayStart(at: now, isFailure: isFailure), let address = waiting.next() {
+            attemptCount += 1
+            lastAttemptTime = now
+            running.append(attemptCount)
+            actions.append(.connect(attemptCount, address))
+        }
+        if waiting.isEmpty, running.isEmpty, unresolved.isEmpty {
+            return actions + end(keeping: nil) + [.failed(mostTellingFailure)]
+        }
+        let next = nextDeadline(at: now)
+        if let next, next != deadline { actions.append(.setDeadline(next)) }
+        if next == nil, deadline != nil { actions.append(.clearDeadline) }
+        deadline = next
+        return actions
+    }
+
+    private func mayStart(at now: Int64, isFailure: Bool) -> Bool {
+        if attemptCount > 0 { return isFailure || running.isEmpty || now >= lastAttemptTime + attemptDelay }
+        if waiting.hasIPv6 || !unresolved.contains(.ipv6) { return true }
+        guard let resolutionDelayEnd else { return false }
+        return now >= resolutionDelayEnd
+    }
+
+    private mutating func nextDeadline(at now: Int64) -> Int64? {
+        if waiting.isEmpty { return nil }
+        if attemptCount > 0 { return lastAttemptTime + attemptDelay }
+        let end = resolutionDelayEnd ?? now + Self.resolutionDelay
+        resolutionDelayEnd = end
+        return end
+    }
+
+    private mutating func end(keeping winner: Attempt?) -> [Action] {
+        isOver = true
+        var actions = running.filter { $0 != winner }.map { Action.abandon($0) }
+        if deadline != nil { actions.append(.clearDeadline) }
+        running = []
+        deadline = nil
+        return actions
+    }
+
+    /// Of equals the first; a host without any address cannot be found.
+    private var mostTellingFailure: LoadError {
+        var best: LoadError?
+        for failure in failures where best.map({ failure.tellingRank > $0.tellingRank }) ?? true { best = failure }
+        return best ?? .cannotFindHost
+    }
+}

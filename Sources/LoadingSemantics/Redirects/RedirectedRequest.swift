@@ -1,0 +1,31 @@
+/// The request that a redirect proposes, as a change to the one before; everything else is inherited.
+package struct RedirectedRequest: Sendable, Equatable {
+    package var method: String
+    /// Absolute, without user-info.
+    package var url: String
+    /// The fields of the request before that must go, in its own spelling.
+    package var droppedFields: [String]
+    /// Whether the body is sent again.
+    package var keepsBody: Bool
+    /// Whether scheme, host or port differ.
+    package var isCrossOrigin: Bool
+    /// Whether the target is no HTTP URL: −1002 unless a URLProtocol takes it.
+    package var leavesHTTP: Bool
+    /// From the user-info of `Location`: proposed for the new protection space.
+    package var user: String?
+    package var password: String?
+
+    package init(
+        method: String, url: String, droppedFields: [String] = [], keepsBody: Bool = false,
+        isCrossOrigin: Bool = false, leavesHTTP: Bool = false, user: String? = nil, password: String? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.droppedFields = droppedFields
+        self.keepsBody = keepsBody
+        self.isCrossOrigin = isCrossOrigin
+        self.leavesHTTP = leavesHTTP
+        self.user = user
+        self.password = password
+    }
+}
