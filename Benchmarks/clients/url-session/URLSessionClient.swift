@@ -247,16 +247,17 @@ enum URLSessionClient {
         configuration.httpMaximumConnectionsPerHost = workload.connections
         switch workload.mode {
         case "async":
-            Task { end(await runAsync(workload, request: request, configuration: configuration), meter) }
+            Task.detached { end(await runAsync(workload, request: request, configuration: configuration), meter) }
         #if URL_LOADING
             case "bytes":
-                Task { end(await runBytes(workload, request: request, configuration: configuration), meter) }
+                Task.detached { end(await runBytes(workload, request: request, configuration: configuration), meter) }
         #endif
         default:
             // The handlers run on the delegate queue's thread; this one has nothing else to do than wait.
             end(TaskRunner(workload, request: request).run(configuration), meter)
         }
-        dispatchMain()
+        // The detached task ends the process. dispatchMain would end this thread, which valgrind does not survive.
+        DispatchSemaphore(value: 0).wait()
     }
 
     private static func end(_ totals: Totals, _ meter: Meter) -> Never {

@@ -38,6 +38,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// What a source has still to give, when its length is announced.
     private var missing: Int64?
     private var isSentWhole = false
+    /// The final response's head is here, and so many bytes after it.
+    private var hasHead = false
+    private var bodyWireBytes: Int64 = 0
     private var isPaused = false
     private var isSuspended = false
     private var isHandlingReadiness = false
@@ -101,6 +104,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isPaused = false
         isSuspended = false
         isChunked = body == .chunked
+        hasHead = false
+        bodyWireBytes = 0
         missing = nil
 
         var head = pool.encodeBuffer
@@ -156,7 +161,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer?.exchangeSentHead(bytes: head)
             if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
-        if body > 0 { observer?.exchangeSentBody(bytes: body) }
+        if body + framing > 0 { observer?.exchangeSentBody(bytes: body, onWire: body + framing) }
     }
 
     private func perform(_ action: HTTP1Exchange.Action) {
@@ -342,6 +347,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.read(into: buffer)
                 if case .bytes(let count) = read {
                     budget -= count
+                    bodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
                     if let event, self.observer === observer { handle(event, leftOver: 0) }
@@ -372,7 +378,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let exchange = observer
         _ = machine.receivedBytes()
         do {
-            while observer === exchange, let event = try parser.next(&input) {
+            while observer === exchange {
+                let before = input.count
+                let event = try parser.next(&input)
+                if hasHead { bodyWireBytes += Int64(before - input.count) }
+                guard let event else { return }
                 handle(event, leftOver: input.count)
             }
         } catch {
@@ -399,6 +409,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer.exchangeReceived(informational: head)
             if !isHandlingReadiness || !isSentWhole { pump() }
         case .head(let head, let body):
+            hasHead = true
             perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
             observer.exchangeReceived(head: head, body: body)
@@ -431,7 +442,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard let observer else { return }
         self.observer = nil
         endSending()
-        observer.exchangeEnded()
+        observer.exchangeEnded(bodyBytes: bodyWireBytes)
         if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
     }
 
