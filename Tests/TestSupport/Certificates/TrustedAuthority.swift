@@ -1,8 +1,7 @@
-import Foundation
-import TestSupport
+internal import Foundation
 
 /// The one authority that this process trusts: it stands where the system keeps its roots.
-enum TrustedAuthority {
+package enum TrustedAuthority {
     private static let made = Result {
         let authority = try TestCertificateAuthority()
         let directory = try TemporaryDirectory()
@@ -13,12 +12,12 @@ enum TrustedAuthority {
         return (authority, directory)
     }
 
-    static var authority: TestCertificateAuthority {
+    package static var authority: TestCertificateAuthority {
         get throws { try made.get().0 }
     }
 
     /// A server's certificate that is trusted, for a server on loopback unless the profile says otherwise.
-    static func server(_ profile: CertificateProfile = .localhost) throws -> TLSServerOptions {
+    package static func server(_ profile: CertificateProfile = .localhost) throws -> TLSServerOptions {
         try TLSServerOptions(authority: authority, profile: profile)
     }
 }
