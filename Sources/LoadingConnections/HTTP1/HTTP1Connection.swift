@@ -24,6 +24,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     // The exchange that is under way.
     private var machine = HTTP1Exchange()
     private var observer: (any ExchangeObserver)?
+    /// Tells one exchange from the next, whoever observes it: a redirect's rest goes on under another observer.
+    private var exchangeNumber = 0
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
@@ -90,6 +92,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
+        exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
         sending = .nothing
         isSentWhole = false
@@ -204,9 +207,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 guard pump(data, from: offset) else { return }
             case .source(let source):
                 sending = .awaiting(source)
-                let exchange = observer
+                let exchange = exchangeNumber
                 source.nextPiece { [weak self] piece in
-                    guard let self, let exchange, self.observer === exchange else { return }
+                    guard let self, self.isCarrying(exchange) else { return }
                     self.received(piece, from: source)
                 }
                 if case .awaiting = sending { return }
@@ -309,8 +312,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
+    private func isCarrying(_ exchange: Int) -> Bool { observer != nil && exchangeNumber == exchange }
+
     private func receive() {
         var budget = Self.readBudget
+        let exchange = exchangeNumber
         while let observer, !isPaused {
             guard budget > 0 else { return stream.callAgain() }
             let expected = parser.directBodyCapacity
@@ -321,7 +327,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                     budget -= count
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
-                    if let event, self.observer === observer { handle(event, leftOver: 0) }
+                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
                 } else {
                     observer.exchangeFilled(0)
                 }
@@ -346,10 +352,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
-        let exchange = observer
+        let exchange = exchangeNumber
         _ = machine.receivedBytes()
         do {
-            while observer === exchange, let event = try parser.next(&input) {
+            while isCarrying(exchange), let event = try parser.next(&input) {
                 handle(event, leftOver: input.count)
             }
         } catch {
