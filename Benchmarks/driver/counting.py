@@ -48,7 +48,7 @@ def counted_run(bench: Bench, client: Client, workload: Workload, tool: list[str
     if file:
         file.unlink(missing_ok=True)
     if run.status != 0:
-        raise CountingFailure(f"{client.name} {workload.name}: {run.errors[-300:]}")
+        raise CountingFailure(f"{client.name} {workload.name}: exit status {run.status}; {run.errors[:300]}")
     return run.errors
 
 

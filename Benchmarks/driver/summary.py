@@ -79,7 +79,7 @@ def best_peer(summary: Summary, workload: Workload) -> str | None:
 
 def memory_per_request(summary: Summary, workload: Workload, client: str) -> float | None:
     """KB of resident memory each request at once costs, over a process that has made one."""
-    many, one = summary.get((workload.name, client)), summary.get(("w9", client)) or summary.get(("w1", client))
+    many, one = summary.get((workload.name, client)), summary.get(("w9", client))
     if not many or not one or workload.concurrency < 1000:
         return None
     return (many.peak_kb - one.peak_kb) * 1.024 / workload.concurrency

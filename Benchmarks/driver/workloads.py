@@ -53,11 +53,12 @@ class Workload:
         """About a tenth of the work, for warming up and for trying things out."""
         if self.cold:
             return self
+        quick = replace(self, title=f"{self.title} (quick: about a tenth)")
         if self.unit == "GiB":
-            return self.with_body(self.body // 8)
+            return quick.with_body(self.body // 8)
         if self.path.startswith("/hold/"):
-            return replace(self.with_requests(self.requests // 10), path="/hold/500")
-        return self.with_requests(self.requests // 10)
+            quick = replace(quick, path="/hold/500")
+        return quick.with_requests(self.requests // 10)
 
 
 def transfer(name: str, title: str, body: int, **rest) -> Workload:

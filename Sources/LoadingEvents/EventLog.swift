@@ -47,11 +47,12 @@ package struct LoadEvent: Sendable, Equatable {
         case requestStarted
         /// The head is with the kernel.
         case requestHeadSent(bytes: Int64)
-        case requestEnded(bodyBytes: Int64)
+        /// `bytes` of the body as they went over the wire, framing included; `content` as the caller gave them.
+        case requestEnded(bytes: Int64, content: Int64)
         case informationalResponse(status: Int)
         case responseStarted
         case responseHead(status: Int, bytes: Int64)
-        /// `bytes` as they came over the wire, framing left out; `decoded` as the caller got them.
+        /// `bytes` of the body as they came over the wire, framing included; `decoded` as the caller got them.
         case responseEnded(bytes: Int64, decoded: Int64)
         case failed(code: Int)
         case ended

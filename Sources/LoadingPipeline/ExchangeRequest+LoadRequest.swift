@@ -9,21 +9,16 @@ extension ExchangeRequest {
         var fields = HTTPFields()
         fields.append("Host", String(decoding: request.url.authority, as: UTF8.self))
         let own = request.fields
-        for index in 0..<own.count where !Self.isTheLoaders(own, index) {
-            fields.append(own.name(at: index), own.value(at: index))
+        for index in 0..<own.count {
+            let name = own.name(at: index)
+            if ReservedFields.treatment(of: name) == .sent { fields.append(name, own.value(at: index)) }
         }
         let defaults = request.url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
             method: request.method,
             target: .origin(path: String(decoding: request.url.target, as: UTF8.self), query: nil), fields: fields,
-            defaults: own.isEmpty ? defaults : defaults.without(own), body: request.body,
+            defaults: own.isEmpty ? defaults : defaults.without(fields), body: request.body,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
-    }
-
-    /// Fields that the caller may set but only the loader can know.
-    private static func isTheLoaders(_ fields: HTTPFields, _ index: Int) -> Bool {
-        fields.isNamed("Host", at: index) || fields.isNamed("Connection", at: index)
-            || fields.isNamed("Content-Length", at: index) || fields.isNamed("Transfer-Encoding", at: index)
     }
 }
 

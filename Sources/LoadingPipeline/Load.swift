@@ -41,6 +41,8 @@ package final class Load: LoopTimerTarget {
     private var collector: BodyCollector?
     private var buffer: UnsafeMutableRawPointer?
     private var deliveredBytes: Int64 = 0
+    /// What the body took on the wire, once it is complete.
+    private var wireBytes: Int64 = 0
 
     private let timer = LoopTimer()
     private var lastActivity: Int64 = 0
@@ -296,7 +298,6 @@ package final class Load: LoopTimerTarget {
     func exchangeFilled(_ count: Int) {
         guard count > 0 else { return }
         exchangeIsActive()
-        wireBytes += Int64(count)
         if collector != nil {
             collector?.filled(count)
             collected(count)
@@ -305,8 +306,9 @@ package final class Load: LoopTimerTarget {
         }
     }
 
-    func exchangeEnded() {
+    func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
+        wireBytes = bodyBytes
         finishBody(.complete)
     }
 
@@ -370,18 +372,13 @@ package final class Load: LoopTimerTarget {
         }
     }
 
-    private var wireBytes: Int64 = 0
-
     /// Delivers from the front of `input`; stops, leaving the rest, when the client has enough.
     private func process(_ input: inout UnsafeRawBufferPointer) {
         guard decoding.isActive else {
-            wireBytes += Int64(input.count)
             deliver(input)
             input = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
-        let before = input.count
-        defer { wireBytes += Int64(before - input.count) }
         while isFlowing, !hasEnded {
             guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
             self.buffer = buffer

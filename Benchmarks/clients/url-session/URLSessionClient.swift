@@ -84,35 +84,37 @@ final class TaskRunner: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         }
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         self.session = session
-        session.delegateQueue.addOperation { [self] in
-            for _ in 0..<min(workload.concurrency, workload.requests) { start() }
-        }
+        // All are made before the first one runs, since from then on the delegate queue owns the counters.
+        let first = (0..<min(workload.concurrency, workload.requests)).compactMap { _ in nextTask() }
+        for task in first { task.resume() }
         finished.wait()
         if descriptor >= 0, close(descriptor) != 0 { totals.errors += 1 }
         return totals
     }
 
-    private func start() {
-        guard let session else { return }
+    private func nextTask() -> URLSessionTask? {
+        guard let session else { return nil }
         started += 1
         switch workload.mode {
         case "delegate":
-            session.dataTask(with: request).resume()
-        case "download":
-            session.downloadTask(with: request) { [self] location, response, _ in
-                ended(response, bytes: keep(location))
-            }.resume()
+            return session.dataTask(with: request)
+        #if !URL_LOADING
+            case "download":
+                return session.downloadTask(with: request) { [self] location, response, _ in
+                    ended(response, bytes: keep(location))
+                }
+        #endif
         default:
-            session.dataTask(with: request) { [self] data, response, _ in
+            return session.dataTask(with: request) { [self] data, response, _ in
                 ended(response, bytes: data?.count ?? 0)
-            }.resume()
+            }
         }
     }
 
     private func ended(_ response: URLResponse?, bytes: Int) {
         totals.count(response, bytes: bytes, of: workload)
         if started < workload.requests {
-            start()
+            nextTask()?.resume()
         } else if totals.requests == workload.requests {
             finished.signal()
         }
@@ -245,16 +247,17 @@ enum URLSessionClient {
         configuration.httpMaximumConnectionsPerHost = workload.connections
         switch workload.mode {
         case "async":
-            Task { end(await runAsync(workload, request: request, configuration: configuration), meter) }
+            Task.detached { end(await runAsync(workload, request: request, configuration: configuration), meter) }
         #if URL_LOADING
             case "bytes":
-                Task { end(await runBytes(workload, request: request, configuration: configuration), meter) }
+                Task.detached { end(await runBytes(workload, request: request, configuration: configuration), meter) }
         #endif
         default:
             // The handlers run on the delegate queue's thread; this one has nothing else to do than wait.
             end(TaskRunner(workload, request: request).run(configuration), meter)
         }
-        dispatchMain()
+        // The detached task ends the process. dispatchMain would end this thread, which valgrind does not survive.
+        DispatchSemaphore(value: 0).wait()
     }
 
     private static func end(_ totals: Totals, _ meter: Meter) -> Never {

@@ -60,6 +60,9 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
             // The first answer that can be used ends the phase; the other may come while a connect is under way.
             if resolvedCount == addresses.count { record?(.resolutionEnded(addresses: resolvedCount)) }
             perform(.resolved(family, addresses.map { $0.with(port: origin.port) }))
+        case .failure(let failure) where resolvedCount == 0 && [EMFILE, ENFILE].contains(failure.posixCode):
+            // The resolver needs descriptors too.
+            end(.failure(.noDescriptor))
         case .failure(let failure):
             if unresolvedFamilies == 0, resolvedCount == 0 { record?(.resolutionEnded(addresses: 0)) }
             perform(.resolutionFailed(family, .cannotFindHost(failure.code)))

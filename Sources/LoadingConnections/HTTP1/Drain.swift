@@ -10,7 +10,7 @@ final class Drain: ExchangeObserver {
     init(of connection: HTTP1Connection) { self.connection = connection }
 
     func exchangeSentHead(bytes: Int) {}
-    func exchangeSentBody(bytes: Int) {}
+    func exchangeSentBody(bytes: Int, onWire: Int) {}
     func exchangeSentRequest() {}
     func exchangeStartedResponse() {}
     func exchangeReceived(informational head: HTTP1ResponseHead) {}
@@ -26,6 +26,6 @@ final class Drain: ExchangeObserver {
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
     func exchangeFilled(_ count: Int) {}
-    func exchangeEnded() {}
+    func exchangeEnded(bodyBytes: Int64) {}
     func exchangeFailed(_ failure: ExchangeFailure) {}
 }

@@ -34,7 +34,8 @@ package struct ExchangeRequest {
 /// more.
 package protocol ExchangeObserver: AnyObject {
     func exchangeSentHead(bytes: Int)
-    func exchangeSentBody(bytes: Int)
+    /// So much of the body is with the kernel; `onWire` with the framing of its chunks, which alone may be all.
+    func exchangeSentBody(bytes: Int, onWire: Int)
     func exchangeSentRequest()
     /// The first byte of the response is here.
     func exchangeStartedResponse()
@@ -46,8 +47,8 @@ package protocol ExchangeObserver: AnyObject {
     /// `exchangeReceived(body:)`. Followed by `exchangeFilled(_:)` with how many came.
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer?
     func exchangeFilled(_ count: Int)
-    /// The response is complete; `bytes` of its body came over the wire without framing.
-    func exchangeEnded()
+    /// The response is complete; its body took so many bytes on the wire, framing included.
+    func exchangeEnded(bodyBytes: Int64)
     func exchangeFailed(_ failure: ExchangeFailure)
 }
 

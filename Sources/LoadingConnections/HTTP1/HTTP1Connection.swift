@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import Glibc
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
@@ -33,8 +34,15 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var unsentStart = 0
     /// How much of what is unsent belongs to the head.
     private var unsentHeadCount = 0
+    /// Where in `unsent` the body lies; around it, when it goes out in chunks, is framing.
+    private var unsentBody = 0..<0
     private var isChunked = false
+    /// What a source has still to give, when its length is announced.
+    private var missing: Int64?
     private var isSentWhole = false
+    /// The final response's head is here, and so many bytes after it.
+    private var hasHead = false
+    private var bodyWireBytes: Int64 = 0
     private var isPaused = false
     private var isSuspended = false
     private var isHandlingReadiness = false
@@ -99,6 +107,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isPaused = false
         isSuspended = false
         isChunked = body == .chunked
+        hasHead = false
+        bodyWireBytes = 0
+        missing = nil
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -120,6 +131,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .none: break
         case .bytes(let data) where !request.expectsContinue && data.count <= Self.joinedBodyLimit:
             head.append(contentsOf: data)
+        case .source(let source, length: 0): source.cancel()
         case .bytes, .source: sending = .held(request.body)
         }
         writeFirst(head)
@@ -141,9 +153,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         if taken > 0 { note(sent: taken) }
     }
 
-    private func note(sent count: Int) {
+    /// - Parameter framing: How many of the bytes are neither head nor body.
+    private func note(sent count: Int, framing: Int = 0) {
         machine.sentBytes()
-        var body = count
+        var body = count - framing
         if unsentHeadCount > 0 {
             let head = min(count, unsentHeadCount)
             unsentHeadCount -= head
@@ -151,7 +164,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer?.exchangeSentHead(bytes: head)
             if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
-        if body > 0 { observer?.exchangeSentBody(bytes: body) }
+        if body + framing > 0 { observer?.exchangeSentBody(bytes: body, onWire: body + framing) }
     }
 
     private func perform(_ action: HTTP1Exchange.Action) {
@@ -178,7 +191,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         switch body {
         case .none: sending = .nothing
         case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
-        case .source(let source, _): sending = .source(source)
+        case .source(let source, let length):
+            sending = .source(source)
+            missing = length
         }
     }
 
@@ -224,13 +239,16 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let result = unsent.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
         switch result {
         case .bytes(let count):
-            unsentStart += count
+            let sent = unsentStart..<(unsentStart + count)
+            // What is left of a head is never together with a chunk.
+            let framing = isChunked && unsentHeadCount == 0 ? count - sent.clamped(to: unsentBody).count : 0
+            unsentStart = sent.upperBound
             let isAllSent = unsentStart == unsent.count
             if isAllSent {
                 if unsent.count > Self.joinedBodyLimit { unsent = [] } else { unsent.removeAll(keepingCapacity: true) }
                 unsentStart = 0
             }
-            note(sent: count)
+            note(sent: count, framing: framing)
             return isAllSent
         case .wouldBlock:
             return false
@@ -266,12 +284,22 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .failure(let error):
             return fail(error)
         case .success(let data?):
+            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
+            if let missing { self.missing = missing - Int64(taken.count) }
             sending = .source(source)
-            if isChunked { HTTP1RequestEncoder.appendChunkHead(data.count, to: &unsent) }
-            unsent.append(contentsOf: data)
-            if isChunked, !data.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
+            if missing == 0 {
+                // Whatever is behind would be read as another request.
+                source.cancel()
+                sending = .nothing
+            }
+            if isChunked { HTTP1RequestEncoder.appendChunkHead(taken.count, to: &unsent) }
+            unsentBody = unsent.count..<(unsent.count + taken.count)
+            unsent.append(contentsOf: taken)
+            if isChunked, !taken.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
         case .success(nil):
+            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
             sending = .nothing
+            unsentBody = 0..<0
             if isChunked {
                 // Without trailers there is nothing in it that could be refused.
                 try? HTTP1RequestEncoder.appendLastChunk(to: &unsent)
@@ -325,6 +353,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.read(into: buffer)
                 if case .bytes(let count) = read {
                     budget -= count
+                    bodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
                     if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
@@ -355,7 +384,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         let exchange = exchangeNumber
         _ = machine.receivedBytes()
         do {
-            while isCarrying(exchange), let event = try parser.next(&input) {
+            while isCarrying(exchange) {
+                let before = input.count
+                let event = try parser.next(&input)
+                if hasHead { bodyWireBytes += Int64(before - input.count) }
+                guard let event else { return }
                 handle(event, leftOver: input.count)
             }
         } catch {
@@ -382,6 +415,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             observer.exchangeReceived(informational: head)
             if !isHandlingReadiness || !isSentWhole { pump() }
         case .head(let head, let body):
+            hasHead = true
             perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
             observer.exchangeReceived(head: head, body: body)
@@ -414,7 +448,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard let observer else { return }
         self.observer = nil
         endSending()
-        observer.exchangeEnded()
+        observer.exchangeEnded(bodyBytes: bodyWireBytes)
         if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
     }
 
@@ -432,12 +466,13 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         fail(LoadError(failure))
     }
 
-    /// A server that answered and closed while we were still sending makes the write fail; its answer counts, so it is
-    /// read first if there is one.
+    /// A server that answered and closed while we were still sending makes the write fail. Its answer counts, so what
+    /// it sent is read first; the reading ends with the connection's own end or failure.
     private func fail(writing failure: StreamFailure) {
+        guard failure.isPeerGone else { return fail(LoadError(failure)) }
         stopSending()
+        // Otherwise the readiness that is being handled, or that the kernel has still to tell of, leads there.
         if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
-        if observer != nil, !parser.hasStarted { fail(LoadError(failure)) }
     }
 
     private func fail(_ error: LoadError) {
@@ -496,5 +531,17 @@ extension RequestBody {
 extension HTTP1RequestKind {
     fileprivate init(_ request: ExchangeRequest) {
         self = request.method == "HEAD" ? .head : .other
+    }
+}
+
+extension StreamFailure {
+    /// A write failed because the peer has closed the connection: reading tells how it ended.
+    fileprivate var isPeerGone: Bool {
+        let code =
+            switch self {
+            case .posix(let failure): failure.code
+            case .tls(let error): error.posix
+            }
+        return code == ECONNRESET || code == EPIPE
     }
 }

@@ -17,7 +17,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var isReused = false
     private var attempts = 0
     private var log: EventLog?
-    private(set) var sentBodyBytes: Int64 = 0
+    private var sentBodyBytes: Int64 = 0
+    private var sentWireBytes: Int64 = 0
     private(set) var receivedBodyBytes: Int64 = 0
 
     init(_ request: ExchangeRequest, to origin: Origin, priority: Float, for load: Load) {
@@ -32,6 +33,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func start(onNewConnection: Bool = false) {
         attempts += 1
         sentBodyBytes = 0
+        sentWireBytes = 0
         receivedBodyBytes = 0
         if !onNewConnection, let connection = environment.pool.takeIdle(origin) {
             return took(connection, isReused: true, events: [])
@@ -117,12 +119,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load?.exchangeIsActive()
     }
 
-    func exchangeSentBody(bytes: Int) {
+    func exchangeSentBody(bytes: Int, onWire: Int) {
         sentBodyBytes += Int64(bytes)
+        sentWireBytes += Int64(onWire)
+        guard bytes > 0 else { return load?.exchangeIsActive() ?? () }
         load?.exchangeSentBody(Int64(bytes), total: sentBodyBytes)
     }
 
-    func exchangeSentRequest() { record(.requestEnded(bodyBytes: sentBodyBytes)) }
+    func exchangeSentRequest() { record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes)) }
 
     func exchangeStartedResponse() { record(.responseStarted) }
 
@@ -148,7 +152,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load?.exchangeFilled(count)
     }
 
-    func exchangeEnded() { end { $0.exchangeEnded() } }
+    func exchangeEnded(bodyBytes: Int64) { end { $0.exchangeEnded(bodyBytes: bodyBytes) } }
 
     func exchangeFailed(_ failure: ExchangeFailure) {
         connection = nil
@@ -168,7 +172,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var isBodyReplayable: Bool {
         switch request.body {
         case .none, .bytes: true
-        case .source: sentBodyBytes == 0
+        case .source(let source, _): source.isUntouched
         }
     }
 }

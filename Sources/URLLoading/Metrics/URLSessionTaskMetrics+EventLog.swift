@@ -72,10 +72,10 @@ extension TransactionRecord {
         case .connectionAssigned(let facts): apply(facts)
         case .requestStarted: requestStart = date
         case .requestHeadSent(let bytes): requestHeaderBytesSent = (requestHeaderBytesSent ?? 0) + bytes
-        case .requestEnded(let bytes):
+        case .requestEnded(let bytes, let content):
             requestEnd = date
             requestBodyBytesSent = bytes
-            requestBodyBytesBeforeEncoding = bytes
+            requestBodyBytesBeforeEncoding = content
         case .responseStarted: responseStart = date
         case .responseHead(_, let bytes): responseHeaderBytesReceived = bytes
         case .responseEnded(let bytes, let decoded):

@@ -8,12 +8,13 @@ internal import LoadingTransport
 /// One queue per stream does everything that touches it, and a piece is read only when the one before is with the
 /// kernel.
 final class InputStreamSource: RequestBodySource, @unchecked Sendable {
-    // Sendable because `stream` and `isOpen` are used on `queue` only.
+    // Sendable because `stream` and `isOpen` are used on `queue` only, `isUntouched` on the loop.
 
     private let stream: InputStream
     private let loop: EventLoop
     private let queue = DispatchQueue(label: "URLSession body stream")
     private var isOpen = false
+    private(set) var isUntouched = true
 
     private static let pieceSize = 64 * 1024
 
@@ -23,6 +24,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     }
 
     func nextPiece(_ deliver: @escaping (Result<Data?, LoadError>) -> Void) {
+        isUntouched = false
         let box = LoopBox(deliver)
         queue.async { [self] in
             let piece = read()
@@ -44,6 +46,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
     }
 
     func cancel() {
-        queue.async { [self] in stream.close() }
+        // A stream that was not opened may yet be sent over another connection.
+        if !isUntouched { queue.async { [self] in stream.close() } }
     }
 }

@@ -10,6 +10,7 @@ extension LoadRequest {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
         let url: HTTPURL
         do { url = try HTTPURL(text) } catch { throw error.loadError }
+        guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
         let configuration = session.configuration
         var fields = HTTPFields()
         request.appendFields(to: &fields)

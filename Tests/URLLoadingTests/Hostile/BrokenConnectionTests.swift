@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Connections that break, in every phase of a load.
-@Suite(.closesConnections) struct BrokenConnectionTests {
+@Suite(.leavesNothing) struct BrokenConnectionTests {
     // ERR-5, ERR-6
     @Test(arguments: [
         ([Step.reset], [Heard.failed(.networkConnectionLost)]),

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Coded bodies that are cut, corrupt, unknown, or unfold to more than there is room for.
-@Suite(.closesConnections) struct HostileCodingTests {
+@Suite(.leavesNothing) struct HostileCodingTests {
     /// Serves a body in a coding to one request.
     private func hear(_ coding: String, _ body: [UInt8]) async throws -> [Heard] {
         let server = try ScriptedServer.answering(CannedResponse.bytes(body).with(field: "Content-Encoding", coding))

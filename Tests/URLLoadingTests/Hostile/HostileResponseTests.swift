@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Servers that break the rules: each gives the caller one error of the right kind, or what can be made of it.
-@Suite(.closesConnections) struct HostileResponseTests {
+@Suite(.leavesNothing) struct HostileResponseTests {
     /// Serves the bytes to one request and ends the connection; tells what the caller heard.
     private func hear(_ response: HostileResponse, _ arrival: HostileResponse.Arrival) async throws -> [Heard] {
         let server = try ScriptedServer { connection in

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Servers that stop talking: the request timer and the resource timer.
-@Suite(.closesConnections) struct SilentServerTests {
+@Suite(.leavesNothing) struct SilentServerTests {
     // CONN-15, ERR-5, T-38
     @Test(arguments: [
         ([Step.stopReading], [Heard.failed(.timedOut)]),

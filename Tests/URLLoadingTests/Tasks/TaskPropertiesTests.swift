@@ -83,6 +83,28 @@ import URLLoading
         #expect(session.dataTask(with: request).countOfBytesExpectedToSend == 5)
     }
 
+    // T-14, S-51: framing does not count
+    @Test func `counters of a body in chunks`() async throws {
+        let server = try ScriptedServer.answering { .text($0.bodyText) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBodyStream = InputStream(data: Data("abcdef".utf8))
+        let task = session.dataTask(with: request)
+        #expect(task.countOfBytesExpectedToSend == -1)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .sent(1, 6, -1), .response(1, 200), .data(1, "abcdef"), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+        #expect(task.countOfBytesSent == 6)
+        #expect(server.requests.first?["Transfer-Encoding"] == "chunked")
+    }
+
     // T-14, T-21: while it goes on, with a delegate and with a handler
     @Test(arguments: [true, false]) func `counters and progress follow the bytes`(hasHandler: Bool) async throws {
         let ticks = Ticks()

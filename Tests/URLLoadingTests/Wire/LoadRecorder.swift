@@ -1,6 +1,5 @@
 import Foundation
 import TestSupport
-import Testing
 import URLLoading
 
 /// Runs one load in a session of its own and writes down what its delegate hears until the session is over, so that a
@@ -140,22 +139,4 @@ func failure(of body: () async throws -> Void) async -> URLError.Code? {
     } catch {
         return (error as? URLError)?.code
     }
-}
-
-extension Trait where Self == LeakCheckedTrait {
-    /// The test must leave no connection and no thread behind; loops and resolvers are the library's for ever.
-    static var closesConnections: Self {
-        LoadRecorder.arrangeChecks
-        return .leakChecked
-    }
-}
-
-extension LoadRecorder {
-    fileprivate static let arrangeChecks: Void = {
-        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
-        LeakCheck.warmUp {
-            // A session each until every loop is alive.
-            for _ in 0..<16 { _ = try? await load(URLRequest(url: URL(fileURLWithPath: "/"))) }
-        }
-    }()
 }

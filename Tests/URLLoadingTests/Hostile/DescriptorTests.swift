@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// A process that has no descriptor left: loads wait for one and then go on. Each test lowers the limit in a process of
+/// its own, and the server stays here.
+@Suite struct DescriptorTests {
+    /// Allows this process so many descriptors and no more.
+    private static func allow(descriptors count: Int) {
+        var limit = rlimit(rlim_cur: rlim_t(count), rlim_max: rlim_t(count))
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    /// Takes every descriptor there is, and gives them.
+    private static func takeAll() -> [Int32] {
+        var taken: [Int32] = []
+        while true {
+            let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { return taken }
+            taken.append(descriptor)
+        }
+    }
+
+    // CONN-14, ERR-5: of 3,000 loads with more connections allowed than there are descriptors, none fails
+    @Test(.timeLimit(.minutes(3))) func `more loads than descriptors`() async throws {
+        let server = try ScriptedServer.answering { .text($0.target) }
+        defer { server.stop() }
+        let port = server.port
+        await #expect(processExitsWith: .success) { [port = port as Int] in
+            Self.allow(descriptors: 256)
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpMaximumConnectionsPerHost = 1_000
+            let session = URLSession(configuration: configuration)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<3_000 {
+                    guard let url = URL(string: "http://127.0.0.1:\(port)/\(index)") else { exit(2) }
+                    group.addTask {
+                        let (data, _) = try await session.data(from: url)
+                        guard data == Data("/\(index)".utf8) else { exit(3) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            exit(EXIT_SUCCESS)
+        }
+        #expect(server.requests.count == 3_000)
+        #expect(server.connectionCount > 100)
+    }
+
+    // CONN-14, ERR-5: by address and by name
+    @Test(.timeLimit(.minutes(1)), arguments: ["127.0.0.1", "localhost"])
+    func `no descriptor at all`(host: String) async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let address = server.url(host: host).absoluteString
+        await #expect(processExitsWith: .success) { [address = address as String] in
+            Self.allow(descriptors: 64)
+            guard let url = URL(string: address) else { exit(2) }
+            let session = URLSession(configuration: .ephemeral)
+            // Has the loops made, and the timers of Dispatch, which nothing can do without.
+            _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+            try? await Task.sleep(for: .milliseconds(1))
+            let taken = Self.takeAll()
+            let isDone = Watched(false)
+            let load = Task {
+                let data = try? await session.data(from: url).0
+                isDone.withValue { $0 = true }
+                return data
+            }
+            try? await Task.sleep(for: .milliseconds(500))
+            // It has neither failed nor, without a descriptor, succeeded.
+            guard !isDone.current else { exit(3) }
+            for descriptor in taken { close(descriptor) }
+            exit(await load.value == Data("ok".utf8) ? EXIT_SUCCESS : 4)
+        }
+    }
+
+    // CONN-15: the wait for a descriptor ends with the request timer
+    @Test(.timeLimit(.minutes(1))) func `a descriptor that never comes`() async throws {
+        await #expect(processExitsWith: .success) {
+            Self.allow(descriptors: 64)
+            let session = URLSession(configuration: .ephemeral)
+            _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+            let taken = Self.takeAll()
+            guard let url = URL(string: "http://127.0.0.1:1/"), !taken.isEmpty else { exit(2) }
+            let code = await failure {
+                _ = try await session.data(for: URLRequest(url: url, timeoutInterval: 0.5))
+            }
+            exit(code == .timedOut ? EXIT_SUCCESS : 3)
+        }
+    }
+}

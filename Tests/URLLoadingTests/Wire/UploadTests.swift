@@ -1,0 +1,254 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Bodies on their way to the server.
+@Suite(.leavesNothing) struct UploadTests {
+    private typealias SentBody = LoadRecorder.SentBody
+
+    private func post(_ url: URL, _ body: Data, expects: Bool = false) -> URLRequest {
+        URLRequest(url: url).with {
+            $0.httpMethod = "POST"
+            $0.httpBody = body
+            if expects { $0.setValue("100-continue", forHTTPHeaderField: "Expect") }
+        }
+    }
+
+    // MARK: Progress
+
+    // T-14, T-15, T-29
+    @Test func `the progress of a body of data`() async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let recorder = LoadRecorder()
+        let task = recorder.start(post(server.url(), Data("abc".utf8)))
+        #expect(task.countOfBytesExpectedToSend == 3)
+        #expect(try await recorder.finish() == [.response(200), .data("ok"), .succeeded, .invalid])
+        #expect(recorder.sent.events == [SentBody(count: 3, total: 3, expected: 3)])
+        #expect(task.countOfBytesSent == 3)
+        #expect(task.countOfBytesReceived == 2)
+        #expect(task.countOfBytesExpectedToReceive == 2)
+    }
+
+    // T-14, T-15: what frames the chunks is not counted
+    @Test(arguments: [3, 150_000])
+    func `the progress of a stream counts its bytes alone`(length: Int) async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let recorder = LoadRecorder()
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.httpBodyStream = InputStream(data: Data([UInt8].pattern(count: length)))
+        }
+        let task = recorder.start(request)
+        #expect(task.countOfBytesExpectedToSend == NSURLSessionTransferSizeUnknown)
+        _ = try await recorder.finish()
+        #expect(task.countOfBytesSent == length)
+        let sent = recorder.sent.events
+        #expect(sent.map(\.count).reduce(0, +) == length)
+        #expect(sent.last?.total == Int64(length))
+        #expect(sent.allSatisfy { $0.expected == -1 && $0.count > 0 })
+    }
+
+    // T-15
+    @Test func `an announced length is what a stream is expected to have`() async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let recorder = LoadRecorder()
+        let task = recorder.start(
+            URLRequest(url: server.url()).with {
+                $0.httpMethod = "POST"
+                $0.setValue("5", forHTTPHeaderField: "Content-Length")
+                $0.httpBodyStream = InputStream(data: Data("hello".utf8))
+            })
+        #expect(task.countOfBytesExpectedToSend == 5)
+        _ = try await recorder.finish()
+        #expect(recorder.sent.events.last == SentBody(count: 5, total: 5, expected: 5))
+    }
+
+    // MISC-5, MISC-6: a length that is not the stream's never makes the next bytes another request
+    @Test func `a stream longer than announced is not sent beyond its length`() async throws {
+        let server = try ScriptedServer.answering { .text($0.bodyText) }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.setValue("5", forHTTPHeaderField: "Content-Length")
+            $0.httpBodyStream = InputStream(data: Data("helloGET /evil HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        }
+        let heard = try await LoadRecorder.load(request)
+        #expect(heard == [.response(200), .data("hello"), .succeeded, .invalid])
+        #expect(server.requests.map(\.target) == ["/"])
+    }
+
+    // ERR-10
+    @Test func `a stream shorter than announced fails`() async throws {
+        let server = try ScriptedServer.answering(.text("never"))
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.setValue("50", forHTTPHeaderField: "Content-Length")
+            $0.httpBodyStream = InputStream(data: Data("hello".utf8))
+        }
+        #expect(try await LoadRecorder.load(request) == [.failed(.requestBodyStreamExhausted), .invalid])
+    }
+
+    // ERR-10
+    @Test func `a stream that cannot be read fails`() async throws {
+        let server = try ScriptedServer.answering(.text("never"))
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.httpBodyStream = InputStream(fileAtPath: "/nonexistent/file")
+        }
+        #expect(try await LoadRecorder.load(request) == [.failed(.requestBodyStreamExhausted), .invalid])
+    }
+
+    // CONN-22, T-29: a slow server holds the reading of the stream up
+    @Test(.timeLimit(.minutes(2))) func `a large stream needs little memory`() async throws {
+        let length = 128 << 20
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("", to: "large")
+        #expect(truncate(file.path, off_t(length)) == 0)
+        let goOn = Signal("the server to go on")
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.wait(for: goOn)
+            var left = length - (try connection.receive().count)
+            while left > 0 { left -= try connection.receive().count }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let recorder = LoadRecorder()
+        let before = Memory.resident
+        recorder.start(
+            URLRequest(url: server.url()).with {
+                $0.httpMethod = "PUT"
+                $0.setValue("\(length)", forHTTPHeaderField: "Content-Length")
+                $0.httpBodyStream = InputStream(url: file)
+            })
+        // The kernel's buffers are full when nothing more is told for a while; what has been told stays far below.
+        try await recorder.sent.waitFor(count: 1)
+        goOn.fire()
+        #expect(try await recorder.finish(within: .seconds(100)) == [.response(200), .succeeded, .invalid])
+        #expect(Memory.resident - before < 32 << 20)
+        #expect(recorder.sent.events.last?.total == Int64(length))
+        #expect(recorder.sent.events.map(\.count).reduce(0, +) == length)
+    }
+
+    // MARK: Expect: 100-continue
+
+    // CONN-23, T-54
+    @Test(arguments: [5, 500_000])
+    func `the body waits for 100 Continue`(length: Int) async throws {
+        let body = [UInt8].pattern(count: length)
+        let server = try ScriptedServer { connection in
+            let head = try connection.readRequestHead()
+            #expect(head["Expect"] == "100-continue")
+            #expect(connection.record.bytesReceived == head.head.count)
+            try connection.send("HTTP/1.1 100 Continue\r\n\r\n")
+            let request = try connection.readBody(of: head)
+            #expect(request.body == body)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data(body), expects: true))
+                == [.informational(100), .response(200), .data("ok"), .succeeded, .invalid])
+        try await server.finish()
+    }
+
+    // CONN-23
+    @Test func `the body goes after a second without an answer`() async throws {
+        let clock = ContinuousClock()
+        let server = try ScriptedServer { connection in
+            let head = try connection.readRequestHead()
+            let start = clock.now
+            let request = try connection.readBody(of: head)
+            #expect(clock.now - start > .milliseconds(900))
+            #expect(request.bodyText == "hello")
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data("hello".utf8), expects: true))
+                == [.response(200), .data("ok"), .succeeded, .invalid])
+        try await server.finish()
+    }
+
+    // CONN-23: who refuses gets no body, and the connection, on which it would still be due, ends
+    @Test(arguments: [417, 401, 200])
+    func `a final answer instead of 100 Continue spares the body`(status: Int) async throws {
+        let server = try ScriptedServer { connection in
+            let head = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 2\r\n\r\nno")
+            try connection.waitForClose()
+            #expect(connection.record.bytesReceived == head.head.count)
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data("hello".utf8), expects: true))
+                == [.response(status), .data("no"), .succeeded, .invalid])
+        try await server.finish()
+    }
+
+    // CONN-23: nothing to wait for
+    @Test func `an expectation without a body is not waited for`() async throws {
+        let server = try ScriptedServer.answering(.text("ok"))
+        defer { server.stop() }
+        let request = URLRequest(url: server.url(), timeoutInterval: 0.8).with {
+            $0.setValue("100-continue", forHTTPHeaderField: "Expect")
+        }
+        #expect(try await LoadRecorder.load(request) == [.response(200), .data("ok"), .succeeded, .invalid])
+    }
+
+    // MARK: Answers before the body is through
+
+    // CONN-27: the refusal counts, whatever becomes of the rest of the body
+    @Test func `a refusal in the middle of a body`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data(count: 64 << 20)))
+                == [.response(413), .data("no"), .succeeded, .invalid])
+    }
+
+    // CONN-27: a server that refuses and hangs up with the body unread resets the connection
+    @Test(arguments: 0..<20)
+    func `a refusal and a reset in the middle of a body`(run: Int) async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+            connection.reset()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data(count: 16 << 20)))
+                == [.response(413), .data("no"), .succeeded, .invalid])
+    }
+
+    // T-29: a server may answer while it reads
+    @Test func `an answer that begins before the body is through`() async throws {
+        let body = [UInt8].pattern(count: 8 << 20)
+        let server = try ScriptedServer { connection in
+            let head = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            let request = try connection.readBody(of: head)
+            #expect(request.body == body)
+            try connection.send("ok")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(post(server.url(), Data(body)))
+                == [.response(200), .data("ok"), .succeeded, .invalid])
+        try await server.finish()
+    }
+}
