@@ -59,7 +59,7 @@ struct Plan: Sendable {
         target = Self.target(&random)
         uploadSize = random.chance(10) ? random.pick([0, 10, 3000, 200_000]) : nil
         interference = random.chance(35) ? Self.interference(&random, form) : .nothing
-        if isAsync {
+        if form == .data || form == .bytes {
             // These make and resume their tasks themselves.
             switch interference {
             case .neverResume: interference = .cancelAtOnce
