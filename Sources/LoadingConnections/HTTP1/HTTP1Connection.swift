@@ -25,6 +25,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     // The exchange that is under way.
     private var machine = HTTP1Exchange()
     private var observer: (any ExchangeObserver)?
+    /// Tells one exchange from the next, whoever observes it: a redirect's rest goes on under another observer.
+    private var exchangeNumber = 0
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
@@ -98,6 +100,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
+        exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
         sending = .nothing
         isSentWhole = false
@@ -219,9 +222,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 guard pump(data, from: offset) else { return }
             case .source(let source):
                 sending = .awaiting(source)
-                let exchange = observer
+                let exchange = exchangeNumber
                 source.nextPiece { [weak self] piece in
-                    guard let self, let exchange, self.observer === exchange else { return }
+                    guard let self, self.isCarrying(exchange) else { return }
                     self.received(piece, from: source)
                 }
                 if case .awaiting = sending { return }
@@ -337,8 +340,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
+    private func isCarrying(_ exchange: Int) -> Bool { observer != nil && exchangeNumber == exchange }
+
     private func receive() {
         var budget = Self.readBudget
+        let exchange = exchangeNumber
         while let observer, !isPaused {
             guard budget > 0 else { return stream.callAgain() }
             let expected = parser.directBodyCapacity
@@ -350,7 +356,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                     bodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
-                    if let event, self.observer === observer { handle(event, leftOver: 0) }
+                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
                 } else {
                     observer.exchangeFilled(0)
                 }
@@ -375,10 +381,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
-        let exchange = observer
+        let exchange = exchangeNumber
         _ = machine.receivedBytes()
         do {
-            while observer === exchange {
+            while isCarrying(exchange) {
                 let before = input.count
                 let event = try parser.next(&input)
                 if hasHead { bodyWireBytes += Int64(before - input.count) }

@@ -10,8 +10,8 @@ enum Watchdog {
                 guard let silence = ledger.silence, silence > patience else { continue }
                 let hanging = ledger.liveDescriptions
                 say("HANGS: nothing has moved for \(Int(silence)) s. Awaited:")
-                for line in hanging.prefix(40) { say("  \(line)") }
-                if hanging.count > 40 { say("  and \(hanging.count - 40) more") }
+                for line in hanging.prefix(200) { say("  \(line)") }
+                if hanging.count > 200 { say("  and \(hanging.count - 200) more") }
                 _exit(1)
             }
         }

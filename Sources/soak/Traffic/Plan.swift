@@ -59,6 +59,14 @@ struct Plan: Sendable {
         target = Self.target(&random)
         uploadSize = random.chance(10) ? random.pick([0, 10, 3000, 200_000]) : nil
         interference = random.chance(35) ? Self.interference(&random, form) : .nothing
+        if form == .data || form == .bytes {
+            // These make and resume their tasks themselves.
+            switch interference {
+            case .neverResume: interference = .cancelAtOnce
+            case .holdAndCancel(let time): interference = .cancel(after: time)
+            default: break
+            }
+        }
         deliberation = random.chance(20) ? random.number(0...10) : nil
         refusesRedirects = random.chance(10)
         wantsWholeBody = random.chance(15)
@@ -73,6 +81,8 @@ struct Plan: Sendable {
             if target != .secure { target = .plain }
         }
     }
+
+    var isAsync: Bool { form == .data || form == .bytes }
 
     private static func size(_ random: inout SeededGenerator) -> Int {
         switch random.number(0...99) {

@@ -118,7 +118,8 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
             return endCount
         }
         guard count == 1 else { return ledger.found("End number \(count) of \(self)") }
-        session.taskEnded()
+        // An asynchronous caller hears of the end in his own time, which may be after the session's.
+        if !plan.isAsync { session.taskEnded() }
         let outcome = judge(error)
         ledger.ended(self, as: outcome)
     }
@@ -126,7 +127,7 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
     /// Nobody waits for this request any more.
     func abandoned() {
         lock.withLock { endCount += 1 }
-        session.taskEnded()
+        if !plan.isAsync { session.taskEnded() }
         ledger.ended(self, as: "abandoned")
     }
 
@@ -147,7 +148,7 @@ final class SoakRequest: @unchecked Sendable, CustomStringConvertible {
             return "other error"
         }
         let isExpected =
-            expectation.errors.contains(code.rawValue) || code == .cancelled && session.isCancelled
+            expectation.errors.contains(code) || code == .cancelled && session.isCancelled
             || code == .timedOut && limitsTime
         if !isExpected { ledger.found("\(Self.name(code)): \(self)") }
         return Self.name(code)

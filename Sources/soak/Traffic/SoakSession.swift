@@ -67,7 +67,7 @@ final class SoakSession {
         let request = SoakRequest(
             plan, in: record, asksDelegate: asksDelegate, limitsTime: limitsTime, ledger: ledger, ticker: ticker)
         requests?.add(request)
-        record.taskBegan()
+        if !plan.isAsync { record.taskBegan() }
         ledger.begin(request, window: window)
         guard let wanted = urlRequest(plan) else { return ledger.found("No URL for \(plan)") }
         switch plan.form {
@@ -130,7 +130,7 @@ final class SoakSession {
         let uncreated = uncreated
         uncreated.add(request)
         let work = Task {
-            if plan.interference == .cancelBeforeResume || plan.interference == .holdAndCancel(after: 0) {
+            if plan.interference == .cancelBeforeResume {
                 withUnsafeCurrentTask { $0?.cancel() }
             }
             do {
