@@ -36,7 +36,11 @@ import URLLoading
                 for index in 0..<3_000 {
                     guard let url = URL(string: "http://127.0.0.1:\(port)/\(index)") else { exit(2) }
                     group.addTask {
-                        let (data, _) = try await session.data(from: url)
+                        let data: Data
+                        do { data = try await session.data(from: url).0 } catch {
+                            // The exit code tells which failure it was.
+                            exit(Int32(truncatingIfNeeded: -((error as? URLError)?.errorCode ?? 0) % 256))
+                        }
                         guard data == Data("/\(index)".utf8) else { exit(3) }
                     }
                 }
