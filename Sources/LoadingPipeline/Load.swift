@@ -143,8 +143,9 @@ package final class Load: LoopTimerTarget {
 
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     package func answerRedirect(_ next: LoadRequest?) {
-        guard case .redirect = outstanding else { return }
+        guard case .redirect = outstanding, !hasEnded else { return }
         outstanding = .nothing
+        lastActivity = environment.loop.now
         if let next { follow(next) } else { deliverResponse() }
     }
 
@@ -243,7 +244,10 @@ package final class Load: LoopTimerTarget {
                     outstanding = .redirect(next)
                     applyFlow()
                     guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
-                    return answerRedirect(next)
+                    // Nearly always the rest of the response has come with its head, and once that is read the next
+                    // request can have its connection.
+                    let answer = LoopBox({ self.answerRedirect(next) })
+                    return environment.loop.post { answer.value() }
                 }
             } catch { return end(error) }
         }

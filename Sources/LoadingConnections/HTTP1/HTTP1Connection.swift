@@ -25,6 +25,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     // The exchange that is under way.
     private var machine = HTTP1Exchange()
     private var observer: (any ExchangeObserver)?
+    /// Counts the exchanges: an observer may give way to another within one.
+    private var exchangeNumber: UInt64 = 0
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
@@ -44,7 +46,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var isPaused = false
     private var isSuspended = false
     private var isHandlingReadiness = false
-    private let continueTimer = LoopTimer()
+    /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
+    private let timer = LoopTimer()
 
     /// What is to be sent after `unsent`.
     private enum Sending {
@@ -98,6 +101,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
+        exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
         sending = .nothing
         isSentWhole = false
@@ -169,7 +173,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .wait, .sendHead: break
         case .sendBody: releaseBody()
         case .awaitContinue(let time):
-            pool.loop.arm(continueTimer, at: Int64(clamping: time), for: self)
+            pool.loop.arm(self.timer, at: Int64(clamping: time), for: self)
         case .stopSending: stopSending()
         case .finish(let mayReuse): finish(mayReuse: mayReuse)
         case .handOver, .close, .fail: pool.discard(self)
@@ -177,6 +181,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        if observer is Drain { return cancel() }
         perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
         pump()
     }
@@ -184,7 +189,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// The body that was held back may go.
     private func releaseBody() {
         guard case .held(let body) = sending else { return }
-        pool.loop.disarm(continueTimer)
+        pool.loop.disarm(timer)
         switch body {
         case .none: sending = .nothing
         case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
@@ -375,10 +380,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
-        let exchange = observer
+        let exchange = exchangeNumber
         _ = machine.receivedBytes()
         do {
-            while observer === exchange {
+            while observer != nil, exchangeNumber == exchange {
                 let before = input.count
                 let event = try parser.next(&input)
                 if hasHead { bodyWireBytes += Int64(before - input.count) }
@@ -484,7 +489,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .nothing, .bytes, .held: break
         }
         sending = .nothing
-        pool.loop.disarm(continueTimer)
+        pool.loop.disarm(timer)
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
@@ -500,6 +505,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     package func drain() {
         guard observer != nil else { return }
         observer = Drain(of: self)
+        pool.loop.arm(timer, at: pool.loop.now + Drain.patience, for: self)
         isSuspended = false
         setPaused(false)
     }
