@@ -121,10 +121,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 method: request.method, target: request.target, body: body, fields: request.fields,
                 additional: request.defaults, to: &head)
         } catch {
-            // Nothing was sent, so the connection is as good as before.
+            // Nothing was sent, so the connection is as good as before. It goes back in a turn of its own, so that a
+            // long line of such requests is no recursion.
             self.observer = nil
             machine = HTTP1Exchange()
-            pool.release(self)
+            let box = LoopBox(self)
+            pool.loop.post { box.value.giveBack() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), safety: .unsent))
         }
         unsentHeadCount = head.count
@@ -137,6 +139,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
         writeFirst(head)
         if observer === self.observer { pump() }
+    }
+
+    /// Returns a connection that was given out and has carried nothing.
+    private func giveBack() {
+        if isClosed { return }
+        if isQuiet { pool.release(self) } else { pool.discard(self) }
     }
 
     /// Writes the head (and a small body with it) and keeps what the socket did not take.
