@@ -339,6 +339,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         defer { isHandlingReadiness = false }
         if !isSentWhole { pump() }
         if observer != nil, !isPaused { receive() }
+        // TLS may have had to read before it could write.
+        if !isSentWhole { pump() }
     }
 
     /// While idle a server may only close; anything else makes the connection useless.
