@@ -38,12 +38,12 @@ package final class ConnectionPool: LoopTimerTarget {
     }
 
     package func request(_ request: ConnectionRequest) {
-        let origin = connections(to: request.origin)
-        if !request.acceptsReused {
-            // Idle connections that are as old as the one that died make room for a new one.
-            for connection in origin.idleConnections { discard(connection) }
-            _ = connections(to: request.origin)
+        if !request.acceptsReused, let known = origins[request.origin] {
+            // Idle connections that are as old as the one that died make room for a new one. With the last of them
+            // the origin may be forgotten, so it is looked up after that.
+            for connection in known.idleConnections { discard(connection) }
         }
+        let origin = connections(to: request.origin)
         if origin.waiting.isEmpty, let connection = origin.takeIdle() {
             return hand(connection, to: request, isReused: true, events: [])
         }
