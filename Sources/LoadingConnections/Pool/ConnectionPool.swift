@@ -194,7 +194,9 @@ package final class ConnectionPool: LoopTimerTarget {
     private func keepIdle(_ connection: HTTP1Connection, at origin: OriginConnections) {
         connection.idleDeadline = loop.now + min(Self.idleLifetime, connection.announcedIdleLifetime)
         origin.keepIdle(connection)
-        if !expiryTimer.isArmed { loop.arm(expiryTimer, at: connection.idleDeadline, for: self) }
+        if !expiryTimer.isArmed || connection.idleDeadline < expiryTimer.deadline {
+            loop.arm(expiryTimer, at: connection.idleDeadline, for: self)
+        }
     }
 
     package func timerFired(_ timer: LoopTimer) {
