@@ -347,7 +347,7 @@ package final class Load: LoopTimerTarget {
     /// Delivers what was put by and goes on reading, as far as the client wants.
     private func flow() {
         guard !hasEnded else { return }
-        if isFlowing, !backlog.isEmpty {
+        if isFlowing, !isDelivered {
             let put = backlog
             backlog = []
             put.withUnsafeBytes { bytes in
@@ -357,13 +357,16 @@ package final class Load: LoopTimerTarget {
             }
         }
         applyFlow()
-        if isFlowing, backlog.isEmpty, let bodyEnd { complete(bodyEnd) }
+        if isFlowing, isDelivered, let bodyEnd { complete(bodyEnd) }
     }
+
+    /// Whether the client has all that has been read so far.
+    private var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput }
 
     private func finishBody(_ outcome: BodyEnd) {
         exchange = nil
         bodyEnd = outcome
-        if isFlowing, backlog.isEmpty { complete(outcome) }
+        if isFlowing, isDelivered { complete(outcome) }
     }
 
     private func complete(_ outcome: BodyEnd) {
