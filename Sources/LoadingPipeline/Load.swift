@@ -194,7 +194,10 @@ package final class Load: LoopTimerTarget {
 
     private var nextDeadline: Int64 {
         let total = startTime.addingSeconds(request.totalTimeout)
-        guard idleTimeIsRunning else { return min(total, environment.loop.now.addingSeconds(request.idleTimeout)) }
+        guard idleTimeIsRunning else {
+            // A look now and then; a request that allows no time at all must not have the loop do nothing else.
+            return min(total, environment.loop.now.addingSeconds(max(request.idleTimeout, 0.01)))
+        }
         return min(total, lastActivity.addingSeconds(request.idleTimeout))
     }
 
