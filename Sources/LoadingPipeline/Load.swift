@@ -260,7 +260,7 @@ package final class Load: LoopTimerTarget {
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
     private func announcedLength(of head: HTTP1ResponseHead) -> Int64 {
         guard request.method == "HEAD" else { return 0 }
-        return head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1
+        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
     }
 
     private func deliverResponse() {
