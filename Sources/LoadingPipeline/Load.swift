@@ -373,6 +373,7 @@ package final class Load: LoopTimerTarget {
     }
 
     private func complete(_ outcome: BodyEnd) {
+        if hasEnded { return }
         switch outcome {
         case .failed(let error): end(error)
         case .complete:
