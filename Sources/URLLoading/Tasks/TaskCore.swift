@@ -212,8 +212,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         switch step {
         case .nothing: break
         case .start: core.loop.post { self.begin() }
-        case .goOn:
-            core.loop.post { self.load?.resume() }
+        case .goOn: core.loop.post { self.heedState() }
         }
     }
 
@@ -225,7 +224,12 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             values.state = .suspended
             return wasRunning
         }
-        if mustStop { core.loop.post { self.load?.suspend() } }
+        if mustStop { core.loop.post { self.heedState() } }
+    }
+
+    /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
+    private func heedState() {
+        if state == .suspended { load?.suspend() } else { load?.resume() }
     }
 
     /// Ends the task; one that never ran completes too (T-6), and `task` has to be there for it.
