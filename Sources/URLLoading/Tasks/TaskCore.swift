@@ -147,10 +147,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         get { locked { $0.delegate } }
         set {
             let reference = newValue.map { DelegateReference($0) }
-            locked {
-                guard !$0.hasStarted, $0.state == .suspended else { return }
-                $0.delegate = newValue
-                $0.delegateReference = reference
+            // The one before is let go of outside the lock: its deinit is the caller's code.
+            _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
+                guard !values.hasStarted, values.state == .suspended else { return nil }
+                let before = values.delegate.map { ($0, values.delegateReference) }
+                values.delegate = newValue
+                values.delegateReference = reference
+                return before
             }
         }
     }
