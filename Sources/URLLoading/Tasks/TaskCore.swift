@@ -96,6 +96,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
     private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
+    /// Fields of the configuration that a redirect has taken off.
+    private var droppedFields: [String] = []
     private let creationTime: Int64
 
     /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
@@ -270,7 +272,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         let request: LoadRequest
         do throws(LoadError) {
-            request = try LoadRequest(originalRequest, of: core, priority: priority)
+            request = try LoadRequest(originalRequest, of: core, without: [], priority: priority)
         } catch {
             return end(error, body: nil)
         }
@@ -319,6 +321,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         note(shown)
+        droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
         guard wantsRedirects else {
             follow(next)
             return .now
@@ -367,7 +370,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         core.loop.post { [self] in
             guard let load else { return }
             do throws(LoadError) {
-                let next = try LoadRequest(request, of: core, priority: priority)
+                let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
                 follow(request)
                 load.answerRedirect(next)
             } catch {
