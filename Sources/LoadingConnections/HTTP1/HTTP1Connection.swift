@@ -510,8 +510,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         pool.discard(self)
     }
 
-    /// Goes on with a response that nobody wants: when its rest is small the connection can be used again, else it is
-    /// closed.
+    /// Goes on with a response that nobody wants: when its rest is small and comes soon the connection can be used
+    /// again, else it is closed.
     package func drain() {
         guard observer != nil else { return }
         observer = Drain(of: self)
