@@ -198,4 +198,38 @@ import URLLoading
             }
         }
     }
+
+    // TLS-4, TLS-8, CONN-1: a connection is kept, and a session resumed by the next
+    @Test func `loads over https`() async throws {
+        var options = NginxServer.Options()
+        options.offersHTTP2 = false
+        let bytes = [UInt8].pattern(count: 1 << 20)
+        let server = try NginxServer(
+            files: ["large": bytes, "x": Array("x".utf8)], authority: try TrustedAuthority.authority, options: options)
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await session.data(from: server.secureURL("/large")).0.elementsEqual(bytes) as Bool)
+            #expect(try await session.data(from: server.secureURL("/gzip/large")).0.elementsEqual(bytes) as Bool)
+            for _ in 0..<3 {
+                #expect(try await session.data(from: server.secureURL("/closing/x")).0 == Data("x".utf8))
+            }
+        }
+        server.stop()
+        #expect(
+            server.log.filter { $0.line.hasPrefix("GET") && !$0.line.contains("/status/") }.map(\.requestOnConnection)
+                == [1, 2, 3, 1, 1])
+    }
+
+    // TLS-5
+    @Test func `nginx with a certificate of an unknown root`() async throws {
+        _ = try TrustedAuthority.authority
+        let server = try NginxServer()
+        defer { server.stop() }
+        try await using { session in
+            let error = await #expect(throws: URLError.self) {
+                _ = try await session.data(from: server.secureURL("/status/200"))
+            }
+            #expect(error?.code == .serverCertificateHasUnknownRoot)
+        }
+    }
 }

@@ -547,6 +547,11 @@ extension HTTP1RequestKind {
 extension StreamFailure {
     /// A write failed because the peer has closed the connection: reading tells how it ended.
     fileprivate var isPeerGone: Bool {
-        if case .posix(let failure) = self { [ECONNRESET, EPIPE].contains(failure.code) } else { false }
+        let code =
+            switch self {
+            case .posix(let failure): failure.code
+            case .tls(let error): error.posix
+            }
+        return code == ECONNRESET || code == EPIPE
     }
 }

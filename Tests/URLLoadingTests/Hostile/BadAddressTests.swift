@@ -7,7 +7,8 @@ import URLLoading
 @Suite(.leavesNothing) struct BadAddressTests {
     // ERR-5, ERR-15
     @Test(arguments: [
-        ("http:///path", URLError.Code.badURL), ("http://", .badURL), ("http:path", .unsupportedURL), ("http:?x", .unsupportedURL),
+        ("http:///path", URLError.Code.badURL), ("http://", .badURL), ("http:path", .unsupportedURL),
+        ("http:?x", .unsupportedURL),
         ("http://user@/", .badURL), ("http://:80/", .badURL), ("http://127.0.0.1:0/", .badURL),
         ("http://127.0.0.1:65536/", .badURL), ("http://127.0.0.1:99999999999999999999/", .badURL),
         ("foo://127.0.0.1/", .unsupportedURL), ("gopher://127.0.0.1/", .unsupportedURL),

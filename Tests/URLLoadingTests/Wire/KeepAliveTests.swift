@@ -209,7 +209,8 @@ import URLLoading
             let first = session.dataTask(with: server.url("/first")) { _, _, _ in done.record("/first") }
             first.resume()
             _ = try await server.connection(0)
-            for (path, priority) in [("/b1", 0.5), ("/c", 0.1), ("/b2", 0.5), ("/a", 0.9), ("/b3", 0.5)] as [(_, Float)] {
+            for (path, priority) in [("/b1", 0.5), ("/c", 0.1), ("/b2", 0.5), ("/a", 0.9), ("/b3", 0.5)] as [(_, Float)]
+            {
                 let task = session.dataTask(with: server.url(path)) { _, _, _ in done.record(path) }
                 task.priority = priority
                 task.resume()

@@ -1,0 +1,246 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Servers that cannot be trusted, or that break TLS.
+@Suite(.leavesNothing) struct HostileTLSTests {
+    /// A server that must not get a request, and the error its client has.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let code: URLError.Code
+        let options: @Sendable () throws -> TLSServerOptions
+
+        init(_ name: String, _ code: URLError.Code, _ options: @escaping @Sendable () throws -> TLSServerOptions) {
+            testDescription = name
+            self.code = code
+            self.options = options
+        }
+    }
+
+    private static let untrusted = [
+        Case("expired", .serverCertificateHasBadDate) {
+            try TrustedAuthority.server(.localhost.with { $0.validity = .expired })
+        },
+        Case("not yet valid", .serverCertificateNotYetValid) {
+            try TrustedAuthority.server(.localhost.with { $0.validity = .notYetValid })
+        },
+        Case("another host's", .serverCertificateUntrusted) { try TrustedAuthority.server(.server("other.example")) },
+        Case("another address's", .serverCertificateUntrusted) { try TrustedAuthority.server(.server("127.0.0.2")) },
+        Case("a host in the common name alone", .serverCertificateUntrusted) {
+            try TrustedAuthority.server(.serverByCommonName("localhost"))
+        },
+        Case("signed by itself", .serverCertificateUntrusted) {
+            try TLSServerOptions(TestIdentity.selfSigned(.localhost))
+        },
+        Case("of an unknown root", .serverCertificateHasUnknownRoot) {
+            try TLSServerOptions(authority: TestCertificateAuthority())
+        },
+        Case("of an unknown root that comes along", .serverCertificateHasUnknownRoot) {
+            let stranger = try TestCertificateAuthority()
+            return try TLSServerOptions(authority: stranger).with { $0.sentChain = [stranger.root] }
+        },
+        Case("a client's", .serverCertificateUntrusted) {
+            try TrustedAuthority.server(.localhost.with { $0.purposes = [.clientAuthentication] })
+        },
+        Case("TLS 1.0 alone", .secureConnectionFailed) {
+            try TrustedAuthority.server().with {
+                $0.minimumVersion = .tls10
+                $0.maximumVersion = .tls10
+            }
+        },
+        Case("TLS 1.1 alone", .secureConnectionFailed) {
+            try TrustedAuthority.server().with {
+                $0.minimumVersion = .tls11
+                $0.maximumVersion = .tls11
+            }
+        },
+        Case("other protocols alone", .secureConnectionFailed) {
+            try TrustedAuthority.server().with {
+                $0.applicationProtocols = ["h3000"]
+                $0.requiresApplicationProtocol = true
+            }
+        },
+    ]
+
+    // TLS-4, TLS-5: and not one byte of the request has gone out
+    @Test(arguments: untrusted)
+    func `a server that is not to be trusted`(server: Case) async throws {
+        // The authority has to be in place where the server's certificate is of another.
+        _ = try TrustedAuthority.authority
+        let name = server.testDescription
+        let code = server.code
+        let server = try ScriptedServer.answering(tls: server.options()) { _ in .text("never") }
+        defer { server.stop() }
+        let host = name == "another address's" ? "127.0.0.1" : "localhost"
+        #expect(try await LoadRecorder.load(server.url(host: host)) == [.failed(code), .invalid])
+        #expect(server.requests.isEmpty)
+        #expect(server.connectionCount == 1)
+    }
+
+    // TLS-5
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a server that wants a certificate`(version: TLSServerOptions.Version) async throws {
+        let options = try TrustedAuthority.server().with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+            $0.clientCertificate = .required(trusting: [try TrustedAuthority.authority.root])
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(server.url(host: "localhost"))
+                == [.failed(.clientCertificateRequired), .invalid])
+        #expect(server.requests.isEmpty)
+    }
+
+    // C-19: the session's own limits
+    @Test func `a server older than the session allows`() async throws {
+        let options = try TrustedAuthority.server().with { $0.maximumVersion = .tls12 }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.tlsMinimumSupportedProtocolVersion = .TLSv13
+        }
+        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+    }
+
+    // MARK: Handshakes that are none
+
+    /// What a server without TLS does to a client's hello.
+    private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [Heard] {
+        let server = try ScriptedServer(script: script)
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+        let heard = try await LoadRecorder.load(URLRequest(url: url, timeoutInterval: 5))
+        #expect(server.connectionCount == 1)
+        return heard
+    }
+
+    // TLS-5
+    @Test(arguments: [
+        "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0\0\0", "\u{16}\u{3}\u{3}\0\u{5}hello",
+        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
+    ])
+    func `a server that answers with something else`(answer: String) async throws {
+        let heard = try await hear { connection in
+            _ = try connection.receive()
+            try connection.send(answer)
+            try connection.waitForClose()
+        }
+        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+    }
+
+    // ERR-5
+    @Test func `a server that hangs up in the handshake`() async throws {
+        let closed = try await hear { connection in
+            _ = try connection.receive()
+            connection.close()
+        }
+        #expect(closed == [.failed(.networkConnectionLost), .invalid])
+        let reset = try await hear { connection in
+            _ = try connection.receive()
+            connection.reset()
+        }
+        #expect(reset == [.failed(.networkConnectionLost), .invalid])
+    }
+
+    // CONN-15
+    @Test func `a server that says nothing in the handshake`() async throws {
+        let server = try ScriptedServer(steps: [.stopReading])
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        #expect(
+            try await LoadRecorder.load(URLRequest(url: url, timeoutInterval: 0.3)) == [.failed(.timedOut), .invalid])
+    }
+
+    // CONN-28, ERR-7: plain text to a server of TLS
+    @Test func `a load without TLS from a server with it`() async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
+        defer { server.stop() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        let heard = try await LoadRecorder.load(url)
+        #expect(heard.count == 2)
+        #expect(heard != [.succeeded, .invalid])
+        #expect(server.requests.isEmpty)
+    }
+
+    // MARK: Ends that are none
+
+    // CONN-27: without close_notify nobody knows whether a body that ends with its connection is whole
+    @Test(arguments: [
+        (
+            "HTTP/1.1 200 OK\r\n\r\nhello",
+            [Heard.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+            [.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            [.response(200), .data("hello"), .succeeded, .invalid]
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            [.response(200), .data("hello"), .succeeded, .invalid]
+        ),
+        ("", [.failed(.networkConnectionLost), .invalid]),
+    ])
+    func `an end without close_notify`(response: String, heard: [Heard]) async throws {
+        let server = try ScriptedServer(
+            tls: try TrustedAuthority.server(), steps: [.expectRequest, .send(response), .closeAbruptly])
+        defer { server.stop() }
+        #expect(try await LoadRecorder.load(server.url()) == heard)
+    }
+
+    // CONN-27
+    @Test func `an end with close_notify`() async throws {
+        let server = try ScriptedServer(
+            tls: try TrustedAuthority.server(), steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close])
+        defer { server.stop() }
+        #expect(try await LoadRecorder.load(server.url()) == [.response(200), .data("hello"), .succeeded, .invalid])
+    }
+
+    // ERR-5
+    @Test func `a reset in a body`() async throws {
+        let server = try ScriptedServer(
+            tls: try TrustedAuthority.server(),
+            steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .reset])
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(server.url())
+                == [.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid])
+    }
+
+    // TLS-5: bytes that somebody slipped in between
+    @Test(arguments: ["garbage that is no record at all", "\u{17}\u{3}\u{3}\0\u{5}hello"])
+    func `forged bytes in a body`(forged: String) async throws {
+        let server = try ScriptedServer(tls: try TrustedAuthority.server()) { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            try connection.sendBelowTLS(Array(forged.utf8))
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(
+            try await LoadRecorder.load(server.url())
+                == [.response(200), .data("hello"), .failed(.secureConnectionFailed), .invalid])
+    }
+
+    // CONN-27: the refusal counts over TLS too
+    @Test(arguments: 0..<5)
+    func `a refusal in the middle of a body`(run: Int) async throws {
+        let server = try ScriptedServer(tls: try TrustedAuthority.server()) { connection in
+            _ = try connection.readRequestHead()
+            try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+            connection.reset()
+        }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with {
+            $0.httpMethod = "POST"
+            $0.httpBody = Data(count: 8 << 20)
+        }
+        #expect(try await LoadRecorder.load(request) == [.response(413), .data("no"), .succeeded, .invalid])
+    }
+}
