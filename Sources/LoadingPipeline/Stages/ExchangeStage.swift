@@ -160,7 +160,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         let lost = LostExchange(
             method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
             isBodyReplayable: isBodyReplayable, attempts: attempts)
-        guard failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
+        // A new connection that is lost was the server's doing, and the next would fare no better.
+        guard isReused, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))
