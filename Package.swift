@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -17,6 +17,7 @@ let package = Package(
     targets: [
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
+        .executableTarget(name: "soak", dependencies: ["URLLoading", "COpenSSL"], swiftSettings: strict),
         .target(name: "URLSessionCommandCore", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(

@@ -53,7 +53,7 @@ def url_session(name: str, program: str) -> list[Client]:
                 "w5": mode("download" if name == "fn" else "delegate"),
             },
         ),
-        Client(f"{name}-delegate", program, SMALL_WORK + ("w5",), mode("delegate")),
+        Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9"), mode("delegate")),
         Client(f"{name}-async", program, SMALL_WORK + COLD, mode("async")),
     ]
 

@@ -8,9 +8,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 from . import build, clients, counting, report, trust, workloads
-from .measure import Bench, measure, save, timestamp
+from .measure import Bench, Sample, load, measure, save, timestamp
 from .server import Server
 from .summary import check, summarise
 
@@ -39,7 +40,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--check", nargs="?", const="ours", metavar="CLIENT", help="hold it against budgets.json")
     parser.add_argument("--callgrind", action="store_true", help="instructions a request or MiB instead of time")
     parser.add_argument("--strace", action="store_true", help="system calls a request or MiB instead of time")
-    parser.add_argument("--markdown", type=Path, help="a page whose results section is replaced")
+    parser.add_argument("--markdown", type=Path, help="a page whose results are replaced")
+    parser.add_argument("--from", dest="saved", type=Path, help="measure nothing, report a file of results again")
     return parser.parse_args()
 
 
@@ -107,28 +109,40 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
         bench = Bench(server, programs, trust.environment(folder / "certs", trusted), folder)
         work = plan(arguments, chosen, trusted)
         RESULTS.mkdir(exist_ok=True)
-        samples, counts = [], {}
         if arguments.callgrind or arguments.strace:
-            counts = count(arguments, bench, work)
-        else:
-            samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
+            return finish_counts(arguments, count(arguments, bench, work))
+        samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
     finally:
         server.close()
-    return finish(arguments, work, samples, counts)
+    facts = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "load": median(sample.load for sample in samples) if samples else 0,
+        "machine": report.machine(),
+        "quick": arguments.quick,
+    }
+    path = RESULTS / f"{timestamp()}.json"
+    save(path, facts, samples)
+    say(f"{path}")
+    return finish(arguments, facts, samples)
 
 
-def finish(arguments: argparse.Namespace, work: list, samples: list, counts: dict) -> int:
-    measured = {workload.name: workload for workload, _ in work}
-    summary = summarise(samples, measured)
-    if samples:
-        path = RESULTS / f"{timestamp()}.json"
-        save(path, {"machine": report.machine(), "quick": arguments.quick}, samples)
-        say(report.console(summary, list(measured.values())))
-        say(f"\n{path}")
+def finish_counts(arguments: argparse.Namespace, counts: dict[str, list[counting.Count]]) -> int:
     if arguments.markdown:
         date = time.strftime("%Y-%m-%d", time.gmtime())
-        report.replace_section(
-            arguments.markdown, report.markdown(summary, list(measured.values()), counts, date))
+        report.replace_section(arguments.markdown, "counts", report.counts_markdown(counts, date))
+    return 0
+
+
+def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) -> int:
+    measured = {}
+    for name in [name for name in workloads.BY_NAME if any(sample.workload == name for sample in samples)]:
+        workload = workloads.BY_NAME[name]
+        measured[name] = workload.quick() if facts["quick"] else workload
+    summary = summarise(samples, measured)
+    say(report.console(summary, list(measured.values())))
+    if arguments.markdown:
+        text = report.markdown(summary, list(measured.values()), facts)
+        report.replace_section(arguments.markdown, "results", text)
     passed = not any(sample.failure for sample in samples)
     if arguments.check:
         say("")
@@ -140,6 +154,8 @@ def finish(arguments: argparse.Namespace, work: list, samples: list, counts: dic
 
 def main() -> int:
     arguments = parse_arguments()
+    if arguments.saved:
+        return finish(arguments, *load(arguments.saved))
     trust.enter_namespace()
     # Asked to end, it still ends its children and removes its folder.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

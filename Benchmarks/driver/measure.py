@@ -104,7 +104,8 @@ def measure(bench: Bench, work: list[tuple[Workload, list[Client]]], repetitions
                 for client in clients[shift:] + clients[:shift]:
                     sample = bench.run(client, workload)
                     samples.append(sample)
-                    say(f"{repetition + 1}/{repetitions} {workload.name:4} {client.name:13} {describe(workload, sample)}")
+                    place = f"{repetition + 1}/{repetitions} {workload.name:4} {client.name:13}"
+                    say(f"{place} {describe(workload, sample)}")
     return samples
 
 
@@ -127,6 +128,11 @@ def rate(workload: Workload, sample: Sample) -> float:
 def save(path: Path, header: dict, samples: list[Sample]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(header | {"samples": [asdict(sample) for sample in samples]}, indent=1) + "\n")
+
+
+def load(path: Path) -> tuple[dict, list[Sample]]:
+    saved = json.loads(path.read_text())
+    return saved, [Sample(**sample) for sample in saved.pop("samples")]
 
 
 def timestamp() -> str:

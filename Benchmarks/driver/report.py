@@ -5,11 +5,11 @@ import platform
 import subprocess
 from pathlib import Path
 
+from . import clients
 from .counting import Count
 from .summary import Figures, Summary, best_peer, memory_per_request, ratio
 from .workloads import Workload
 
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 def number(value: float | None) -> str:
@@ -49,7 +49,8 @@ def version(command: list[str]) -> str:
 
 
 def clients_of(summary: Summary) -> list[str]:
-    return list(dict.fromkeys(client for _, client in summary))
+    measured = {client for _, client in summary}
+    return [name for name in clients.BY_NAME if name in measured]
 
 
 def console(summary: Summary, workloads: list[Workload]) -> str:
@@ -85,50 +86,54 @@ def table(heading: list[str], rows: list[list[str]]) -> list[str]:
         "| " + " | ".join(cells) + " |" for cells in rows]
 
 
-def matrix(summary: Summary, workloads: list[Workload], unit, cell) -> list[str]:
-    clients = clients_of(summary)
+def matrix(summary: Summary, workloads: list[Workload], second: str, label, cell) -> list[str]:
+    """A row for each workload, whose second column is `label` under the heading `second`."""
+    names = clients_of(summary)
     rows = []
     for workload in workloads:
-        cells = [cell(workload, client, summary.get((workload.name, client))) for client in clients]
-        rows.append([f"{workload.name}: {workload.title}", unit(workload), *cells])
-    return table(["workload", "unit", *clients], rows)
+        cells = [cell(workload, client, summary.get((workload.name, client))) for client in names]
+        rows.append([f"{workload.name}: {workload.title}", label(workload), *cells])
+    return table(["workload", second, *names], rows)
 
 
-def markdown(summary: Summary, workloads: list[Workload], counts: dict[str, list[Count]], date: str) -> str:
-    facts = machine()
+def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
     runs = sorted({figures.runs for figures in summary.values()})
+    machine = facts["machine"]
     parts = [
-        f"Measured {date} on {facts['processor']}, Linux {facts['kernel']}; {facts['versions']}. "
-        f"Medians of {' or '.join(map(str, runs))} runs.",
+        f"Measured {facts['date']} on {machine['processor']}, Linux {machine['kernel']}, whose load was "
+        f"{facts['load']:.1f}; {machine['versions']}. Medians of {' or '.join(map(str, runs))} runs.",
         "",
         "### Client CPU (time for w9)",
         "",
         *matrix(
-            summary, workloads,
+            summary, workloads, "unit",
             lambda workload: "ms" if workload.cold else f"s/{workload.unit}",
             lambda workload, client, figures: number(figures and figures.steering(workload))),
         "",
         "### Ratio of it to curl",
         "",
         *matrix(
-            summary, workloads, lambda workload: best_peer(summary, workload) or "–",
+            summary, workloads, "best peer", lambda workload: best_peer(summary, workload) or "–",
             lambda workload, client, figures: number(ratio(summary, workload, client, "curl"))),
-        "",
-        "The second column names the best peer.",
         "",
         "### Rate",
         "",
         *matrix(
-            summary, [workload for workload in workloads if not workload.cold],
+            summary, [workload for workload in workloads if not workload.cold], "unit",
             lambda workload: "MB/s" if workload.unit == "GiB" else "req/s",
             lambda workload, client, figures: number(figures and figures.rate)),
         "",
         "### Peak memory",
         "",
         *matrix(
-            summary, workloads, lambda workload: "MB",
+            summary, workloads, "unit", lambda workload: "MB",
             lambda workload, client, figures: number(figures and figures.peak_mb)),
     ]
+    return "\n".join(parts)
+
+
+def counts_markdown(counts: dict[str, list[Count]], date: str) -> str:
+    parts = [f"Counted {date}."]
     for title, listed in counts.items():
         if listed:
             rows = [[count.workload, count.unit, count.client, number(count.total), calls(count)] for count in listed]
@@ -140,9 +145,10 @@ def calls(count: Count) -> str:
     return ", ".join(f"{name} {value:.1f}" for name, value in count.parts.items() if value >= 0.05)
 
 
-def replace_section(path: Path, text: str) -> None:
+def replace_section(path: Path, section: str, text: str) -> None:
+    begin, end = f"<!-- {section}: begin -->", f"<!-- {section}: end -->"
     page = path.read_text()
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"{path} has no section between {BEGIN} and {END}")
-    before, rest = page.split(BEGIN, 1)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END, 1)[1]}")
+    if begin not in page or end not in page:
+        raise ValueError(f"{path} has no section between {begin} and {end}")
+    before, rest = page.split(begin, 1)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}")

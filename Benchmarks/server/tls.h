@@ -4,8 +4,8 @@
 
 #include <openssl/ssl.h>
 
-/// Writes the authority into the hashed directory `directory`/certs and returns a context that serves 127.0.0.1, ::1 and
-/// localhost with a certificate signed by it. `directory` must exist. Returns NULL after printing what failed.
+/// Writes the authority into the hashed directory `directory`/certs and returns a context that serves 127.0.0.1, ::1
+/// and localhost with a certificate signed by it. `directory` must exist. Returns NULL after printing what failed.
 SSL_CTX *tls_make_context(const char *directory);
 
 #endif

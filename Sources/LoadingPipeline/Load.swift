@@ -143,8 +143,9 @@ package final class Load: LoopTimerTarget {
 
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     package func answerRedirect(_ next: LoadRequest?) {
-        guard case .redirect = outstanding else { return }
+        guard case .redirect = outstanding, !hasEnded else { return }
         outstanding = .nothing
+        lastActivity = environment.loop.now
         if let next { follow(next) } else { deliverResponse() }
     }
 
@@ -193,7 +194,10 @@ package final class Load: LoopTimerTarget {
 
     private var nextDeadline: Int64 {
         let total = startTime.addingSeconds(request.totalTimeout)
-        guard idleTimeIsRunning else { return min(total, environment.loop.now.addingSeconds(request.idleTimeout)) }
+        guard idleTimeIsRunning else {
+            // A look now and then; a request that allows no time at all must not have the loop do nothing else.
+            return min(total, environment.loop.now.addingSeconds(max(request.idleTimeout, 0.01)))
+        }
         return min(total, lastActivity.addingSeconds(request.idleTimeout))
     }
 
@@ -243,7 +247,10 @@ package final class Load: LoopTimerTarget {
                     outstanding = .redirect(next)
                     applyFlow()
                     guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
-                    return answerRedirect(next)
+                    // Nearly always the rest of the response has come with its head, and once that is read the next
+                    // request can have its connection.
+                    let answer = LoopBox({ self.answerRedirect(next) })
+                    return environment.loop.post { answer.value() }
                 }
             } catch { return end(error) }
         }
@@ -253,7 +260,7 @@ package final class Load: LoopTimerTarget {
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
     private func announcedLength(of head: HTTP1ResponseHead) -> Int64 {
         guard request.method == "HEAD" else { return 0 }
-        return head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1
+        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
     }
 
     private func deliverResponse() {
@@ -343,7 +350,7 @@ package final class Load: LoopTimerTarget {
     /// Delivers what was put by and goes on reading, as far as the client wants.
     private func flow() {
         guard !hasEnded else { return }
-        if isFlowing, !backlog.isEmpty {
+        if isFlowing, !isDelivered {
             let put = backlog
             backlog = []
             put.withUnsafeBytes { bytes in
@@ -353,16 +360,20 @@ package final class Load: LoopTimerTarget {
             }
         }
         applyFlow()
-        if isFlowing, backlog.isEmpty, let bodyEnd { complete(bodyEnd) }
+        if isFlowing, isDelivered, let bodyEnd { complete(bodyEnd) }
     }
+
+    /// Whether the client has all that has been read so far.
+    private var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput }
 
     private func finishBody(_ outcome: BodyEnd) {
         exchange = nil
         bodyEnd = outcome
-        if isFlowing, backlog.isEmpty { complete(outcome) }
+        if isFlowing, isDelivered { complete(outcome) }
     }
 
     private func complete(_ outcome: BodyEnd) {
+        if hasEnded { return }
         switch outcome {
         case .failed(let error): end(error)
         case .complete:

@@ -15,7 +15,7 @@ struct exchange {
     char bytes[room];
 };
 
-/// A whole small response is answered with true; more input is needed for it otherwise.
+/// True when the exchange has ended, with a whole response or an error; false when more input is needed.
 static int receive_response(const struct workload *workload, struct exchange *exchange, struct totals *totals) {
     ssize_t received = recv(exchange->fd, exchange->bytes + exchange->length, room - exchange->length, 0);
     if (received < 0 && errno == EAGAIN) return 0;

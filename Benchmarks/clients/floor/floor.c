@@ -26,8 +26,8 @@ int open_connection(const struct workload *workload, int flags) {
 }
 
 size_t format_request(const struct workload *workload, char *out, size_t room) {
-    int length = snprintf(out, room, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\nUser-Agent: floor\r\n\r\n",
-                          workload->path, workload->port);
+    static const char format[] = "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\nUser-Agent: floor\r\n\r\n";
+    int length = snprintf(out, room, format, workload->path, workload->port);
     return length < 0 ? 0 : (size_t)length;
 }
 

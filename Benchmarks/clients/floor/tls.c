@@ -65,7 +65,8 @@ void run_tls(const struct workload *workload, struct totals *totals) {
         struct head head = {0};
         size_t length = 0, count = 0, head_length = 0;
         if (SSL_write(tls, request, (int)request_length) != (int)request_length) totals->errors++;
-        while (!head_length && length < sizeof bytes && SSL_read_ex(tls, bytes + length, sizeof bytes - length, &count)) {
+        while (!head_length && length < sizeof bytes &&
+               SSL_read_ex(tls, bytes + length, sizeof bytes - length, &count)) {
             length += count;
             head_length = parse_head(bytes, length, &head);
         }

@@ -65,7 +65,11 @@ final class ConnectionAttempt: LoopTimerTarget {
         }
     }
 
-    func timerFired(_ timer: LoopTimer) { start() }
+    func timerFired(_ timer: LoopTimer) {
+        // Only the last try is told of: there may be any number of them.
+        events = []
+        start()
+    }
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
         guard !hasEnded else { return }

@@ -58,7 +58,11 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
         // What changed does not matter: everybody who waits tries again.
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         var hasChanged = false
-        while buffer.withUnsafeMutableBytes({ cll_recv(descriptor, $0.baseAddress, $0.count) }) > 0 {
+        while true {
+            let count = buffer.withUnsafeMutableBytes { cll_recv(descriptor, $0.baseAddress, $0.count) }
+            // More has changed than the kernel could keep for us.
+            let hasMissed = count < 0 && cll_errno() == ENOBUFS
+            guard count > 0 || hasMissed else { break }
             hasChanged = true
         }
         guard hasChanged else { return }

@@ -6,6 +6,8 @@ final class Drain: ExchangeObserver {
     private var taken = 0
 
     private static let most = 64 * 1024
+    /// Nanoseconds until a connection is given up whose server keeps the rest to itself.
+    static let patience: Int64 = 1_000_000_000
 
     init(of connection: HTTP1Connection) { self.connection = connection }
 

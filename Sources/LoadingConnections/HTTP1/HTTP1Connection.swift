@@ -25,6 +25,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     // The exchange that is under way.
     private var machine = HTTP1Exchange()
     private var observer: (any ExchangeObserver)?
+    /// Counts the exchanges: an observer may give way to another within one.
+    private var exchangeNumber: UInt64 = 0
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
@@ -44,7 +46,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var isPaused = false
     private var isSuspended = false
     private var isHandlingReadiness = false
-    private let continueTimer = LoopTimer()
+    /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
+    private let timer = LoopTimer()
 
     /// What is to be sent after `unsent`.
     private enum Sending {
@@ -98,6 +101,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
+        exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
         sending = .nothing
         isSentWhole = false
@@ -117,10 +121,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 method: request.method, target: request.target, body: body, fields: request.fields,
                 additional: request.defaults, to: &head)
         } catch {
-            // Nothing was sent, so the connection is as good as before.
+            // Nothing was sent, so the connection is as good as before. It goes back in a turn of its own, so that a
+            // long line of such requests is no recursion.
             self.observer = nil
             machine = HTTP1Exchange()
-            pool.release(self)
+            let box = LoopBox(self)
+            pool.loop.post { box.value.giveBack() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), safety: .unsent))
         }
         unsentHeadCount = head.count
@@ -133,6 +139,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
         writeFirst(head)
         if observer === self.observer { pump() }
+    }
+
+    /// Returns a connection that was given out and has carried nothing.
+    private func giveBack() {
+        if isClosed { return }
+        if isQuiet { pool.release(self) } else { pool.discard(self) }
     }
 
     /// Writes the head (and a small body with it) and keeps what the socket did not take.
@@ -169,7 +181,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .wait, .sendHead: break
         case .sendBody: releaseBody()
         case .awaitContinue(let time):
-            pool.loop.arm(continueTimer, at: Int64(clamping: time), for: self)
+            pool.loop.arm(self.timer, at: Int64(clamping: time), for: self)
         case .stopSending: stopSending()
         case .finish(let mayReuse): finish(mayReuse: mayReuse)
         case .handOver, .close, .fail: pool.discard(self)
@@ -177,6 +189,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        if observer is Drain { return cancel() }
         perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
         pump()
     }
@@ -184,7 +197,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// The body that was held back may go.
     private func releaseBody() {
         guard case .held(let body) = sending else { return }
-        pool.loop.disarm(continueTimer)
+        pool.loop.disarm(timer)
         switch body {
         case .none: sending = .nothing
         case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
@@ -219,9 +232,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 guard pump(data, from: offset) else { return }
             case .source(let source):
                 sending = .awaiting(source)
-                let exchange = observer
+                let exchange = exchangeNumber
                 source.nextPiece { [weak self] piece in
-                    guard let self, let exchange, self.observer === exchange else { return }
+                    guard let self, self.isCarrying(exchange) else { return }
                     self.received(piece, from: source)
                 }
                 if case .awaiting = sending { return }
@@ -326,6 +339,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         defer { isHandlingReadiness = false }
         if !isSentWhole { pump() }
         if observer != nil, !isPaused { receive() }
+        // TLS may have had to read before it could write.
+        if !isSentWhole { pump() }
     }
 
     /// While idle a server may only close; anything else makes the connection useless.
@@ -337,8 +352,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
+    private func isCarrying(_ exchange: UInt64) -> Bool { observer != nil && exchangeNumber == exchange }
+
     private func receive() {
         var budget = Self.readBudget
+        let exchange = exchangeNumber
         while let observer, !isPaused {
             guard budget > 0 else { return stream.callAgain() }
             let expected = parser.directBodyCapacity
@@ -350,7 +368,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                     bodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
-                    if let event, self.observer === observer { handle(event, leftOver: 0) }
+                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
                 } else {
                     observer.exchangeFilled(0)
                 }
@@ -375,10 +393,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
-        let exchange = observer
+        let exchange = exchangeNumber
         _ = machine.receivedBytes()
         do {
-            while observer === exchange {
+            while isCarrying(exchange) {
                 let before = input.count
                 let event = try parser.next(&input)
                 if hasHead { bodyWireBytes += Int64(before - input.count) }
@@ -484,7 +502,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .nothing, .bytes, .held: break
         }
         sending = .nothing
-        pool.loop.disarm(continueTimer)
+        pool.loop.disarm(timer)
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
@@ -495,11 +513,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         pool.discard(self)
     }
 
-    /// Goes on with a response that nobody wants: when its rest is small the connection can be used again, else it is
-    /// closed.
+    /// Goes on with a response that nobody wants: when its rest is small and comes soon the connection can be used
+    /// again, else it is closed.
     package func drain() {
         guard observer != nil else { return }
         observer = Drain(of: self)
+        pool.loop.arm(timer, at: pool.loop.now + Drain.patience, for: self)
         isSuspended = false
         setPaused(false)
     }

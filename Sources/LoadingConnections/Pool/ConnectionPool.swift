@@ -38,12 +38,12 @@ package final class ConnectionPool: LoopTimerTarget {
     }
 
     package func request(_ request: ConnectionRequest) {
-        let origin = connections(to: request.origin)
-        if !request.acceptsReused {
-            // Idle connections that are as old as the one that died make room for a new one.
-            for connection in origin.idleConnections { discard(connection) }
-            _ = connections(to: request.origin)
+        if !request.acceptsReused, let known = origins[request.origin] {
+            // Idle connections that are as old as the one that died make room for a new one. With the last of them
+            // the origin may be forgotten, so it is looked up after that.
+            for connection in known.idleConnections { discard(connection) }
         }
+        let origin = connections(to: request.origin)
         if origin.waiting.isEmpty, let connection = origin.takeIdle() {
             return hand(connection, to: request, isReused: true, events: [])
         }
@@ -56,7 +56,7 @@ package final class ConnectionPool: LoopTimerTarget {
         request.taker = nil
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
-        giveUpSuperfluousAttempt(of: request, at: origin)
+        passOnAttempt(of: request, at: origin)
         discardIfUnused(origin)
     }
 
@@ -153,18 +153,23 @@ package final class ConnectionPool: LoopTimerTarget {
     private func hand(
         _ connection: HTTP1Connection, to request: ConnectionRequest, isReused: Bool, events: [LoadEvent]
     ) {
-        giveUpSuperfluousAttempt(of: request, at: connection.home)
+        passOnAttempt(of: request, at: connection.home)
         guard let taker = request.taker else { return keepIdle(connection, at: connection.home) }
         request.taker = nil
         taker.took(connection, isReused: isReused, events: events)
     }
 
-    /// An attempt whose request was served otherwise goes on only while somebody else waits for it.
-    private func giveUpSuperfluousAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
+    /// An attempt whose request was served otherwise goes on for somebody else who waits, and whose time counts from
+    /// now on; without one it is given up, since nobody would see to its end.
+    private func passOnAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
         guard let attempt = request.attempt else { return }
         request.attempt = nil
         attempt.request = nil
-        if origin.attemptCount > origin.waiting.count {
+        if let next = origin.waiting.firstWithoutAttempt() {
+            attempt.request = next
+            next.attempt = attempt
+            next.taker?.connectionIsBeingMade()
+        } else {
             origin.finish(attempt)
             attempt.cancel()
         }
@@ -189,7 +194,9 @@ package final class ConnectionPool: LoopTimerTarget {
     private func keepIdle(_ connection: HTTP1Connection, at origin: OriginConnections) {
         connection.idleDeadline = loop.now + min(Self.idleLifetime, connection.announcedIdleLifetime)
         origin.keepIdle(connection)
-        if !expiryTimer.isArmed { loop.arm(expiryTimer, at: connection.idleDeadline, for: self) }
+        if !expiryTimer.isArmed || connection.idleDeadline < expiryTimer.deadline {
+            loop.arm(expiryTimer, at: connection.idleDeadline, for: self)
+        }
     }
 
     package func timerFired(_ timer: LoopTimer) {

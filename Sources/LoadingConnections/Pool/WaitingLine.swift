@@ -34,10 +34,7 @@ struct WaitingLine {
             while ranks[0].head < ranks[0].requests.count {
                 let request = ranks[0].requests[ranks[0].head]
                 ranks[0].head += 1
-                if ranks[0].head > 1024, ranks[0].head * 2 > ranks[0].requests.count {
-                    ranks[0].requests.removeFirst(ranks[0].head)
-                    ranks[0].head = 0
-                }
+                forgetServed(in: 0)
                 guard request.isWaiting else {
                     gone -= 1
                     continue
@@ -58,14 +55,30 @@ struct WaitingLine {
     }
 
     /// Who is first among those that no connection is being made for.
-    func firstWithoutAttempt() -> ConnectionRequest? {
-        for rank in ranks {
-            for index in rank.head..<rank.requests.count
-            where rank.requests[index].isWaiting && rank.requests[index].attempt == nil {
-                return rank.requests[index]
+    mutating func firstWithoutAttempt() -> ConnectionRequest? {
+        for rank in ranks.indices {
+            stepOverGone(in: rank)
+            for index in ranks[rank].head..<ranks[rank].requests.count
+            where ranks[rank].requests[index].isWaiting && ranks[rank].requests[index].attempt == nil {
+                return ranks[rank].requests[index]
             }
         }
         return nil
+    }
+
+    /// Those who went from the front are looked at only once, however many stand behind them.
+    private mutating func stepOverGone(in rank: Int) {
+        while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {
+            ranks[rank].head += 1
+            gone -= 1
+        }
+        forgetServed(in: rank)
+    }
+
+    private mutating func forgetServed(in rank: Int) {
+        guard ranks[rank].head > 1024, ranks[rank].head * 2 > ranks[rank].requests.count else { return }
+        ranks[rank].requests.removeFirst(ranks[rank].head)
+        ranks[rank].head = 0
     }
 
     mutating func remove(_ request: ConnectionRequest) {

@@ -9,9 +9,14 @@ struct DecodingStage {
 
     var isActive: Bool { decoder != nil }
 
+    /// Whether there may be output without more input: not every coder keeps to the pace of its reader by leaving
+    /// input alone.
+    private(set) var mayHoldOutput = false
+
     /// Looks at a response's head. Responses without a body by definition are never decoded (ENC-8).
     mutating func begin(_ head: HTTP1ResponseHead, body: HTTP1BodyLength) throws(LoadError) {
         decoder = nil
+        mayHoldOutput = false
         if case .none = body { return }
         guard let field = head.fields.combinedValue("Content-Encoding") else { return }
         do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError }
@@ -22,7 +27,14 @@ struct DecodingStage {
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(LoadError) -> Int {
         guard let decoder else { return 0 }
-        do { return try decoder.decode(&input, into: output) } catch { throw error.loadError }
+        do {
+            let count = try decoder.decode(&input, into: output)
+            mayHoldOutput = count > 0
+            return count
+        } catch {
+            mayHoldOutput = false
+            throw error.loadError
+        }
     }
 
     /// The body is complete; throws when the coding is not.

@@ -85,6 +85,8 @@ extension LoadError {
         switch error {
         case ENETUNREACH, ENETDOWN: .notConnectedToInternet(error)
         case ETIMEDOUT: LoadError(code: -1001, cause: .posix(error))
+        // The server took the connection and dropped it before anybody looked.
+        case ECONNRESET, EPIPE: .networkConnectionLost(error)
         default: .cannotConnectToHost(error)
         }
     }

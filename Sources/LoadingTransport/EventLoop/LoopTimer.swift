@@ -3,7 +3,7 @@
 /// While it is armed the loop holds whom it will call, so whoever arms a timer disarms it when he is done.
 package final class LoopTimer {
     /// When it is wanted; may be later than where it stands in the heap.
-    fileprivate(set) var deadline: Int64 = .max
+    package fileprivate(set) var deadline: Int64 = .max
     /// The key it is filed under, and where; -1 when it is not armed.
     fileprivate(set) var filedDeadline: Int64 = .max
     fileprivate(set) var heapIndex = -1

@@ -13,8 +13,26 @@ package final class TrustEvaluator: @unchecked Sendable {
     private let lock = Lock()
     private var hasLoadedBundles = false
 
-    /// Trust in the system's roots, shared by all who need no others: a store keeps what it has once loaded.
-    package static let system = TrustEvaluator(system: .current())
+    /// Trust in the system's roots, shared by all who need no others: a store keeps what it has once loaded. Another
+    /// one is made when the environment has come to name other roots.
+    package static var system: TrustEvaluator? { shared.evaluator(for: .current()) }
+
+    private static let shared = Shared()
+
+    private final class Shared: @unchecked Sendable {
+        // Sendable because everything is guarded by `lock`.
+        private let lock = Lock()
+        private var known: (roots: SystemRoots, evaluator: TrustEvaluator)?
+
+        func evaluator(for roots: SystemRoots) -> TrustEvaluator? {
+            lock.lock()
+            defer { lock.unlock() }
+            if let known, known.roots == roots { return known.evaluator }
+            guard let evaluator = TrustEvaluator(system: roots) else { return nil }
+            known = (roots, evaluator)
+            return evaluator
+        }
+    }
 
     /// Nil when there is no memory for it.
     init?(system: SystemRoots) {

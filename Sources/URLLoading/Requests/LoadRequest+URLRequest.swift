@@ -5,8 +5,10 @@ internal import LoadingSemantics
 
 extension LoadRequest {
     /// What the engine is to load for a request of a session: the request's own values, the session's where it says
-    /// nothing (C-4 to C-8, C-23). Throws what the task then fails with.
-    init(_ request: URLRequest, of session: SessionCore, priority: Float) throws(LoadError) {
+    /// nothing (C-4 to C-8, C-23), except for the fields `dropped`. Throws what the task then fails with.
+    init(
+        _ request: URLRequest, of session: SessionCore, without dropped: [String], priority: Float
+    ) throws(LoadError) {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
         let url: HTTPURL
         do { url = try HTTPURL(text) } catch { throw error.loadError }
@@ -14,7 +16,9 @@ extension LoadRequest {
         let configuration = session.configuration
         var fields = HTTPFields()
         request.appendFields(to: &fields)
-        for (name, value) in session.additionalFields where !fields.contains(name) { fields.append(name, value) }
+        for (name, value) in session.additionalFields where !fields.contains(name) && !dropped.contains(name) {
+            fields.append(name, value)
+        }
         let body = try request.loadBody(fields, on: session)
         let hasBody = if case .none = body { false } else { true }
         if let type = RequestDefaults.contentType(method: request.method, hasNonEmptyBody: hasBody),

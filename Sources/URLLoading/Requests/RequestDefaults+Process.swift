@@ -17,7 +17,8 @@ extension RequestDefaults {
 
     /// From the environment rather than from Foundation's Locale, which would load all of ICU for it (MISC-3).
     private static let languages: String? = {
-        let value = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"].lazy
+        let value =
+            ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"].lazy
             .compactMap { (name: String) in getenv(name).map { String(cString: $0) } }.first { !$0.isEmpty } ?? ""
         let tags = value.split(separator: ":").map { name in
             String(name.prefix { $0 != "." && $0 != "@" }.map { $0 == "_" ? "-" : $0 })

@@ -96,7 +96,9 @@ final class SessionCore: @unchecked Sendable {
 
     var outstandingTasks: [URLSessionTask] {
         let (waiting, running) = lock.withLock { (self.waiting, self.running) }
+        // Who has just been told of a task's end does not expect to find it here.
         return (waiting.values.compactMap(\.task) + running.values.compactMap(\.heldTask))
+            .filter { $0.state != .completed }
             .sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
 

@@ -96,6 +96,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
     private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
+    /// Fields of the configuration that a redirect has taken off.
+    private var droppedFields: [String] = []
     private let creationTime: Int64
 
     /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
@@ -147,10 +149,13 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         get { locked { $0.delegate } }
         set {
             let reference = newValue.map { DelegateReference($0) }
-            locked {
-                guard !$0.hasStarted, $0.state == .suspended else { return }
-                $0.delegate = newValue
-                $0.delegateReference = reference
+            // The one before is let go of outside the lock: its deinit is the caller's code.
+            _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
+                guard !values.hasStarted, values.state == .suspended else { return nil }
+                let before = values.delegate.map { ($0, values.delegateReference) }
+                values.delegate = newValue
+                values.delegateReference = reference
+                return before
             }
         }
     }
@@ -212,8 +217,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         switch step {
         case .nothing: break
         case .start: core.loop.post { self.begin() }
-        case .goOn:
-            core.loop.post { self.load?.resume() }
+        case .goOn: core.loop.post { self.heedState() }
         }
     }
 
@@ -225,7 +229,12 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             values.state = .suspended
             return wasRunning
         }
-        if mustStop { core.loop.post { self.load?.suspend() } }
+        if mustStop { core.loop.post { self.heedState() } }
+    }
+
+    /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
+    private func heedState() {
+        if state == .suspended { load?.suspend() } else { load?.resume() }
     }
 
     /// Ends the task; one that never ran completes too (T-6), and `task` has to be there for it.
@@ -263,7 +272,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         let request: LoadRequest
         do throws(LoadError) {
-            request = try LoadRequest(originalRequest, of: core, priority: priority)
+            request = try LoadRequest(originalRequest, of: core, without: [], priority: priority)
         } catch {
             return end(error, body: nil)
         }
@@ -312,6 +321,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         note(shown)
+        droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
         guard wantsRedirects else {
             follow(next)
             return .now
@@ -360,7 +370,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         core.loop.post { [self] in
             guard let load else { return }
             do throws(LoadError) {
-                let next = try LoadRequest(request, of: core, priority: priority)
+                let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
                 follow(request)
                 load.answerRedirect(next)
             } catch {

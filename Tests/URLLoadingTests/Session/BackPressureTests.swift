@@ -9,8 +9,8 @@ import URLLoading
     /// What kernels and the library may hold between a server and a reader who stands still. The kernels' part varies.
     private static let most = 12_000_000
     private static let bodySize = 60_000_000
-    /// A few buffers, and what allocators and other threads do meanwhile.
-    private static let mostMemory = 8_000_000
+    /// A few buffers, and what allocators and other threads do meanwhile; a sanitizer keeps freed memory for a while.
+    private static let mostMemory = 24_000_000
 
     private func makeServer() throws -> ScriptedServer {
         try ScriptedServer.answering(.bytes([UInt8](repeating: 0, count: Self.bodySize)))

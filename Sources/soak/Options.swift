@@ -1,0 +1,60 @@
+import Foundation
+
+/// What the command line asks for.
+struct Options: Sendable {
+    enum Proof: String, Sendable, CaseIterable {
+        case traffic
+        case exit
+        case slowReader = "slow-reader"
+        case concurrent
+    }
+
+    static let usage = """
+        usage: soak [traffic|exit|slow-reader|concurrent] [options]
+
+        Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
+        Without a proof's name all four are done.
+
+          traffic       requests of every form, disturbed at random
+            --count N     how many (100000)
+            --seed N      repeats a run (random)
+            --window N    how many at a time (128)
+          exit          ends the process while 200 tasks run
+            --times N     how often (50)
+          slow-reader   a body that is read more slowly than it could come; memory stays flat
+            --size N      megabytes of each body (96)
+            --rate N      megabytes a second (32); `--size 1000 --rate 1` takes 17 minutes for each of eight cases
+          concurrent    memory of requests that wait for their responses
+            --requests N  how many (10000)
+        """
+
+    var proof: Proof?
+    var count = 100_000
+    var seed = UInt64.random(in: 1...999_999_999)
+    var window = 128
+    var times = 50
+    var size = 96
+    var rate = 32
+    var requests = 10_000
+
+    init?(_ arguments: [String]) {
+        var rest = arguments[...]
+        if let first = rest.first, let proof = Proof(rawValue: first) {
+            self.proof = proof
+            rest.removeFirst()
+        }
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst().flatMap({ Int($0) }), value > 0 else { return nil }
+            switch name {
+            case "--count": count = value
+            case "--seed": seed = UInt64(value)
+            case "--window": window = value
+            case "--times": times = value
+            case "--size": size = value
+            case "--rate": rate = value
+            case "--requests": requests = value
+            default: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+
+/// Requests of every form with random cancels, resets, timeouts, suspensions and invalidations: each ends exactly
+/// once, and afterwards nothing is left.
+enum DisturbedTraffic {
+    /// Bytes of heap that may come and go between two rests: caches and tables that have not grown to their size yet.
+    private static let heapTolerance = 512 * 1024
+
+    static func run(_ options: Options) throws -> Bool {
+        say("Traffic: \(options.count) requests, \(options.window) at a time, seed \(options.seed)")
+        let server = try ServerProcess()
+        defer { server.stop() }
+        let ledger = Ledger()
+        Watchdog.start(over: ledger, patience: ProcessState.isSanitized ? 90 : 30)
+        let traffic = Traffic(seed: options.seed, window: options.window, ports: server.ports, ledger: ledger)
+        let warmUp = max(500, options.count / 10)
+        let half = warmUp + options.count / 2
+        let begin = DispatchTime.now()
+
+        traffic.start(0..<warmUp)
+        traffic.finish()
+        let first = rest(ledger, after: nil)
+        report("after \(warmUp) to warm up", first)
+        traffic.start(warmUp..<half)
+        traffic.finish()
+        let middle = rest(ledger, after: first)
+        report("after \(half - warmUp)", middle)
+        traffic.start(half..<warmUp + options.count)
+        traffic.finish()
+        let last = rest(ledger, after: first)
+        report("after \(options.count)", last)
+
+        let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
+        say(String(format: "%d sessions, %.0f s, ends:", traffic.madeSessions, seconds))
+        for (outcome, count) in ledger.endCounts {
+            say("  " + outcome.padding(toLength: 24, withPad: " ", startingAt: 0) + "\(count)")
+        }
+        compare(last, with: first, ledger)
+        if let before = middle.heapInUse, let after = last.heapInUse, after - before > heapTolerance {
+            ledger.found("The heap in use grew by \(after - before) bytes in the second half.")
+        }
+        say(ledger.findingCount == 0 ? "Traffic: nothing was found." : "Traffic: \(ledger.findingCount) findings.")
+        return ledger.findingCount == 0
+    }
+
+    /// The state of the process once everything had time to go.
+    private static func rest(_ ledger: Ledger, after first: ProcessState?) -> ProcessState {
+        var steadyLooks = 0
+        var threads = 0
+        for _ in 0..<200 {
+            usleep(100_000)
+            let state = ProcessState.current
+            steadyLooks = state.threads.count == threads ? steadyLooks + 1 : 0
+            threads = state.threads.count
+            guard ledger.survivors.isEmpty else { continue }
+            if let first {
+                if state.descriptors.count <= first.descriptors.count, threads <= first.threads.count { break }
+            } else if steadyLooks > (ledger.startCount < 1000 ? 20 : 70) {
+                // Idle worker threads of others end after some seconds.
+                break
+            }
+        }
+        ledger.closeAccounts()
+        Allocator.trim()
+        return .current
+    }
+
+    private static func report(_ when: String, _ state: ProcessState) {
+        let heap = state.heapInUse.map { "\($0 / 1024) KB of heap in use" } ?? "heap not told"
+        say(
+            "  \(when): \(state.descriptors.count) descriptors, \(state.threads.count) threads, \(heap), "
+                + "\(state.resident / 1024) KB resident")
+    }
+
+    private static func compare(_ last: ProcessState, with first: ProcessState, _ ledger: Ledger) {
+        if last.descriptors.count > first.descriptors.count {
+            ledger.found("Descriptors were left: \(last.descriptors)")
+        }
+        if last.threads.count > first.threads.count { ledger.found("Threads were left: \(last.threads)") }
+    }
+}

@@ -1,0 +1,200 @@
+import Foundation
+import URLLoading
+
+/// A body that comes faster than it is read: the server has to wait, and memory stays where it was.
+enum SlowReader {
+    /// Memory over that of the idle process.
+    private static let mostMemory = 16_000_000
+    /// What kernels and the library may hold between server and reader; nearly all of it is the two sockets' buffers.
+    private static let mostAhead = 16_000_000
+    /// How long a reader stands still who does not read at all.
+    private static let standstill: UInt32 = 1_500_000
+
+    static func run(_ options: Options) throws -> Bool {
+        let size = options.size * 1_000_000
+        let rate = options.rate * 1_000_000
+        say("Slow reader: \(options.size) MB at \(options.rate) MB/s")
+        let server = try ServerProcess()
+        defer { server.stop() }
+        Watchdog.start(limit: 60 + 10 * (options.size / options.rate + 2))
+        var isClean = true
+        for isSecure in [false, true] {
+            let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
+            for form in Form.allCases {
+                let answer = Answer.counted(size: form.standsStill ? min(size, 96_000_000) : size)
+                guard let url = URL(string: base + answer.path), let small = URL(string: base + "/counted/1000") else {
+                    return false
+                }
+                // Whatever is made once is made before.
+                _ = Reader(Form.allCases[0], rate: rate).read(small)
+                Allocator.trim()
+                let idle = ProcessState.current.resident
+                ProcessState.forgetPeak()
+                let reader = Reader(form, rate: rate)
+                let watch = LeadWatch(server, reader.count)
+                let outcome = reader.read(url, standstill: form.standsStill ? standstill : 0)
+                let (ahead, stopped) = watch.end()
+                let memory = ProcessState.peak - idle
+                let isGood =
+                    outcome == "whole" && ahead < mostAhead && (memory < mostMemory || ProcessState.isSanitized)
+                    && (!form.standsStill || stopped)
+                isClean = isClean && isGood
+                let name = "\(form)".padding(toLength: 16, withPad: " ", startingAt: 0)
+                say(
+                    "  \(isSecure ? "https" : "http ") \(name) \(outcome), server ahead by \(ahead / 1024) KB at most, "
+                        + "memory \(memory / 1024) KB over idle" + (stopped ? ", window closed" : "")
+                        + (isGood ? "" : "  FOUND"))
+            }
+        }
+        say("Slow reader: \(isClean ? "nothing was found." : "FOUND")")
+        return isClean
+    }
+
+    enum Form: CaseIterable {
+        case slowDelegate
+        case slowBytes
+        case heldResponse
+        case suspendedQueue
+
+        var standsStill: Bool { self == .heldResponse || self == .suspendedQueue }
+    }
+}
+
+/// How much was read.
+private final class ReadCount: @unchecked Sendable {
+    // Sendable because `value` is guarded by `lock`.
+    private let lock = NSLock()
+    private var value = 0
+
+    var total: Int { lock.withLock { value } }
+    func add(_ count: Int) { lock.withLock { value += count } }
+}
+
+/// Compares again and again what the server got rid of with what was read.
+private final class LeadWatch: @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `lock`.
+    private let lock = NSLock()
+    private let server: ServerProcess
+    private let count: ReadCount
+    private var most = 0
+    private var isEnded = false
+    private var lastAccepted = -1
+    private var stillLooks = 0
+    private var hasStopped = false
+    private let done = DispatchSemaphore(value: 0)
+
+    init(_ server: ServerProcess, _ count: ReadCount) {
+        self.server = server
+        self.count = count
+        Thread.detachNewThread {
+            while self.look() { usleep(20_000) }
+            self.done.signal()
+        }
+    }
+
+    private func look() -> Bool {
+        // In this order the lead looks smaller than it is by what is read meanwhile, and never larger.
+        let accepted = server.acceptedBytes()
+        let read = count.total
+        return lock.withLock {
+            guard !isEnded else { return false }
+            most = max(most, accepted - read)
+            stillLooks = accepted == lastAccepted && accepted > 1000 ? stillLooks + 1 : 0
+            lastAccepted = accepted
+            // Half a second and more.
+            if stillLooks >= 25, read == 0 { hasStopped = true }
+            return true
+        }
+    }
+
+    func end() -> (ahead: Int, hasStopped: Bool) {
+        lock.withLock { isEnded = true }
+        done.wait()
+        return (most, hasStopped)
+    }
+}
+
+/// One reader of one body.
+private final class Reader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // Sendable because it changes on the delegate queue or in one Swift task only.
+    let count = ReadCount()
+    private let form: SlowReader.Form
+    private let rate: Int
+    private let ended = DispatchSemaphore(value: 0)
+    private let begin = DispatchTime.now()
+    private var outcome = "nothing"
+    private var expected = 0
+
+    init(_ form: SlowReader.Form, rate: Int) {
+        self.form = form
+        self.rate = rate
+    }
+
+    /// Returns what came of it when it is over.
+    func read(_ url: URL, standstill: UInt32 = 0) -> String {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let isQueued = form == .suspendedQueue
+        if isQueued { queue.isSuspended = true }
+        let session = URLSession(
+            configuration: .ephemeral, delegate: form == .slowBytes ? nil : self, delegateQueue: isQueued ? queue : nil)
+        if form == .slowBytes {
+            Task {
+                do {
+                    let (bytes, response) = try await session.bytes(from: url)
+                    expected = Int(response.expectedContentLength)
+                    var piece = 0
+                    for try await _ in bytes {
+                        piece += 1
+                        if piece == 64 * 1024 {
+                            take(piece)
+                            piece = 0
+                        }
+                    }
+                    take(piece)
+                    end(nil)
+                } catch {
+                    end(error)
+                }
+            }
+        } else {
+            session.dataTask(with: url).resume()
+        }
+        if standstill > 0 {
+            usleep(standstill)
+            queue.isSuspended = false
+        }
+        ended.wait()
+        session.invalidateAndCancel()
+        return outcome
+    }
+
+    /// Takes so many bytes as slowly as it should.
+    private func take(_ bytes: Int) {
+        count.add(bytes)
+        guard !form.standsStill else { return }
+        let due = Double(count.total) / Double(rate)
+        let now = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
+        if due > now { usleep(UInt32((due - now) * 1e6)) }
+    }
+
+    private func end(_ error: (any Error)?) {
+        outcome = error.map { "\($0)" } ?? (count.total == expected ? "whole" : "\(count.total) bytes")
+        ended.signal()
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        expected = Int(response.expectedContentLength)
+        guard form == .heldResponse else { return completionHandler(.allow) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 1.5) { completionHandler(.allow) }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { take(data.count) }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        end(error)
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+
+/// What the server does with a request. The client writes it into the path, so each request brings its own script.
+enum Answer: Sendable, Equatable {
+    enum Framing: Int, Sendable, CaseIterable {
+        case length
+        case chunked
+        case untilClose
+        case deflate
+    }
+
+    /// Where in an exchange the server stops.
+    enum Phase: Int, Sendable, CaseIterable {
+        case withinRequest
+        case afterRequest
+        case withinHead
+        case afterHead
+        case withinBody
+    }
+
+    /// A whole response, after `milliseconds`.
+    case body(size: Int, framing: Framing, after: Int)
+    /// A whole response in pieces, with so many milliseconds between two of them.
+    case paced(size: Int, pieces: Int, milliseconds: Int)
+    /// A whole response, and the connection closed soon after it without an announcement.
+    case thenClosed(size: Int, milliseconds: Int)
+    /// Redirects, as many as that, and then a response.
+    case redirect(times: Int, size: Int)
+    /// `103 Early Hints` before the response.
+    case informational(size: Int)
+    /// The connection ends in the middle: reset, or closed in order.
+    case cut(Phase, isReset: Bool)
+    /// Something that is no HTTP.
+    case garbage
+    /// Nothing, until the client goes away.
+    case silence
+    /// A body of that size, as fast as the client takes it. What it took is counted.
+    case counted(size: Int)
+
+    var path: String {
+        switch self {
+        case .body(let size, let framing, let after): "/body/\(size)/\(framing.rawValue)/\(after)"
+        case .paced(let size, let pieces, let milliseconds): "/paced/\(size)/\(pieces)/\(milliseconds)"
+        case .thenClosed(let size, let milliseconds): "/thenClosed/\(size)/\(milliseconds)"
+        case .redirect(let times, let size): "/redirect/\(times)/\(size)"
+        case .informational(let size): "/informational/\(size)"
+        case .cut(let phase, let isReset): "/cut/\(phase.rawValue)/\(isReset ? 1 : 0)"
+        case .garbage: "/garbage"
+        case .silence: "/silence"
+        case .counted(let size): "/counted/\(size)"
+        }
+    }
+
+    init?(path: Substring) {
+        let parts = path.split(separator: "/")
+        let numbers = parts.dropFirst().compactMap { Int($0) }
+        guard let name = parts.first, numbers.count == parts.count - 1 else { return nil }
+        switch (name, numbers.count) {
+        case ("body", 3):
+            guard let framing = Framing(rawValue: numbers[1]) else { return nil }
+            self = .body(size: numbers[0], framing: framing, after: numbers[2])
+        case ("paced", 3): self = .paced(size: numbers[0], pieces: numbers[1], milliseconds: numbers[2])
+        case ("thenClosed", 2): self = .thenClosed(size: numbers[0], milliseconds: numbers[1])
+        case ("redirect", 2): self = .redirect(times: numbers[0], size: numbers[1])
+        case ("informational", 1): self = .informational(size: numbers[0])
+        case ("cut", 2):
+            guard let phase = Phase(rawValue: numbers[0]) else { return nil }
+            self = .cut(phase, isReset: numbers[1] == 1)
+        case ("garbage", 0): self = .garbage
+        case ("silence", 0): self = .silence
+        case ("counted", 1): self = .counted(size: numbers[0])
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Foundation
+
+/// The bytes of every body: each tells its place, so a lost, doubled or moved piece is seen.
+enum BodyPattern {
+    private static let period = 251
+    /// Long enough for a piece of any length up to `longest` that begins anywhere.
+    private static let bytes = (0..<longest + period).map { UInt8($0 % period) }
+
+    static let longest = 256 * 1024
+
+    static func withBytes<Result>(at offset: Int, count: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes { all in
+            let start = offset % period
+            return body(UnsafeRawBufferPointer(rebasing: all[start..<start + min(count, longest)]))
+        }
+    }
+
+    static func isByte(_ byte: UInt8, at offset: Int) -> Bool { byte == UInt8(offset % period) }
+
+    static func matches(_ data: Data, at offset: Int) -> Bool {
+        data.withUnsafeBytes { whole in
+            var place = 0
+            while place < whole.count {
+                let count = min(whole.count - place, longest)
+                guard let start = whole.baseAddress else { return false }
+                let isEqual = withBytes(at: offset + place, count: count) { expected in
+                    expected.baseAddress.map { memcmp($0, start + place, count) == 0 } ?? true
+                }
+                guard isEqual else { return false }
+                place += count
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import Foundation
+import Glibc
+
+/// One connection of the server's: reads requests and does what their paths ask for.
+struct ServerConnection {
+    let transport: Transport
+    let count: AcceptedBytes
+    private var input: [UInt8] = []
+
+    init(_ transport: Transport, count: AcceptedBytes) {
+        self.transport = transport
+        self.count = count
+    }
+
+    private struct Head {
+        var method: Substring
+        var path: Substring
+        var bodyLength = 0
+    }
+
+    mutating func serve() {
+        while let head = readHead() {
+            if head.path == "/accepted" {
+                guard answer("200 OK", [], text: "\(count.total)") else { return }
+                continue
+            }
+            guard let wanted = Answer(path: head.path) else {
+                _ = answer("404 Not Found", ["Connection: close"], text: "")
+                return transport.close()
+            }
+            if case .cut(.withinRequest, let isReset) = wanted { return end(isReset) }
+            guard skip(head.bodyLength) else { return }
+            guard carryOut(wanted, isHead: head.method == "HEAD") else { return }
+        }
+        transport.close()
+    }
+
+    // MARK: Requests
+
+    private mutating func fill() -> Bool {
+        let count = withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
+            let count = transport.read(into: buffer)
+            input.append(contentsOf: buffer[..<count])
+            return count
+        }
+        return count > 0
+    }
+
+    private mutating func readHead() -> Head? {
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let found = input.firstRange(of: end) {
+                let text = String(decoding: input[..<found.lowerBound], as: UTF8.self)
+                input.removeFirst(found.upperBound)
+                return parse(text)
+            }
+            guard input.count < 64 * 1024, fill() else { return nil }
+        }
+    }
+
+    private func parse(_ text: String) -> Head? {
+        let lines = text.split(separator: "\r\n")
+        guard let first = lines.first?.split(separator: " "), first.count == 3 else { return nil }
+        var head = Head(method: first[0], path: first[1])
+        for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
+            head.bodyLength = Int(line.dropFirst(15).trimmingCharacters(in: .whitespaces)) ?? 0
+        }
+        return head
+    }
+
+    private mutating func skip(_ length: Int) -> Bool {
+        var rest = length
+        while true {
+            let here = min(rest, input.count)
+            input.removeFirst(here)
+            rest -= here
+            if rest == 0 { return true }
+            guard fill() else { return false }
+        }
+    }
+
+    // MARK: Responses
+
+    private func answer(_ status: String, _ fields: [String], text: String) -> Bool {
+        transport.write(
+            (["HTTP/1.1 \(status)"] + fields + ["Content-Length: \(text.utf8.count)", "", text])
+                .joined(separator: "\r\n"))
+    }
+
+    private func writeHead(_ fields: String...) -> Bool {
+        transport.write((["HTTP/1.1 200 OK"] + fields + ["", ""]).joined(separator: "\r\n"))
+    }
+
+    private func writeBody(_ range: Range<Int>, _ wrote: (Int) -> Void = { _ in }) -> Bool {
+        var place = range.lowerBound
+        while place < range.upperBound {
+            let count = min(range.upperBound - place, BodyPattern.longest)
+            guard BodyPattern.withBytes(at: place, count: count, { transport.write($0, wrote) }) else { return false }
+            place += count
+        }
+        return true
+    }
+
+    private func end(_ isReset: Bool) {
+        if isReset { transport.reset() } else { transport.close(sayingGoodbye: false) }
+    }
+
+    /// False when the connection is over.
+    private func carryOut(_ wanted: Answer, isHead: Bool) -> Bool {
+        switch wanted {
+        case .body(let size, let framing, let after):
+            if after > 0 { pause(after) }
+            return writeWhole(size, framing)
+        case .paced(let size, let pieces, let milliseconds):
+            guard writeHead("Content-Length: \(size)") else { return false }
+            for piece in 0..<pieces {
+                let range = size * piece / pieces..<size * (piece + 1) / pieces
+                guard writeBody(range) else { return false }
+                pause(milliseconds)
+            }
+            return true
+        case .thenClosed(let size, let milliseconds):
+            guard writeWhole(size, .length) else { return false }
+            pause(milliseconds)
+            transport.close()
+            return false
+        case .redirect(let times, let size):
+            let next: Answer =
+                times > 1
+                ? .redirect(times: times - 1, size: size) : .body(size: size, framing: .length, after: 0)
+            return answer("302 Found", ["Location: \(next.path)"], text: "elsewhere")
+        case .informational(let size):
+            return transport.write("HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n")
+                && writeWhole(size, .length)
+        case .cut(let phase, let isReset):
+            switch phase {
+            case .withinRequest, .afterRequest: break
+            case .withinHead: _ = transport.write("HTTP/1.1 200 OK\r\nContent-Le")
+            case .afterHead: _ = writeHead("Content-Length: 1000")
+            case .withinBody: _ = writeHead("Content-Length: 100000") && writeBody(0..<40_000)
+            }
+            end(isReset)
+            return false
+        case .garbage:
+            _ = transport.write("Soap and water\r\n\r\n")
+            transport.close()
+            return false
+        case .silence:
+            transport.waitForEnd()
+            return false
+        case .counted(let size):
+            count.total = 0
+            return writeHead("Content-Length: \(size)") && writeBody(0..<size) { count.total += $0 }
+        }
+    }
+
+    private func writeWhole(_ size: Int, _ framing: Answer.Framing) -> Bool {
+        switch framing {
+        case .length:
+            // A small one in one write, as servers do.
+            if size > 2000 { return writeHead("Content-Length: \(size)") && writeBody(0..<size) }
+            var all = Array("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n".utf8)
+            BodyPattern.withBytes(at: 0, count: size) { all.append(contentsOf: $0) }
+            return all.withUnsafeBytes { transport.write($0) }
+        case .chunked:
+            guard writeHead("Transfer-Encoding: chunked") else { return false }
+            var place = 0
+            while place < size {
+                let count = min(7000, size - place)
+                let isWritten =
+                    transport.write("\(String(count, radix: 16))\r\n") && writeBody(place..<place + count)
+                    && transport.write("\r\n")
+                guard isWritten else { return false }
+                place += count
+            }
+            return transport.write("0\r\n\r\n")
+        case .untilClose:
+            _ = writeHead("Connection: close") && writeBody(0..<size)
+            transport.close()
+            return false
+        case .deflate:
+            let coded = StoredDeflate.encode(size)
+            return writeHead("Content-Encoding: deflate", "Content-Length: \(coded.count)")
+                && coded.withUnsafeBytes { transport.write($0) }
+        }
+    }
+
+    private func pause(_ milliseconds: Int) { usleep(UInt32(milliseconds) * 1000) }
+}

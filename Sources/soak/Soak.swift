@@ -1,0 +1,39 @@
+import Foundation
+
+/// `make soak`: long, disturbed and greedy traffic against a loopback server. What it proves is listed by `--help`.
+@main
+enum Soak {
+    static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.count == 2, arguments[0] == "--serve" { Server.run(certificatePath: arguments[1]) }
+        if arguments.first == "--exit-in-traffic" { ExitInTraffic.beTheChild(Array(arguments.dropFirst())) }
+        guard let options = Options(arguments) else {
+            say(Options.usage)
+            exit(arguments == ["--help"] ? 0 : 2)
+        }
+        do {
+            exit(try run(options, arguments) ? 0 : 1)
+        } catch {
+            say("It cannot begin: \(error)")
+            exit(1)
+        }
+    }
+
+    private static func run(_ options: Options, _ arguments: [String]) throws -> Bool {
+        switch options.proof {
+        case .traffic: return try DisturbedTraffic.run(options)
+        case .exit: return try ExitInTraffic.run(options)
+        case .slowReader: return try SlowReader.run(options)
+        case .concurrent: return try ConcurrentRequests.run(options)
+        case nil:
+            // Each in a process of its own, so that none sees what another has left in memory.
+            var isClean = true
+            for proof in Options.Proof.allCases {
+                let child = try ChildProcess([proof.rawValue] + arguments, readsOutput: false)
+                isClean = child.wait() == "exit 0" && isClean
+            }
+            say(isClean ? "Nothing was found." : "FAILED")
+            return isClean
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import Foundation
+
+/// Who lives and how everybody ended: what the run is judged by.
+final class Ledger: @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `condition`.
+    private let condition = NSCondition()
+    private var live: [Int: SoakRequest] = [:]
+    private var sessions: [Int: SessionRecord] = [:]
+    private var watched: [WeakObject] = []
+    private var pendingCalls = 0
+    private var ends: [String: Int] = [:]
+    private var findings: [String] = []
+    private var progress = DispatchTime.now()
+    private(set) var startCount = 0
+
+    private struct WeakObject {
+        weak var object: AnyObject?
+        let what: @Sendable () -> String
+    }
+
+    /// What is reported; the rest is only counted.
+    private static let mostFindings = 50
+
+    // MARK: Requests
+
+    /// Waits until fewer than `window` requests live.
+    func begin(_ request: SoakRequest, window: Int) {
+        condition.lock()
+        while live.count >= window { condition.wait() }
+        live[request.plan.index] = request
+        startCount += 1
+        progress = .now()
+        condition.unlock()
+    }
+
+    func ended(_ request: SoakRequest, as outcome: String) {
+        condition.lock()
+        live[request.plan.index] = nil
+        ends[outcome, default: 0] += 1
+        progress = .now()
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    func waitUntilIdle() {
+        condition.lock()
+        while !live.isEmpty || pendingCalls > 0 { condition.wait() }
+        condition.unlock()
+    }
+
+    // MARK: Calls that must come once
+
+    func expectCall() {
+        condition.withLock { pendingCalls += 1 }
+    }
+
+    func gotCall() {
+        condition.lock()
+        pendingCalls -= 1
+        if pendingCalls < 0 { findings.append("A completion handler of a session was called twice.") }
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    // MARK: Sessions and objects
+
+    func add(_ session: SessionRecord) {
+        condition.withLock { sessions[session.number] = session }
+    }
+
+    /// Has the object checked for being gone at the next rest.
+    func watch(_ object: AnyObject, _ what: @escaping @Sendable () -> String) {
+        condition.withLock { watched.append(WeakObject(object: object, what: what)) }
+    }
+
+    /// How many watched objects are still there.
+    var survivors: [String] {
+        condition.withLock { watched.filter { $0.object != nil }.map { $0.what() } }
+    }
+
+    func closeAccounts() {
+        condition.lock()
+        let sessions = sessions.values.sorted { $0.number < $1.number }
+        let survivors = watched.filter { $0.object != nil }.map { $0.what() }
+        self.sessions = [:]
+        watched = []
+        condition.unlock()
+        for session in sessions { if let fault = session.fault { found(fault) } }
+        for survivor in survivors { found("Still alive: \(survivor)") }
+    }
+
+    // MARK: Findings
+
+    func found(_ finding: String) {
+        condition.lock()
+        findings.append(finding)
+        let count = findings.count
+        condition.unlock()
+        if count <= Self.mostFindings { say("FOUND: \(finding)") }
+    }
+
+    var findingCount: Int { condition.withLock { findings.count } }
+
+    var endCounts: [(outcome: String, count: Int)] {
+        condition.withLock { ends.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.map { ($0.key, $0.value) } }
+    }
+
+    /// Seconds since anything began or ended while something lives; nil when nothing is awaited.
+    var silence: Double? {
+        condition.withLock {
+            guard !live.isEmpty || pendingCalls > 0 else { return nil }
+            return Double(DispatchTime.now().uptimeNanoseconds - progress.uptimeNanoseconds) / 1e9
+        }
+    }
+
+    var liveDescriptions: [String] {
+        condition.withLock {
+            live.values.sorted { $0.plan.index < $1.plan.index }.map { $0.description }
+                + (pendingCalls > 0 ? ["\(pendingCalls) calls of session completion handlers"] : [])
+        }
+    }
+}
+
+/// What a session owes its delegate.
+final class SessionRecord: @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `lock`.
+    enum Ending: Sendable {
+        case finished
+        case cancelled
+        case dropped
+    }
+
+    let number: Int
+    private let hasDelegate: Bool
+    private let lock = NSLock()
+    private var ending: Ending?
+    private var invalidations = 0
+    private var running = 0
+    private var isEarly = false
+
+    init(number: Int, hasDelegate: Bool) {
+        self.number = number
+        self.hasDelegate = hasDelegate
+    }
+
+    var isCancelled: Bool { lock.withLock { ending == .cancelled } }
+
+    func end(_ ending: Ending) { lock.withLock { self.ending = ending } }
+    func taskBegan() { lock.withLock { running += 1 } }
+    func taskEnded() { lock.withLock { running -= 1 } }
+
+    func becameInvalid() {
+        lock.withLock {
+            invalidations += 1
+            if running > 0 { isEarly = true }
+        }
+    }
+
+    var fault: String? {
+        lock.withLock {
+            let expected = hasDelegate && ending != .dropped ? 1 : 0
+            if invalidations != expected {
+                return "Session \(number) (\(ending.map { "\($0)" } ?? "open")) became invalid \(invalidations) times."
+            }
+            if isEarly { return "Session \(number) became invalid before its last task had ended." }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+
+/// Runs things a few milliseconds later, on a thread of its own.
+final class Ticker: @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `condition`.
+    private let condition = NSCondition()
+    /// The latest first.
+    private var entries: [(time: UInt64, body: @Sendable () -> Void)] = []
+
+    init() {
+        Thread.detachNewThread { self.run() }
+    }
+
+    func after(_ milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
+        let time = DispatchTime.now().uptimeNanoseconds + UInt64(milliseconds) * 1_000_000
+        condition.lock()
+        let place = entries.lastIndex { $0.time >= time }.map { $0 + 1 } ?? 0
+        entries.insert((time, body), at: place)
+        condition.signal()
+        condition.unlock()
+    }
+
+    private func run() {
+        while true {
+            condition.lock()
+            while true {
+                let now = DispatchTime.now().uptimeNanoseconds
+                guard let next = entries.last else {
+                    condition.wait()
+                    continue
+                }
+                if next.time <= now { break }
+                _ = condition.wait(until: Date(timeIntervalSinceNow: Double(next.time - now) / 1e9))
+            }
+            let body = entries.popLast()?.body
+            condition.unlock()
+            body?()
+        }
+    }
+}

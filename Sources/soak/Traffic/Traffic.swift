@@ -1,0 +1,46 @@
+import Foundation
+
+/// Starts the requests of a run, one after the other from one thread, over a handful of sessions at a time.
+final class Traffic {
+    private let seed: UInt64
+    private let window: Int
+    private let ports: Ports
+    private let ledger: Ledger
+    private let ticker = Ticker()
+    private var sessions: [SoakSession] = []
+    private var sessionCount = 0
+    private var random: SeededGenerator
+
+    private static let sessionsAtATime = 6
+
+    init(seed: UInt64, window: Int, ports: Ports, ledger: Ledger) {
+        self.seed = seed
+        self.window = window
+        self.ports = ports
+        self.ledger = ledger
+        random = SeededGenerator(seed: seed, series: -1)
+    }
+
+    /// Returns when all are started.
+    func start(_ range: Range<Int>) {
+        for index in range {
+            while sessions.count < Self.sessionsAtATime {
+                sessionCount += 1
+                sessions.append(
+                    SoakSession(number: sessionCount, seed: seed, ports: ports, ledger: ledger, ticker: ticker))
+            }
+            let place = random.number(0...sessions.count - 1)
+            sessions[place].start(index, seed: seed, window: window)
+            if sessions[place].quota <= 0 { sessions.remove(at: place).retire() }
+        }
+    }
+
+    /// Returns when all have ended and no session is left.
+    func finish() {
+        for session in sessions { session.retire() }
+        sessions = []
+        ledger.waitUntilIdle()
+    }
+
+    var madeSessions: Int { sessionCount }
+}
