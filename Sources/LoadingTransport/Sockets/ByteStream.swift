@@ -26,6 +26,10 @@ package final class ByteStream: ReadinessHandler {
         let descriptor = cll_socket(
             address.family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
+        guard !DescriptorReserve.contains(descriptor) else {
+            Glibc.close(descriptor)
+            throw POSIXFailure(EMFILE)
+        }
         _ = cll_no_delay(descriptor)
         guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
             let failure = POSIXFailure(cll_errno())
