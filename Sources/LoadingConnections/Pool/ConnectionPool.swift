@@ -205,6 +205,9 @@ package final class ConnectionPool: LoopTimerTarget {
     }
 
     private func discardIfUnused(_ origin: OriginConnections) {
-        if origin.liveCount == 0, origin.waiting.isEmpty { origins[origin.origin] = nil }
+        guard origin.liveCount == 0, origin.waiting.isEmpty else { return }
+        // It may still hold connections that closed while they were idle, and they hold it.
+        origin.closeAll()
+        origins[origin.origin] = nil
     }
 }
