@@ -85,7 +85,10 @@ package final class ConnectionPool: LoopTimerTarget {
     func release(_ connection: HTTP1Connection) {
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.home
-        if let next = origin.waiting.popFirst() {
+        if let first = origin.waiting.first, !first.acceptsReused {
+            // Who lost a request on a reused connection is promised a new one, for which this one makes room.
+            discard(connection)
+        } else if let next = origin.waiting.popFirst() {
             hand(connection, to: next, isReused: true, events: [])
         } else {
             keepIdle(connection, at: origin)
