@@ -85,7 +85,10 @@ package final class ConnectionPool: LoopTimerTarget {
     func release(_ connection: HTTP1Connection) {
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.home
-        if let next = origin.waiting.popFirst() {
+        if let first = origin.waiting.first, !first.acceptsReused {
+            // Who lost a request on a reused connection is promised a new one, for which this one makes room.
+            discard(connection)
+        } else if let next = origin.waiting.popFirst() {
             hand(connection, to: next, isReused: true, events: [])
         } else {
             keepIdle(connection, at: origin)
@@ -212,6 +215,9 @@ package final class ConnectionPool: LoopTimerTarget {
     }
 
     private func discardIfUnused(_ origin: OriginConnections) {
-        if origin.liveCount == 0, origin.waiting.isEmpty { origins[origin.origin] = nil }
+        guard origin.liveCount == 0, origin.waiting.isEmpty else { return }
+        // It may still hold connections that closed while they were idle, and they hold it.
+        origin.closeAll()
+        origins[origin.origin] = nil
     }
 }

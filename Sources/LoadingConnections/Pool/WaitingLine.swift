@@ -54,6 +54,14 @@ struct WaitingLine {
         return nil
     }
 
+    /// Who is served next.
+    var first: ConnectionRequest? {
+        for rank in ranks {
+            if let request = rank.requests[rank.head...].first(where: \.isWaiting) { return request }
+        }
+        return nil
+    }
+
     /// Who is first among those that no connection is being made for.
     mutating func firstWithoutAttempt() -> ConnectionRequest? {
         for rank in ranks.indices {

@@ -34,7 +34,7 @@ enum Server {
                 plain: plain.port, secure: secure.port, resetting: resetting.port, insecure: insecure.port,
                 refusing: refusing.port)
             FileHandle.standardOutput.write(Data((ports.line + "\n").utf8))
-            while readLine() != nil {}
+            withExtendedLifetime(refusing) { while readLine() != nil {} }
             exit(0)
         } catch {
             FileHandle.standardError.write(Data("The server cannot start: \(error)\n".utf8))

@@ -11,8 +11,7 @@ struct Expectation: Sendable, Equatable {
     init(_ plan: Plan, asksDelegate: Bool) {
         switch plan.target {
         case .refusing: errors = [.cannotConnectToHost]
-        // Whether the reset comes before the connect is seen to have succeeded is the kernel's timing.
-        case .resetting: errors = [.networkConnectionLost, .cannotConnectToHost]
+        case .resetting: errors = [.networkConnectionLost]
         case .insecure: errors = [.secureConnectionFailed]
         case .plain, .secure, .named: expectAnswer(plan, asksDelegate: asksDelegate)
         }
