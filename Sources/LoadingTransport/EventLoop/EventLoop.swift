@@ -220,6 +220,9 @@ package final class EventLoop: @unchecked Sendable {
             lock.unlock()
         }
         guard count > 0 else { return }
+        // What was posted before a socket became ready comes first: a load that was resumed in time stands in the line
+        // when a connection becomes free.
+        runJobs()
         for index in 0..<count {
             let event = events + index
             let token = cll_event_token(event)
