@@ -71,7 +71,9 @@ let package = Package(
             name: "LoadingTransportTests", dependencies: ["LoadingTransport", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingConnectionsTests",
-            dependencies: ["LoadingConnections", "LoadingTransport", "TestSupport"], swiftSettings: strict),
+            dependencies: [
+                "LoadingConnections", "LoadingTransport", "LoadingSemantics", "LoadingEvents", "TestSupport",
+            ], swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading"],
             swiftSettings: strict),

@@ -8,7 +8,8 @@ package import LoadingTransport
 /// 1. An idle connection to the origin, the one used last first: the others then grow old and expire.
 /// 2. A new connection, while the origin has fewer than `maximumPerHost` (C-24).
 /// 3. Waiting, by priority and then first come first served (CONN-1). A connection goes to whoever waits first at the
-///    moment it is free, whether it was made for him or not.
+///    moment it is free, whether it was made for him or not; only who lost a request on a reused connection gets no
+///    other than a new one.
 package final class ConnectionPool: LoopTimerTarget {
     package let loop: EventLoop
     let security: ConnectionSecurity
@@ -85,7 +86,7 @@ package final class ConnectionPool: LoopTimerTarget {
     func release(_ connection: HTTP1Connection) {
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.home
-        if let first = origin.waiting.first, !first.acceptsReused {
+        if let first = origin.waiting.first(), !first.acceptsReused {
             // Who lost a request on a reused connection is promised a new one, for which this one makes room.
             discard(connection)
         } else if let next = origin.waiting.popFirst() {

@@ -55,9 +55,10 @@ struct WaitingLine {
     }
 
     /// Who is served next.
-    var first: ConnectionRequest? {
-        for rank in ranks {
-            if let request = rank.requests[rank.head...].first(where: \.isWaiting) { return request }
+    mutating func first() -> ConnectionRequest? {
+        for rank in ranks.indices {
+            stepOverGone(in: rank)
+            if ranks[rank].head < ranks[rank].requests.count { return ranks[rank].requests[ranks[rank].head] }
         }
         return nil
     }

@@ -10,16 +10,19 @@ enum ExitInTraffic {
         let server = try ServerProcess()
         defer { server.stop() }
         var findings = 0
+        var running = 0
         for number in 0..<options.times {
             let child = try ChildProcess(
                 ["--exit-in-traffic", server.ports.line, server.certificatePath, "\(options.seed)", "\(number)"],
-                readsOutput: false)
+                readsOutput: true)
+            running += Int(child.readLine()) ?? 0
             let outcome = end(of: child)
             if outcome != "exit 0" {
                 findings += 1
                 say("FOUND: exit \(number) while tasks ran ended as \(outcome ?? "a hang")")
             }
         }
+        say("  on average \(running / options.times) of \(tasks) tasks had not ended")
         say("Exit in traffic: \(findings == 0 ? "nothing was found." : "\(findings) findings.")")
         return findings == 0
     }
@@ -45,6 +48,7 @@ enum ExitInTraffic {
         traffic.start(first..<first + tasks)
         var random = SeededGenerator(seed: seed, series: number)
         usleep(UInt32(random.number(0...30_000)))
+        say("\(ledger.liveCount)")
         exit(0)
     }
 }

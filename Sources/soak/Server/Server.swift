@@ -34,8 +34,9 @@ enum Server {
                 plain: plain.port, secure: secure.port, resetting: resetting.port, insecure: insecure.port,
                 refusing: refusing.port)
             FileHandle.standardOutput.write(Data((ports.line + "\n").utf8))
-            withExtendedLifetime(refusing) { while readLine() != nil {} }
-            exit(0)
+            while readLine() != nil {}
+            // Connections that are still served need no end of their own.
+            _exit(0)
         } catch {
             FileHandle.standardError.write(Data("The server cannot start: \(error)\n".utf8))
             exit(1)

@@ -42,6 +42,8 @@ final class Ledger: @unchecked Sendable {
         condition.unlock()
     }
 
+    var liveCount: Int { condition.withLock { live.count } }
+
     func waitUntilIdle() {
         condition.lock()
         while !live.isEmpty || pendingCalls > 0 { condition.wait() }
