@@ -220,5 +220,6 @@ package final class ConnectionPool: LoopTimerTarget {
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()
         origins[origin.origin] = nil
+        if origins.isEmpty { loop.disarm(expiryTimer) }
     }
 }
