@@ -25,10 +25,9 @@ package enum RequestDefaults {
                 languages.append(language)
             }
         }
-        if languages.isEmpty { return nil }
-        return languages.enumerated().map { index, tag in
-            index == 0 ? tag : "\(tag);q=0.\(max(1, 10 - index))"
-        }.joined(separator: ",")
+        guard var list = languages.first else { return nil }
+        for index in languages.indices.dropFirst() { list += ",\(languages[index]);q=0.\(max(1, 10 - index))" }
+        return list
     }
 
     /// `name/version URLSessionLinux/… Linux/…`, or `name (unknown version) …` for a program without one (MISC-2).

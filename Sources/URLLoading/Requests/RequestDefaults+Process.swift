@@ -17,14 +17,31 @@ extension RequestDefaults {
 
     /// From the environment rather than from Foundation's Locale, which would load all of ICU for it (MISC-3).
     private static let languages: String? = {
-        let value =
-            ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"].lazy
-            .compactMap { (name: String) in getenv(name).map { String(cString: $0) } }.first { !$0.isEmpty } ?? ""
-        let tags = value.split(separator: ":").map { name in
-            String(name.prefix { $0 != "." && $0 != "@" }.map { $0 == "_" ? "-" : $0 })
+        for variable in ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"] {
+            guard let value = getenv(variable), value.pointee != 0 else { continue }
+            return acceptLanguage(languageTags(String(cString: value))) ?? acceptLanguage(["en-US"])
         }
-        return acceptLanguage(tags.filter { $0 != "C" && $0 != "POSIX" }) ?? acceptLanguage(["en-US"])
+        return acceptLanguage(["en-US"])
     }()
+
+    /// `de_AT.UTF-8:en` becomes `["de-AT", "en"]`; the locales without a language are left out.
+    private static func languageTags(_ value: String) -> [String] {
+        var tags: [String] = []
+        var tag = ""
+        var isInTag = true
+        for byte in value.utf8 + [UInt8(ascii: ":")] {
+            switch byte {
+            case UInt8(ascii: ":"):
+                if !tag.isEmpty, tag != "C", tag != "POSIX" { tags.append(tag) }
+                tag = ""
+                isInTag = true
+            case UInt8(ascii: "."), UInt8(ascii: "@"): isInTag = false
+            case UInt8(ascii: "_"): if isInTag { tag += "-" }
+            default: if isInTag { tag.unicodeScalars.append(UnicodeScalar(byte)) }
+            }
+        }
+        return tags
+    }
 
     private static let processUserAgent: String = {
         var system = utsname()
@@ -37,15 +54,16 @@ extension RequestDefaults {
                 path.baseAddress.map { max(0, readlink("/proc/self/exe", $0, path.count)) } ?? 0
             }
         }
-        let folder = executable.split(separator: "/").dropLast().joined(separator: "/")
+        let afterFolder = executable.utf8.lastIndex(of: UInt8(ascii: "/")).map(executable.utf8.index(after:))
+        let folder = executable[..<(afterFolder ?? executable.startIndex)]
+        let name = String(executable[folder.endIndex...])
         // Asking Foundation for the main bundle searches folders for a millisecond, and hardly any program has one.
-        let hasBundle = ["/Info.plist", "/Resources/Info.plist", "/../Info.plist"].contains {
-            access("/\(folder)\($0)", F_OK) == 0
+        let hasBundle = ["Info.plist", "Resources/Info.plist", "../Info.plist"].contains {
+            access("\(folder)\($0)", F_OK) == 0
         }
         let info = hasBundle ? Bundle.main.infoDictionary : nil
         return userAgent(
-            programName: info?["CFBundleName"] as? String ?? executable.split(separator: "/").last.map { String($0) }
-                ?? "program",
+            programName: info?["CFBundleName"] as? String ?? (name.isEmpty ? "program" : name),
             programVersion: info?["CFBundleVersion"] as? String, libraryVersion: libraryVersion, kernelVersion: kernel)
     }()
 }

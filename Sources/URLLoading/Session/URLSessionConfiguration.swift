@@ -53,119 +53,119 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return snapshot
     }
 
-    private func read<Value>(_ path: KeyPath<SessionValues, Value>) -> Value {
-        lock.withLock { values[keyPath: path] }
+    private func read<Value>(_ value: (SessionValues) -> Value) -> Value {
+        lock.withLock { value(values) }
     }
 
-    private func write<Value>(_ path: WritableKeyPath<SessionValues, Value>, _ value: Value) {
+    private func write<Value>(_ value: Value, _ exchange: (inout SessionValues, inout Value) -> Void) {
         // What was there before is let go after the lock, for its end may run foreign code.
         var value = value
-        lock.withLock { swap(&values[keyPath: path], &value) }
+        lock.withLock { exchange(&values, &value) }
     }
 
     /// The identifier of a background configuration, else nil.
-    open var identifier: String? { read(\.identifier) }
+    open var identifier: String? { read { $0.identifier } }
 
     /// The cache policy of requests that set none.
     open var requestCachePolicy: NSURLRequest.CachePolicy {
-        get { read(\.requestCachePolicy) }
-        set { write(\.requestCachePolicy, newValue) }
+        get { read { $0.requestCachePolicy } }
+        set { write(newValue) { swap(&$0.requestCachePolicy, &$1) } }
     }
 
     /// The longest gap without any activity, in seconds, for requests that set none; 60.
     open var timeoutIntervalForRequest: TimeInterval {
-        get { read(\.timeoutIntervalForRequest) }
-        set { write(\.timeoutIntervalForRequest, newValue) }
+        get { read { $0.timeoutIntervalForRequest } }
+        set { write(newValue) { swap(&$0.timeoutIntervalForRequest, &$1) } }
     }
 
     /// The longest time a task may take from start to end, in seconds; one week.
     open var timeoutIntervalForResource: TimeInterval {
-        get { read(\.timeoutIntervalForResource) }
-        set { write(\.timeoutIntervalForResource, newValue) }
+        get { read { $0.timeoutIntervalForResource } }
+        set { write(newValue) { swap(&$0.timeoutIntervalForResource, &$1) } }
     }
 
     /// What kind of traffic the session carries: a hint.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
-        get { read(\.networkServiceType) }
-        set { write(\.networkServiceType, newValue) }
+        get { read { $0.networkServiceType } }
+        set { write(newValue) { swap(&$0.networkServiceType, &$1) } }
     }
 
     /// Whether cellular interfaces may be used; true. A request can only forbid more.
     open var allowsCellularAccess: Bool {
-        get { read(\.allowsCellularAccess) }
-        set { write(\.allowsCellularAccess, newValue) }
+        get { read { $0.allowsCellularAccess } }
+        set { write(newValue) { swap(&$0.allowsCellularAccess, &$1) } }
     }
 
     /// Whether metered interfaces may be used; true.
     open var allowsExpensiveNetworkAccess: Bool {
-        get { read(\.allowsExpensiveNetworkAccess) }
-        set { write(\.allowsExpensiveNetworkAccess, newValue) }
+        get { read { $0.allowsExpensiveNetworkAccess } }
+        set { write(newValue) { swap(&$0.allowsExpensiveNetworkAccess, &$1) } }
     }
 
     /// Whether interfaces in a data-saving mode may be used; true.
     open var allowsConstrainedNetworkAccess: Bool {
-        get { read(\.allowsConstrainedNetworkAccess) }
-        set { write(\.allowsConstrainedNetworkAccess, newValue) }
+        get { read { $0.allowsConstrainedNetworkAccess } }
+        set { write(newValue) { swap(&$0.allowsConstrainedNetworkAccess, &$1) } }
     }
 
     /// Whether interfaces of very low capacity may be used; false.
     open var allowsUltraConstrainedNetworkAccess: Bool {
-        get { read(\.allowsUltraConstrainedNetworkAccess) }
-        set { write(\.allowsUltraConstrainedNetworkAccess, newValue) }
+        get { read { $0.allowsUltraConstrainedNetworkAccess } }
+        set { write(newValue) { swap(&$0.allowsUltraConstrainedNetworkAccess, &$1) } }
     }
 
     /// Whether name resolution must be validated with DNSSEC; false.
     open var requiresDNSSECValidation: Bool {
-        get { read(\.requiresDNSSECValidation) }
-        set { write(\.requiresDNSSECValidation, newValue) }
+        get { read { $0.requiresDNSSECValidation } }
+        set { write(newValue) { swap(&$0.requiresDNSSECValidation, &$1) } }
     }
 
     /// Whether tasks wait for a route to the host instead of failing at once; false. Background sessions always wait.
     open var waitsForConnectivity: Bool {
-        get { read(\.waitsForConnectivity) }
-        set { write(\.waitsForConnectivity, newValue) }
+        get { read { $0.waitsForConnectivity } }
+        set { write(newValue) { swap(&$0.waitsForConnectivity, &$1) } }
     }
 
     /// Whether background transfers may be put off to a better time; false.
     open var isDiscretionary: Bool {
-        get { read(\.isDiscretionary) }
-        set { write(\.isDiscretionary, newValue) }
+        get { read { $0.isDiscretionary } }
+        set { write(newValue) { swap(&$0.isDiscretionary, &$1) } }
     }
 
     /// The container background downloads of an app extension are put in. Kept; there are none on Linux.
     open var sharedContainerIdentifier: String? {
-        get { read(\.sharedContainerIdentifier) }
-        set { write(\.sharedContainerIdentifier, newValue) }
+        get { read { $0.sharedContainerIdentifier } }
+        set { write(newValue) { swap(&$0.sharedContainerIdentifier, &$1) } }
     }
 
     /// Whether the program is started again for events of a background session; true.
     open var sessionSendsLaunchEvents: Bool {
-        get { read(\.sessionSendsLaunchEvents) }
-        set { write(\.sessionSendsLaunchEvents, newValue) }
+        get { read { $0.sessionSendsLaunchEvents } }
+        set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }
     }
 
     /// The proxies to use. Nil stands for the system's, an empty dictionary for none.
     open var connectionProxyDictionary: [AnyHashable: Any]? {
-        get { read(\.connectionProxyDictionary) }
-        set { write(\.connectionProxyDictionary, newValue) }
+        get { read { $0.connectionProxyDictionary } }
+        set { write(newValue) { swap(&$0.connectionProxyDictionary, &$1) } }
     }
 
     /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty.
     open var proxyConfigurations: [ProxyConfiguration] {
-        get { read(\.proxyConfigurations) }
-        set { write(\.proxyConfigurations, newValue) }
+        get { read { $0.proxyConfigurations } }
+        set { write(newValue) { swap(&$0.proxyConfigurations, &$1) } }
     }
 
     /// The lowest version of TLS that is accepted; 1.2.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
-        get { read(\.tlsMinimumSupportedProtocolVersion) }
-        set { write(\.tlsMinimumSupportedProtocolVersion, newValue) }
+        get { read { $0.tlsMinimumSupportedProtocolVersion } }
+        set { write(newValue) { swap(&$0.tlsMinimumSupportedProtocolVersion, &$1) } }
     }
 
     /// The highest version of TLS that is offered; 1.3.
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
-        get { read(\.tlsMaximumSupportedProtocolVersion) }
-        set { write(\.tlsMaximumSupportedProtocolVersion, newValue) }
+        get { read { $0.tlsMaximumSupportedProtocolVersion } }
+        set { write(newValue) { swap(&$0.tlsMaximumSupportedProtocolVersion, &$1) } }
     }
 
     /// The older name of ``tlsMinimumSupportedProtocolVersion``. Setting `sslProtocolUnknown` changes nothing.
@@ -184,80 +184,80 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// Whether HTTP/1.1 pipelining was asked for; false. Kept for the source's sake: the loader never pipelines.
     open var httpShouldUsePipelining: Bool {
-        get { read(\.httpShouldUsePipelining) }
-        set { write(\.httpShouldUsePipelining, newValue) }
+        get { read { $0.httpShouldUsePipelining } }
+        set { write(newValue) { swap(&$0.httpShouldUsePipelining, &$1) } }
     }
 
     /// Whether stored cookies are attached to requests; true.
     open var httpShouldSetCookies: Bool {
-        get { read(\.httpShouldSetCookies) }
-        set { write(\.httpShouldSetCookies, newValue) }
+        get { read { $0.httpShouldSetCookies } }
+        set { write(newValue) { swap(&$0.httpShouldSetCookies, &$1) } }
     }
 
     /// Which cookies of responses are stored; those of the main document's domain.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
-        get { read(\.httpCookieAcceptPolicy) }
-        set { write(\.httpCookieAcceptPolicy, newValue) }
+        get { read { $0.httpCookieAcceptPolicy } }
+        set { write(newValue) { swap(&$0.httpCookieAcceptPolicy, &$1) } }
     }
 
     /// Header fields for every request. A request's own field of the same name, in any case, wins.
     open var httpAdditionalHeaders: [AnyHashable: Any]? {
-        get { read(\.httpAdditionalHeaders) }
-        set { write(\.httpAdditionalHeaders, newValue) }
+        get { read { $0.httpAdditionalHeaders } }
+        set { write(newValue) { swap(&$0.httpAdditionalHeaders, &$1) } }
     }
 
     /// How many connections to one host the session opens at most; 6. HTTP/2 and HTTP/3 need one.
     open var httpMaximumConnectionsPerHost: Int {
-        get { read(\.httpMaximumConnectionsPerHost) }
-        set { write(\.httpMaximumConnectionsPerHost, newValue) }
+        get { read { $0.httpMaximumConnectionsPerHost } }
+        set { write(newValue) { swap(&$0.httpMaximumConnectionsPerHost, &$1) } }
     }
 
     /// Where cookies are kept. Nil: none are sent or stored.
     open var httpCookieStorage: HTTPCookieStorage? {
-        get { read(\.httpCookieStorage) }
-        set { write(\.httpCookieStorage, newValue) }
+        get { read { $0.httpCookieStorage } }
+        set { write(newValue) { swap(&$0.httpCookieStorage, &$1) } }
     }
 
     /// Where credentials are kept. Nil: none are looked up or stored.
     open var urlCredentialStorage: URLCredentialStorage? {
-        get { read(\.urlCredentialStorage) }
-        set { write(\.urlCredentialStorage, newValue) }
+        get { read { $0.urlCredentialStorage } }
+        set { write(newValue) { swap(&$0.urlCredentialStorage, &$1) } }
     }
 
     /// Where responses are kept. Nil: none are.
     open var urlCache: URLCache? {
-        get { read(\.urlCache) }
-        set { write(\.urlCache, newValue) }
+        get { read { $0.urlCache } }
+        set { write(newValue) { swap(&$0.urlCache, &$1) } }
     }
 
     /// `URLProtocol` subclasses that are asked before the built-in protocols, the first one first.
     open var protocolClasses: [AnyClass]? {
-        get { read(\.protocolClasses) }
-        set { write(\.protocolClasses, newValue) }
+        get { read { $0.protocolClasses } }
+        set { write(newValue) { swap(&$0.protocolClasses, &$1) } }
     }
 
     /// Whether a session may use several paths at once.
     open var multipathServiceType: MultipathServiceType {
-        get { read(\.multipathServiceType) }
-        set { write(\.multipathServiceType, newValue) }
+        get { read { $0.multipathServiceType } }
+        set { write(newValue) { swap(&$0.multipathServiceType, &$1) } }
     }
 
     /// Kept; has no effect, as on Apple platforms today.
     @available(*, deprecated, message: "Not supported")
     open var shouldUseExtendedBackgroundIdleMode: Bool {
-        get { read(\.shouldUseExtendedBackgroundIdleMode) }
-        set { write(\.shouldUseExtendedBackgroundIdleMode, newValue) }
+        get { read { $0.shouldUseExtendedBackgroundIdleMode } }
+        set { write(newValue) { swap(&$0.shouldUseExtendedBackgroundIdleMode, &$1) } }
     }
 
     /// Whether what only Apple's older loader offers, such as FTP, is available; true.
     open var usesClassicLoadingMode: Bool {
-        get { read(\.usesClassicLoadingMode) }
-        set { write(\.usesClassicLoadingMode, newValue) }
+        get { read { $0.usesClassicLoadingMode } }
+        set { write(newValue) { swap(&$0.usesClassicLoadingMode, &$1) } }
     }
 
     /// Whether safe requests may be sent in the first flight of a resumed handshake; false.
     open var enablesEarlyData: Bool {
-        get { read(\.enablesEarlyData) }
-        set { write(\.enablesEarlyData, newValue) }
+        get { read { $0.enablesEarlyData } }
+        set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
     }
 }
