@@ -50,7 +50,7 @@ def url_session(name: str, program: str) -> list[Client]:
             options_for={
                 **{workload: mode("completion") for workload in SMALL_WORK + COLD},
                 **{workload: mode("delegate") for workload in ("w3", "w4")},
-                "w5": mode("download" if name == "fn" else "delegate"),
+                "w5": mode("download"),
             },
         ),
         Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9"), mode("delegate")),

@@ -17,7 +17,7 @@ package import LoadingTransport
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
 /// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
 /// the connection is not read.
-package final class Load: LoopTimerTarget {
+package final class Load: LoopTimerTarget, FileWriterObserver {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
@@ -38,7 +38,11 @@ package final class Load: LoopTimerTarget {
     private var backlog: [UInt8] = []
     private var bodyEnd: BodyEnd?
 
+    private var destination: BodyDestination
     private var collector: BodyCollector?
+    /// From the moment that there is a body to write.
+    private var writer: FileWriter?
+    private var isClosingFile = false
     private var buffer: UnsafeMutableRawPointer?
     private var deliveredBytes: Int64 = 0
     /// What the body took on the wire, once it is complete.
@@ -55,6 +59,8 @@ package final class Load: LoopTimerTarget {
         case waitingForConnectivity
         /// In the pool's line, connecting, sending or receiving.
         case exchanging
+        /// The error is known, and the file with what came before it is being closed.
+        case failing(LoadError)
         case ended
     }
 
@@ -71,14 +77,14 @@ package final class Load: LoopTimerTarget {
     }
 
     package init(
-        _ request: LoadRequest, in environment: LoadingEnvironment, collects: Bool, log: EventLog?,
+        _ request: LoadRequest, in environment: LoadingEnvironment, destination: BodyDestination, log: EventLog?,
         client: any LoadClient
     ) {
         self.request = request
         self.environment = environment
         self.log = log
         self.client = client
-        collector = collects ? BodyCollector() : nil
+        self.destination = destination
     }
 
     deinit {
@@ -133,10 +139,12 @@ package final class Load: LoopTimerTarget {
         flow()
     }
 
-    /// The client lets the response through.
-    package func answerResponse() {
-        guard case .response = outstanding else { return }
+    /// The client lets the response through, and may have its body go elsewhere than it said at first.
+    package func answerResponse(_ destination: BodyDestination? = nil) {
+        guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
+        if let destination { self.destination = destination }
+        openDestination()
         lastActivity = environment.loop.now
         flow()
     }
@@ -152,8 +160,10 @@ package final class Load: LoopTimerTarget {
     // MARK: Fetching
 
     private var hasEnded: Bool {
-        if case .ended = state { return true }
-        return false
+        switch state {
+        case .failing, .ended: true
+        case .waitingToStart, .waitingForConnectivity, .exchanging: false
+        }
     }
 
     private func record(_ kind: LoadEvent.Kind) {
@@ -265,12 +275,22 @@ package final class Load: LoopTimerTarget {
 
     private func deliverResponse() {
         guard let response, let client else { return }
-        if collector != nil { collector?.expect(response.expectedLength) }
         outstanding = .response
         guard case .now = client.load(self, didReceive: response) else { return applyFlow() }
-        guard case .response = outstanding else { return }
-        outstanding = .nothing
-        flow()
+        answerResponse()
+    }
+
+    private func openDestination() {
+        switch destination {
+        case .pieces: break
+        case .whole:
+            collector = BodyCollector()
+            collector?.expect(response?.expectedLength ?? -1)
+        case .file(let place):
+            let writer = FileWriter(place, on: environment.loop)
+            writer.observer = self
+            self.writer = writer
+        }
     }
 
     private func follow(_ next: LoadRequest) {
@@ -311,6 +331,19 @@ package final class Load: LoopTimerTarget {
         } else {
             deliverBuffer(count)
         }
+    }
+
+    func exchangePipe() -> Int32? {
+        guard isFlowing, backlog.isEmpty, !decoding.isActive, let writer else { return nil }
+        return writer.entrance
+    }
+
+    func exchangeFilledPipe(_ count: Int) {
+        exchangeIsActive()
+        deliveredBytes += Int64(count)
+        writer?.filledEntrance(count)
+        isFull = true
+        applyFlow()
     }
 
     func exchangeEnded(bodyBytes: Int64) {
@@ -373,11 +406,15 @@ package final class Load: LoopTimerTarget {
     }
 
     private func complete(_ outcome: BodyEnd) {
-        if hasEnded { return }
+        if hasEnded || isClosingFile { return }
         switch outcome {
         case .failed(let error): end(error)
         case .complete:
             do { try decoding.finish() } catch { return end(error) }
+            if let writer {
+                isClosingFile = true
+                return writer.close()
+            }
             record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
             end(nil)
         }
@@ -438,27 +475,79 @@ package final class Load: LoopTimerTarget {
     private func deliver(_ data: Data) {
         guard let client else { return }
         deliveredBytes += Int64(data.count)
-        if !client.load(self, didReceive: data) {
+        if !(writer?.write(data) ?? client.load(self, didReceive: data)) {
             isFull = true
             applyFlow()
+        }
+    }
+
+    // MARK: The file
+
+    package func fileWriterWrote(_ count: Int64) {
+        if hasEnded { return }
+        client?.load(self, hasWritten: count)
+        resumeReading()
+    }
+
+    package func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
+        writer = nil
+        switch (outcome, state) {
+        case (_, .ended): break
+        case (.success(let path), .failing(let error)): tellEnd(error, .file(path: path))
+        case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.success(let path), _):
+            record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
+            stop()
+            tellEnd(nil, .file(path: path))
+        case (.failure(let failure), _):
+            stop()
+            tellEnd(LoadError(failure), .nothing)
         }
     }
 
     // MARK: The end
 
     private func end(_ error: LoadError?) {
-        guard !hasEnded, let client else { return }
-        state = .ended
-        self.client = nil
+        guard !hasEnded else { return }
+        stop()
+        if let error, let writer {
+            // What has come may be gone on with later.
+            state = .failing(error)
+            if !isClosingFile { writer.close() }
+            return
+        }
+        let body = collector?.take()
+        collector = nil
+        tellEnd(error, error == nil ? body.map { .whole($0) } ?? .nothing : .nothing)
+    }
+
+    /// Lets go of time and network.
+    private func stop() {
         environment.loop.disarm(timer)
         exchange?.cancel()
         exchange = nil
         backlog = []
+    }
+
+    private func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
+        guard let client else { return }
+        state = .ended
+        self.client = nil
         if let error { record(.failed(code: error.code)) }
         record(.ended)
-        let body = collector?.take()
-        collector = nil
-        client.load(self, didEndWith: error, body: error == nil ? body : nil)
+        client.load(self, didEndWith: error, body: body)
+    }
+}
+
+extension LoadError {
+    fileprivate init(_ failure: FileWriter.Failure) {
+        self =
+            switch failure {
+            case .creating(let failure): .cannotCreateFile(failure.code)
+            case .opening(let failure): .cannotOpenFile(failure.code)
+            case .writing(let failure): .cannotWriteToFile(failure.code)
+            case .closing(let failure): .cannotCloseFile(failure.code)
+            }
     }
 }
 

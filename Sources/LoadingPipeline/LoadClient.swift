@@ -3,6 +3,7 @@ package import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
+package import LoadingTransport
 
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
@@ -17,9 +18,31 @@ package protocol LoadClient: AnyObject {
     func load(_ load: Load, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.
     func load(_ load: Load, hasCollected total: Int64)
+    /// So many more bytes of the body are in the file.
+    func load(_ load: Load, hasWritten count: Int64)
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64)
-    /// The end, exactly once, after everything else. `body` is the whole body of a load that collects.
-    func load(_ load: Load, didEndWith error: LoadError?, body: Data?)
+    /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with as much of the
+    /// body as had come.
+    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody)
+}
+
+/// How the client gets the body of a response.
+package enum BodyDestination: Sendable {
+    /// As it comes.
+    case pieces
+    /// In one piece, at the end.
+    case whole
+    /// In a file, whose path comes at the end.
+    case file(FileWriter.Place)
+}
+
+/// What a load has when it ends.
+package enum LoadedBody: Sendable {
+    /// There is none, or it went to the client piece by piece.
+    case nothing
+    case whole(Data)
+    /// A closed file, the client's from now on.
+    case file(path: String)
 }
 
 /// Whether the client lets the load go on at once or will say so later.

@@ -1,6 +1,5 @@
 public import Foundation
 
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {}
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {}
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {}

@@ -98,12 +98,10 @@ final class TaskRunner: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         switch workload.mode {
         case "delegate":
             return session.dataTask(with: request)
-        #if !URL_LOADING
-            case "download":
-                return session.downloadTask(with: request) { [self] location, response, _ in
-                    ended(response, bytes: keep(location))
-                }
-        #endif
+        case "download":
+            return session.downloadTask(with: request) { [self] location, response, _ in
+                ended(response, bytes: keep(location))
+            }
         default:
             return session.dataTask(with: request) { [self] data, response, _ in
                 ended(response, bytes: data?.count ?? 0)

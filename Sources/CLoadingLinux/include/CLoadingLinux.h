@@ -171,5 +171,10 @@ static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid);
 // ---- types that Swift's own Glibc module has already seen
 
 ssize_t cll_splice(int from, int to, size_t count);
+// Neither end blocks, and neither survives an exec.
+int cll_pipe(int *exit, int *entrance);
+int cll_set_pipe_capacity(int pipe, int bytes);
+// mkostemps with O_CLOEXEC.
+int cll_make_file(char *path, int suffix_length);
 
 #endif

@@ -28,6 +28,8 @@ final class Drain: ExchangeObserver {
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
     func exchangeFilled(_ count: Int) {}
+    func exchangePipe() -> Int32? { nil }
+    func exchangeFilledPipe(_ count: Int) {}
     func exchangeEnded(bodyBytes: Int64) {}
     func exchangeFailed(_ failure: ExchangeFailure) {}
 }

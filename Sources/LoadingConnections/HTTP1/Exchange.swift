@@ -47,6 +47,10 @@ package protocol ExchangeObserver: AnyObject {
     /// `exchangeReceived(body:)`. Followed by `exchangeFilled(_:)` with how many came.
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer?
     func exchangeFilled(_ count: Int)
+    /// An empty pipe that the next bytes of the body may go into unseen; nil to get them otherwise. Followed by
+    /// `exchangeFilledPipe(_:)` when some went.
+    func exchangePipe() -> Int32?
+    func exchangeFilledPipe(_ count: Int)
     /// The response is complete; its body took so many bytes on the wire, framing included.
     func exchangeEnded(bodyBytes: Int64)
     func exchangeFailed(_ failure: ExchangeFailure)

@@ -67,6 +67,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private static let readBudget = 64 * 1024
     /// From this many expected bytes on it pays to read straight into the body's own buffer.
     private static let directReadMinimum = 16 * 1024
+    /// From this many on it pays to have the kernel move them to where they go.
+    private static let spliceMinimum = 128 * 1024
+    private static let spliceMost = 512 * 1024
 
     init(stream: ByteStream, home: OriginConnections, pool: ConnectionPool, generation: Int) {
         self.stream = stream
@@ -361,7 +364,16 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             guard budget > 0 else { return stream.callAgain() }
             let expected = parser.directBodyCapacity
             let read: StreamRead
-            if expected >= Self.directReadMinimum, let buffer = observer.exchangeBuffer(most: expected) {
+            if expected >= Self.spliceMinimum, stream.isPlain, let pipe = observer.exchangePipe() {
+                read = stream.splice(into: pipe, most: min(expected, Self.spliceMost))
+                if case .bytes(let count) = read {
+                    budget -= count
+                    bodyWireBytes += Int64(count)
+                    let event = parser.tookDirectBody(count)
+                    observer.exchangeFilledPipe(count)
+                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
+                }
+            } else if expected >= Self.directReadMinimum, let buffer = observer.exchangeBuffer(most: expected) {
                 read = stream.read(into: buffer)
                 if case .bytes(let count) = read {
                     budget -= count

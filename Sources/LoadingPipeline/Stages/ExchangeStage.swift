@@ -152,6 +152,13 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load?.exchangeFilled(count)
     }
 
+    func exchangePipe() -> Int32? { load?.exchangePipe() }
+
+    func exchangeFilledPipe(_ count: Int) {
+        receivedBodyBytes += Int64(count)
+        load?.exchangeFilledPipe(count)
+    }
+
     func exchangeEnded(bodyBytes: Int64) { end { $0.exchangeEnded(bodyBytes: bodyBytes) } }
 
     func exchangeFailed(_ failure: ExchangeFailure) {

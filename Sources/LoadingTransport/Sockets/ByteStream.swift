@@ -122,6 +122,24 @@ package final class ByteStream: ReadinessHandler {
         }
     }
 
+    /// Whether bytes can go from the socket to a file without being looked at.
+    package var isPlain: Bool { tls == nil }
+
+    /// Moves what is there, at most so many bytes, from the plain socket into a pipe, which has to be empty.
+    package func splice(into pipe: Int32, most: Int) -> StreamRead {
+        guard mayRead, registration != nil else { return .wouldBlock }
+        let count = cll_splice(descriptor, pipe, most)
+        // A short count says nothing: the pipe may be what is full.
+        if count > 0 { return .bytes(count) }
+        if count == 0 { return .end }
+        let code = cll_errno()
+        if code == EAGAIN || code == EWOULDBLOCK {
+            mayRead = false
+            return .wouldBlock
+        }
+        return .failed(.posix(POSIXFailure(code)))
+    }
+
     /// Writes as much as the socket takes.
     package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite {
         guard mayWrite, registration != nil else { return .wouldBlock }

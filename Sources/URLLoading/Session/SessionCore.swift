@@ -68,9 +68,21 @@ final class SessionCore: @unchecked Sendable {
     // MARK: Tasks
 
     func dataTask(
-        _ session: URLSession, _ request: URLRequest, _ result: TaskCore.ResultKind,
-        delegate: (any URLSessionTaskDelegate)?
+        _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionDataTask {
+        makeTask(session, .data, request, result, delegate: delegate) { URLSessionDataTask(core: $0) }
+    }
+
+    func downloadTask(
+        _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
+    ) -> URLSessionDownloadTask {
+        makeTask(session, .download, request, result, delegate: delegate) { URLSessionDownloadTask(core: $0) }
+    }
+
+    private func makeTask<Task: URLSessionTask>(
+        _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ result: TaskResult,
+        delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task
+    ) -> Task {
         lock.lock()
         guard case .valid = phase else {
             lock.unlock()
@@ -83,8 +95,8 @@ final class SessionCore: @unchecked Sendable {
         waiting[identifier] = WeakTask(task: nil)
         lock.unlock()
         let core = TaskCore(
-            of: session, identifier: identifier, request: request, result: result, delegate: delegate)
-        let task = URLSessionDataTask(core: core)
+            of: session, identifier: identifier, kind: kind, request: request, result: result, delegate: delegate)
+        let task = make(core)
         lock.lock()
         waiting[identifier] = WeakTask(task: task)
         let mustCancel = cancelsTasks

@@ -29,6 +29,34 @@ extension URLSession {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
+    /// Loads a request to a file, which is the caller's to remove. Throws only if there is no response: an HTTP status
+    /// is no error.
+    ///
+    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`.
+    ///
+    /// - Parameter delegate: Told and asked about this load alone. Held until it has ended.
+    public func download(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        let handle = CancellableTask()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let task = core.downloadTask(
+                    self, request, .fileContinuation { continuation.resume(with: $0) }, delegate: delegate)
+                handle.start(task)
+            }
+        } onCancel: {
+            handle.cancel()
+        }
+    }
+
+    /// Loads a URL to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    public func download(
+        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await download(for: URLRequest(url: url), delegate: delegate)
+    }
+
     /// Loads a request and returns as soon as the head of its response is there; the body comes as it is read from
     /// the sequence. A reader that pauses stops the transfer, not only the delivery. Dropping the sequence and its
     /// iterators cancels the load.

@@ -136,4 +136,33 @@ open class URLSession: NSObject, @unchecked Sendable {
     ) -> URLSessionDataTask {
         dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
     }
+
+    // MARK: Download tasks
+
+    /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or
+    /// read before its method returns.
+    open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
+        core.downloadTask(self, request, .delegate, delegate: nil)
+    }
+
+    /// A suspended task that loads a URL to a file and reports to the delegate.
+    open func downloadTask(with url: URL) -> URLSessionDownloadTask {
+        downloadTask(with: URLRequest(url: url))
+    }
+
+    /// A suspended task that writes the body of its response to a file and gives `completionHandler` its place, on the
+    /// delegate queue, exactly once. The file is removed when the handler returns. The error is nil if there was a
+    /// response, whatever its status.
+    open func downloadTask(
+        with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        core.downloadTask(self, request, .fileHandler(completionHandler), delegate: nil)
+    }
+
+    /// A suspended task that loads a URL to a file; see ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
+    open func downloadTask(
+        with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
+    }
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingPipeline
 
 /// The calls of a task: each goes to the task's own delegate if that has the method, else to the session's (T-24).
 extension TaskCore {
@@ -8,6 +9,7 @@ extension TaskCore {
     var wantsResponse: Bool { !delegates.lack([.dataTaskDidReceiveResponse, .dataTaskDidReceiveResponseAsync]) }
     var wantsRedirects: Bool { !delegates.lack([.taskWillPerformRedirection, .taskWillPerformRedirectionAsync]) }
     var wantsInformationalResponses: Bool { !delegates.lack(.taskDidReceiveInformationalResponse) }
+    var wantsWrittenData: Bool { !delegates.lack(.downloadTaskDidWriteData) }
     var wantsSentBody: Bool { !delegates.lack(.taskDidSendBodyData) }
 
     // MARK: Calls
@@ -28,6 +30,13 @@ extension TaskCore {
                 $0.urlSession(
                     session, task: task, didSendBodyData: count, totalBytesSent: total,
                     totalBytesExpectedToSend: expected)
+            }
+        case .wroteData(let count, let total, let expected):
+            guard let task = task as? URLSessionDownloadTask else { return }
+            _ = delegates.offer {
+                $0.urlSession(
+                    session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
+                    totalBytesExpectedToWrite: expected)
             }
         case .data(let data):
             guard let task = task as? URLSessionDataTask else { return }
@@ -52,14 +61,17 @@ extension TaskCore {
         }
     }
 
-    /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-39).
+    /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-30, T-39). A file that is not the
+    /// caller's is gone afterwards (S-70, T-49).
     func tellEnd(
-        _ error: (any Error)?, body: Data?, metrics: URLSessionTaskMetrics?, _ session: URLSession,
+        _ error: (any Error)?, body: LoadedBody, metrics: URLSessionTaskMetrics?, _ session: URLSession,
         _ task: URLSessionTask
     ) {
-        if case .delegate = result, error == nil, let body, !body.isEmpty, let task = task as? URLSessionDataTask {
-            _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: body) }
-        }
+        var file: URL?
+        if case .file(let path) = body { file = URL(fileURLWithPath: path, isDirectory: false) }
+        var isFileKept = false
+        defer { if let file, !isFileKept { unlink(file.path) } }
+        if case .delegate = result, error == nil { tellBody(body, file, session, task) }
         if let metrics {
             _ = delegates.offer { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
         }
@@ -67,16 +79,42 @@ extension TaskCore {
         case .delegate:
             _ = delegates.offer { $0.urlSession(session, task: task, didCompleteWithError: error) }
         case .handler(let handler):
-            if let error { handler(nil, nil, error) } else { handler(body ?? Data(), task.response, nil) }
+            if let error { handler(nil, nil, error) } else { handler(body.data, task.response, nil) }
+        case .fileHandler(let handler):
+            if let error { handler(nil, nil, error) } else { handler(file, task.response, nil) }
         case .continuation(let resume):
-            if let error {
-                resume(.failure(error))
-            } else if let response = task.response {
-                resume(.success((body ?? Data(), response)))
-            } else {
-                resume(.failure(URLError(.badServerResponse)))
-            }
+            resume(outcome(body.data, of: task, error))
+        case .fileContinuation(let resume):
+            isFileKept = error == nil
+            resume(outcome(file, of: task, error))
         case .feed, .nobody: break
         }
     }
+
+    private func tellBody(_ body: LoadedBody, _ file: URL?, _ session: URLSession, _ task: URLSessionTask) {
+        switch task {
+        case let task as URLSessionDataTask:
+            guard case .whole(let data) = body, !data.isEmpty else { return }
+            _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
+        case let task as URLSessionDownloadTask:
+            guard let file else { return }
+            _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
+            // Whoever wants it has moved it by now.
+            unlink(file.path)
+        default: break
+        }
+    }
+
+    private func outcome<Body>(
+        _ body: Body?, of task: URLSessionTask, _ error: (any Error)?
+    ) -> Result<(Body, URLResponse), any Error> {
+        if let error { return .failure(error) }
+        guard let body, let response = task.response else { return .failure(URLError(.badServerResponse)) }
+        return .success((body, response))
+    }
+}
+
+extension LoadedBody {
+    /// A body that was wanted whole; one that never came is empty.
+    fileprivate var data: Data { if case .whole(let data) = self { data } else { Data() } }
 }

@@ -20,37 +20,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     let originalRequest: URLRequest
     /// Handed from the caller to the loop to the one who delivers the end, and let go of then: what a handler holds
     /// may hold the task.
-    private(set) var result: ResultKind
+    private(set) var result: TaskResult
+    private let kind: TaskKind
     private let isForDelegate: Bool
 
     let bytesSent = Atomic<Int64>(0)
     let bytesReceived = Atomic<Int64>(0)
     let bytesExpectedToSend = Atomic<Int64>(0)
     let bytesExpectedToReceive = Atomic<Int64>(-1)
-
-    /// How the caller gets the result.
-    enum ResultKind {
-        /// Through the delegate, piece by piece.
-        case delegate
-        /// All at once, on the delegate queue.
-        case handler(@Sendable (Data?, URLResponse?, (any Error)?) -> Void)
-        /// All at once to an `async` caller, who waits on no queue.
-        case continuation(@Sendable (Result<(Data, URLResponse), any Error>) -> Void)
-        /// To an `async` reader at its own pace.
-        case feed(ByteFeed)
-        /// Told.
-        case nobody
-
-        var isDelegate: Bool { if case .delegate = self { true } else { false } }
-
-        /// Whether the result is told on the delegate queue.
-        var usesQueue: Bool {
-            switch self {
-            case .delegate, .handler: true
-            case .continuation, .feed, .nobody: false
-            }
-        }
-    }
 
     // MARK: Guarded by `lock`
 
@@ -86,7 +63,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private struct Ending {
         var error: LoadError?
-        var body: Data?
+        var body: LoadedBody
     }
 
     // MARK: Confined to the loop
@@ -104,18 +81,19 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     private static let highWater = 512 * 1024
 
     init(
-        of session: URLSession, identifier: Int, request: URLRequest, result: ResultKind,
+        of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?
     ) {
         core = session.core
         self.identifier = identifier
         originalRequest = request
+        self.kind = kind
         self.result = result
         isForDelegate = result.isDelegate
         creationTime = EventLog.now
         values.session = session
         values.currentRequest = request
-        values.prefersIncrementalDelivery = result.isDelegate
+        values.prefersIncrementalDelivery = result.isDelegate && kind == .data
         if let delegate {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
@@ -187,7 +165,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     var prefersIncrementalDelivery: Bool {
         get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, isForDelegate { $0.prefersIncrementalDelivery = newValue } } }
+        set { locked { if !$0.hasStarted, isForDelegate, kind == .data { $0.prefersIncrementalDelivery = newValue } } }
     }
 
     func progress(of task: URLSessionTask) -> Progress {
@@ -249,7 +227,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         guard isFirst else { return }
         core.loop.post {
-            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: nil) }
+            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: .nothing) }
         }
     }
 
@@ -274,18 +252,21 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         do throws(LoadError) {
             request = try LoadRequest(originalRequest, of: core, without: [], priority: priority)
         } catch {
-            return end(error, body: nil)
+            return end(error, body: .nothing)
         }
-        let collects =
-            switch result {
-            case .delegate: !prefersIncrementalDelivery
-            case .handler, .continuation: true
-            case .feed, .nobody: false
-            }
-        let load = Load(request, in: core.environment, collects: collects, log: log, client: self)
+        let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
         self.load = load
         if state == .suspended { load.suspend() }
         load.start()
+    }
+
+    private var destination: BodyDestination {
+        switch (kind, result) {
+        case (.download, _): .file(.newFile(inFolder: NSTemporaryDirectory()))
+        case (.data, .delegate): prefersIncrementalDelivery ? .pieces : .whole
+        case (.data, .handler), (.data, .continuation): .whole
+        case (.data, _): .pieces
+        }
     }
 
     func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
@@ -306,10 +287,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case .feed(let feed):
             feed.receive(shown)
             return .now
-        case .handler, .continuation, .nobody:
+        case .handler, .fileHandler, .continuation, .fileContinuation, .nobody:
             return .now
         case .delegate:
-            guard wantsResponse else { return .now }
+            guard kind == .data, wantsResponse else { return .now }
             enqueue(.response(shown))
             return .later
         }
@@ -342,6 +323,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         updateProgress()
     }
 
+    func load(_ load: Load, hasWritten count: Int64) {
+        let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
+        updateProgress()
+        guard isForDelegate, wantsWrittenData else { return }
+        enqueue(
+            .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
+    }
+
     private func updateProgress() { locked { $0.progress }?.update(self) }
 
     func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
@@ -352,7 +341,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
-    func load(_ load: Load, didEndWith error: LoadError?, body: Data?) {
+    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody) {
         end(error, body: body)
     }
 
@@ -390,12 +379,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
 
-    private func end(_ error: LoadError?, body: Data?) {
+    private func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
         let ending = Ending(error: error, body: body)
-        if !result.usesQueue, delegates.areNone { return finish(ending) }
+        // What is done with a file may wait for the disk.
+        let hasFile = if case .file = body { true } else { false }
+        if !result.usesQueue, !hasFile, delegates.areNone { return finish(ending) }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
         if error == .cancelled { events = [] }
@@ -406,10 +397,10 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
-    private var kind: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
+    private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
 
     private func urlError(_ error: LoadError) -> URLError {
-        URLError.make(error, url: currentRequest?.url, taskDescription: "\(kind) <\(identifier)>")
+        URLError.make(error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>")
     }
 
     // MARK: The lane
@@ -418,11 +409,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     @discardableResult
     private func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
-        if case .sentBody(let count, let total, let expected) = event,
-            case .sentBody(let before, _, _)? = events.last
-        {
+        if let both = events.last?.merged(with: event) {
             // Nobody has heard of the last progress yet: one call tells both.
-            events[events.count - 1] = .sentBody(count: before + count, total: total, expected: expected)
+            events[events.count - 1] = both
         } else {
             events.append(event)
         }

@@ -8,4 +8,16 @@ enum TaskEvent {
     case response(URLResponse)
     case data(Data)
     case sentBody(count: Int64, total: Int64, expected: Int64)
+    case wroteData(count: Int64, total: Int64, expected: Int64)
+
+    /// This event and the next in one, where both tell of the same progress.
+    func merged(with next: TaskEvent) -> TaskEvent? {
+        switch (self, next) {
+        case (.sentBody(let before, _, _), .sentBody(let count, let total, let expected)):
+            .sentBody(count: before + count, total: total, expected: expected)
+        case (.wroteData(let before, _, _), .wroteData(let count, let total, let expected)):
+            .wroteData(count: before + count, total: total, expected: expected)
+        default: nil
+        }
+    }
 }

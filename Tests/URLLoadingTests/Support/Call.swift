@@ -14,6 +14,10 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case data(Int, String)
     /// Sent by now, and expected.
     case sent(Int, Int64, Int64)
+    /// Written by now, and expected.
+    case wrote(Int, Int64, Int64)
+    /// A file with so many bytes.
+    case downloaded(Int, Int)
     case metrics(Int)
     case completed(Int, URLError.Code?)
     case invalid
@@ -23,8 +27,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     var task: Int? {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
-            .response(let task, _), .data(let task, _), .sent(let task, _, _), .metrics(let task),
-            .completed(let task, _):
+            .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
+            .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
         }
@@ -42,6 +46,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .data(let task, let text):
             text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"
         case .sent(let task, let total, let expected): "sent(\(task), \(total) of \(expected))"
+        case .wrote(let task, let total, let expected): "wrote(\(task), \(total) of \(expected))"
+        case .downloaded(let task, let count): "downloaded(\(task), \(count) bytes)"
         case .metrics(let task): "metrics(\(task))"
         case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .invalid: "invalid"
@@ -56,9 +62,12 @@ extension [Call] {
     var joined: [Call] {
         var result: [Call] = []
         for call in self {
-            if case .data(let task, let more) = call, case .data(task, let before)? = result.last {
+            switch (result.last, call) {
+            case (.data(let task, let before)?, .data(let same, let more)) where task == same:
                 result[result.count - 1] = .data(task, before + more)
-            } else {
+            case (.wrote(let task, _, _)?, .wrote(let same, _, _)) where task == same:
+                result[result.count - 1] = call
+            default:
                 result.append(call)
             }
         }

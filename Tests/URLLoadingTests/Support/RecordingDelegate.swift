@@ -24,7 +24,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     /// How many calls ran at the same time at most.
     var mostAtOnce: Int { most.current }
 
-    private func note(_ call: Call, _ session: URLSession, _ task: URLSessionTask?) {
+    func note(_ call: Call, _ session: URLSession, _ task: URLSessionTask?) {
         let key = task?.taskIdentifier ?? 0
         let count = active.withValue { active in
             active[key, default: 0] += 1

@@ -1,0 +1,193 @@
+package import FoundationEssentials
+internal import Glibc
+internal import LoadingEvents
+
+/// A file that a body is written to as it comes.
+///
+/// Opening, writing and closing may wait for a disk, so they are done between two turns with the loop lent, like a
+/// callback: a disk that keeps up costs no hop to another thread, and one that does not never holds up a socket. What
+/// the loop asks for is done in the order of asking; what came of it is told on the loop.
+///
+/// **Back-pressure.** `write` says when enough waits for the disk; `fileWriterWrote` when it has been taken.
+package final class FileWriter: Callout, @unchecked Sendable {
+    // Sendable because `orders`, `isAtWork` and `outcome` are guarded by `lock`, `file`, `failure` and `isClosed` belong to
+    // the one thread at a time that carries out the orders, and the rest to the loop.
+
+    /// Where the body goes.
+    package enum Place: Sendable {
+        /// A file that is made in this folder, for this user's eyes only.
+        case newFile(inFolder: String)
+        /// A file of which the first so many bytes are kept; the body is what follows them.
+        case existing(path: String, offset: Int64)
+    }
+
+    /// What could not be done, with the errno.
+    package enum Failure: Error, Equatable, Sendable {
+        case creating(POSIXFailure)
+        case opening(POSIXFailure)
+        case writing(POSIXFailure)
+        case closing(POSIXFailure)
+    }
+
+    private enum Order {
+        case write(Data)
+        /// Bytes that lie in the pipe.
+        case drain(SplicePipe, Int)
+        case close
+    }
+
+    private struct Outcome {
+        var written: Int64 = 0
+        var closed: Result<String, Failure>?
+    }
+
+    private let loop: EventLoop
+    private let place: Place
+
+    // MARK: Guarded by `lock`
+
+    private let lock = Lock()
+    private var orders: [Order] = []
+    private var isAtWork = false
+    private var outcome = Outcome()
+
+    // MARK: Of who carries out the orders
+
+    private var file: OpenFile?
+    private var failure: Failure?
+    private var isClosed = false
+
+    // MARK: Confined to the loop
+
+    package weak var observer: (any FileWriterObserver)?
+    private var waitingBytes = 0
+    private var pipe: SplicePipe?
+    private var hasNoPipe = false
+
+    /// Bytes that may wait for the disk.
+    private static let highWater = 256 * 1024
+
+    package init(_ place: Place, on loop: EventLoop) {
+        self.place = place
+        self.loop = loop
+    }
+
+    // MARK: On the loop
+
+    /// False when the disk has enough to do for now.
+    package func write(_ data: Data) -> Bool {
+        waitingBytes += data.count
+        order(.write(data))
+        return waitingBytes < Self.highWater
+    }
+
+    /// A pipe that leads to the file, for what need not pass through the memory of the process; nil when there is none
+    /// to be had.
+    package var entrance: Int32? {
+        if pipe == nil, !hasNoPipe {
+            pipe = SplicePipe()
+            hasNoPipe = pipe == nil
+        }
+        return pipe?.entrance
+    }
+
+    /// So many bytes were put into the entrance. No more may follow before they are written.
+    package func filledEntrance(_ count: Int) {
+        guard let pipe else { return }
+        waitingBytes += count
+        order(.drain(pipe, count))
+    }
+
+    /// Nothing follows. Told by `fileWriterClosed` with the file's path, also when writing failed.
+    package func close() {
+        pipe = nil
+        order(.close)
+    }
+
+    private func order(_ order: Order) {
+        lock.lock()
+        orders.append(order)
+        let mustStart = !isAtWork
+        isAtWork = true
+        lock.unlock()
+        if mustStart { loop.callOut(self) }
+    }
+
+    private func report() {
+        lock.lock()
+        let news = outcome
+        outcome = Outcome()
+        lock.unlock()
+        waitingBytes -= Int(news.written)
+        if news.written > 0 { observer?.fileWriterWrote(news.written) }
+        if let closed = news.closed { observer?.fileWriterClosed(closed) }
+    }
+
+    // MARK: With the loop lent
+
+    package func callOut() {
+        while let batch = takeOrders() {
+            var news = Outcome()
+            for order in batch { carryOut(order, &news) }
+            lock.lock()
+            // What was reported already is gone from `outcome`.
+            let isFirst = outcome.written == 0 && outcome.closed == nil
+            outcome.written += news.written
+            outcome.closed = outcome.closed ?? news.closed
+            lock.unlock()
+            if isFirst { loop.post { self.report() } }
+        }
+    }
+
+    private func takeOrders() -> [Order]? {
+        lock.lock()
+        defer { lock.unlock() }
+        guard !orders.isEmpty else {
+            isAtWork = false
+            return nil
+        }
+        defer { orders = [] }
+        return orders
+    }
+
+    private func carryOut(_ order: Order, _ news: inout Outcome) {
+        // Once something has failed the rest is taken and dropped, until the loop has heard of it.
+        let isDone = failure != nil || isClosed
+        do throws(Failure) {
+            switch order {
+            case .write(let data):
+                news.written += Int64(data.count)
+                if !isDone { try open().write(data) }
+            case .drain(let pipe, let count):
+                news.written += Int64(count)
+                if !isDone { try open().drain(pipe, count) }
+            case .close:
+                guard !isDone else { return }
+                let file = try open()
+                try file.close()
+                isClosed = true
+                news.closed = .success(file.path)
+            }
+        } catch {
+            failure = error
+            file?.remove()
+            news.closed = .failure(error)
+        }
+    }
+
+    private func open() throws(Failure) -> OpenFile {
+        if let file { return file }
+        let new = try OpenFile(place)
+        file = new
+        return new
+    }
+}
+
+/// Told on the writer's loop.
+package protocol FileWriterObserver: AnyObject {
+    /// So many more bytes were taken off the writer's hands.
+    func fileWriterWrote(_ count: Int64)
+    /// The last message: the file at this path is closed and has all that was written, or it could not be written and
+    /// has been removed.
+    func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>)
+}

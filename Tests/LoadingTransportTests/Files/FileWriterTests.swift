@@ -1,0 +1,104 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+
+/// The writer, without a network: what it tells, and what is in the file.
+@Suite struct FileWriterTests {
+    private final class Observer: FileWriterObserver {
+        let written = EventRecorder<Int64>()
+        let closed = EventRecorder<Result<String, FileWriter.Failure>>()
+
+        func fileWriterWrote(_ count: Int64) { written.record(count) }
+        func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) { closed.record(outcome) }
+    }
+
+    /// What comes of these orders.
+    private func outcome(
+        _ place: FileWriter.Place, _ orders: @escaping @Sendable (FileWriter) -> Void
+    ) async throws -> (written: Int64, closed: Result<String, FileWriter.Failure>) {
+        let loop = EventLoops.assign()
+        let observer = LoopBox(Observer())
+        let writer = FileWriter(place, on: loop)
+        let (written, closed) = (observer.value.written, observer.value.closed)
+        loop.post {
+            writer.observer = observer.value
+            orders(writer)
+            writer.close()
+        }
+        let ends = try await closed.waitUntil("the end") { !$0.isEmpty }
+        // What was posted before it has been told; a second end would have been too.
+        await withCheckedContinuation { continuation in loop.post { continuation.resume() } }
+        #expect(closed.events.count == 1)
+        withExtendedLifetime(observer) {}
+        return (written.events.reduce(0, +), ends[0])
+    }
+
+    // S-70
+    @Test func `pieces in order`() async throws {
+        let folder = try TemporaryDirectory()
+        let (written, closed) = try await outcome(.newFile(inFolder: folder.path)) { writer in
+            for piece in ["a", "bc", "", "def"] { _ = writer.write(Data(piece.utf8)) }
+        }
+        let path = try closed.get()
+        #expect(written == 6)
+        #expect(path.hasPrefix(folder.path + "/CFNetworkDownload_") && path.hasSuffix(".tmp"))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("abcdef".utf8))
+    }
+
+    // RES-4: what is behind the offset was never confirmed
+    @Test func `going on in a file`() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("abcdef", to: "known")
+        let (_, closed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("xy".utf8)) }
+        #expect(closed == .success(file.path))
+        #expect(try Data(contentsOf: file) == Data("abcxy".utf8))
+    }
+
+    // ERR-8
+    @Test func `a folder that is not there`() async throws {
+        let (written, closed) = try await outcome(.newFile(inFolder: "/nonexistent")) {
+            _ = $0.write(Data("a".utf8))
+            _ = $0.write(Data("b".utf8))
+        }
+        #expect(written == 2)
+        #expect(closed == .failure(.creating(POSIXFailure(ENOENT))))
+    }
+
+    // ERR-8
+    @Test func `a file that is not there`() async throws {
+        let (_, closed) = try await outcome(.existing(path: "/nonexistent/file", offset: 1)) { _ in }
+        #expect(closed == .failure(.opening(POSIXFailure(ENOENT))))
+    }
+
+    // ERR-8: and what was written of it is gone
+    @Test func `a file that can't grow`() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("", to: "known")
+        // No file of the process may grow beyond it meanwhile: well above what other tests write.
+        let limit = 64 << 20
+        let before = signal(SIGXFSZ, SIG_IGN)
+        defer { signal(SIGXFSZ, before) }
+        var old = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &old)
+        var new = old
+        new.rlim_cur = rlim_t(limit)
+        setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &new)
+        defer { setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &old) }
+        let (_, closed) = try await outcome(.existing(path: file.path, offset: Int64(limit) - 10)) {
+            _ = $0.write(Data(count: 20))
+        }
+        #expect(closed == .failure(.writing(POSIXFailure(EFBIG))))
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    // CONN-22: enough is enough until the disk has it
+    @Test func `back-pressure`() async throws {
+        let folder = try TemporaryDirectory()
+        let answers = EventRecorder<Bool>()
+        _ = try await outcome(.newFile(inFolder: folder.path)) { writer in
+            for _ in 0..<5 { answers.record(writer.write(Data(count: 64 * 1024))) }
+        }
+        #expect(answers.events == [true, true, true, false, false])
+    }
+}

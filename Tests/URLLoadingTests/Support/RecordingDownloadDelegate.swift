@@ -1,0 +1,26 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// Writes down what a download tells, and what is in the file while it is there.
+final class RecordingDownloadDelegate: RecordingDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+    // Sendable as the class it comes from.
+    let locations = EventRecorder<URL>()
+    let contents = EventRecorder<Data>()
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        note(.wrote(downloadTask.taskIdentifier, totalBytesWritten, totalBytesExpectedToWrite), session, downloadTask)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        let content = (try? Data(contentsOf: location)) ?? Data()
+        locations.record(location)
+        contents.record(content)
+        note(.downloaded(downloadTask.taskIdentifier, content.count), session, downloadTask)
+    }
+}
