@@ -45,7 +45,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
-            dependencies: ["LoadingEvents", "CLoadingLinux", "CLoadingTLS"],
+            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS"],
             swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
@@ -63,12 +63,14 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "TestSupport"], swiftSettings: strict),
+            name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "LoadingTransport", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "LoadingProtocolsTests",
             dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "LoadingTransportTests", dependencies: ["LoadingTransport", "TestSupport"], swiftSettings: strict),
+            name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "LoadingConnectionsTests",
             dependencies: [

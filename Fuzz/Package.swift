@@ -12,13 +12,17 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "fuzz",
     products: [
-        .executable(name: "http1", targets: ["HTTP1Fuzz"])
+        .executable(name: "http1", targets: ["HTTP1Fuzz"]),
+        .executable(name: "multipart", targets: ["MultipartFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
         .executableTarget(
             name: "HTTP1Fuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "MultipartFuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -14,6 +14,7 @@ typedef struct x509_store_st clt_roots;
 typedef struct stack_st_X509 clt_chain;
 typedef struct clt_identity clt_identity;
 typedef struct clt_stream clt_stream;
+typedef struct evp_md_ctx_st clt_digest;
 
 // ---- outcomes
 
@@ -141,5 +142,16 @@ clt_identity *clt_identity_from_der(
 void clt_identity_free(clt_identity *identity);
 // The leaf and its chain; the caller's to free.
 clt_chain *clt_identity_chain(const clt_identity *identity);
+
+// ---- message digests
+
+typedef enum { CLT_MD5, CLT_SHA256, CLT_SHA512_256 } clt_hash;
+
+// NULL when the library does not offer the function, as for MD5 under FIPS rules.
+clt_digest *clt_digest_new(clt_hash hash);
+bool clt_digest_update(clt_digest *digest, const void *bytes, size_t count);
+// The length of what was written, or 0. Nothing may be added afterwards.
+size_t clt_digest_finish(clt_digest *digest, uint8_t result[64]);
+void clt_digest_free(clt_digest *digest);
 
 #endif

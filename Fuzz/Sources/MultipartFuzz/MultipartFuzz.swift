@@ -1,0 +1,34 @@
+import LoadingProtocols
+
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runFuzzer(
+    _ argumentCount: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer>,
+    _ test: @convention(c) (UnsafePointer<UInt8>, Int) -> Int32
+) -> Int32
+
+/// The package manager makes this the program's main function, by this name.
+@_cdecl("MultipartFuzz_main")
+func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32 {
+    var argumentCount = argumentCount
+    var arguments = arguments
+    return runFuzzer(&argumentCount, &arguments) { testOneInput($0, $1) }
+}
+
+/// The first octet chooses the boundary and the limits; the rest is what the server sends.
+@_cdecl("LLVMFuzzerTestOneInput")
+func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
+    guard count > 0 else { return 0 }
+    let choice = start[0]
+    let boundaries = ["b", "--b", "-", "simple boundary"]
+    let limits =
+        choice & 4 == 0 ? MultipartLimits() : MultipartLimits(maximumHeadLength: 24, maximumFieldCount: 2)
+    let bytes = UnsafeRawBufferPointer(start: start + 1, count: count - 1)
+    let seed = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    let run = { (cutting: MultipartRun.Cutting) in
+        MultipartRun(bytes, boundary: Array(boundaries[Int(choice & 3)].utf8), limits: limits, cutting: cutting).digest
+    }
+    let whole = run(.nowhere)
+    precondition(whole == run(.anywhere(seed)), "a cut changes what is read")
+    if bytes.count < 256 { precondition(whole == run(.everywhere), "reading byte by byte changes what is read") }
+    return 0
+}

@@ -1,0 +1,152 @@
+package import LoadingSemantics
+
+/// Reads a multipart body (RFC 2046 §5.1), such as the pictures of a camera that come as `multipart/x-mixed-replace`
+/// (MISC-23, S-69). Owns no socket and no clock.
+///
+/// The caller's loop: for each piece of the body, `next` until it gives nil; at the end of the body, `inputEnded` until
+/// it gives nil. Nothing is guessed from a part's `Content-Length`: only delimiters end parts, so a wrong length does no
+/// harm. A line in a part's head that is no field is skipped.
+package struct MultipartParser {
+    private enum State {
+        case preamble(MultipartPreamble)
+        case head
+        case body
+        /// The last delimiter has come, and `.end` is due.
+        case closed
+        /// The input has ended, and `.end` is due.
+        case cutOff
+        /// What follows is the epilogue.
+        case ended
+        case failed(MultipartParseError)
+    }
+
+    private let limits: MultipartLimits
+    private var state: State
+    private var section = HTTP1FieldSection()
+    private var delimiter: MultipartDelimiter
+    private let held: HeldBytes
+
+    /// - Parameter boundary: As `MultipartBoundary` finds it.
+    package init(boundary: [UInt8], limits: MultipartLimits = MultipartLimits()) {
+        self.limits = limits
+        let line = [Octet.hyphen, Octet.hyphen] + boundary
+        state = .preamble(MultipartPreamble(boundary: boundary))
+        delimiter = MultipartDelimiter(line: line)
+        held = HeldBytes(count: MultipartDelimiter.capacity(for: line))
+    }
+
+    /// The next event from the front of `input`; nil when all of it is used up and more is needed.
+    package mutating func next(
+        _ input: inout UnsafeRawBufferPointer
+    ) throws(MultipartParseError) -> MultipartEvent? {
+        while true {
+            switch state {
+            case .preamble(var preamble):
+                guard let found = preamble.find(in: &input) else {
+                    state = .preamble(preamble)
+                    return nil
+                }
+                delimiter = MultipartDelimiter(line: found.line)
+                state = found.isLast ? .closed : .head
+            case .head:
+                guard let fields = try takeHead(&input) else { return nil }
+                state = .body
+                return .partHead(fields)
+            case .body:
+                switch delimiter.find(in: &input, holding: held.bytes) {
+                case .text(let heldCount, let count):
+                    if heldCount > 0 { return .body(held.prefix(heldCount)) }
+                    let body = UnsafeRawBufferPointer(rebasing: input[..<count])
+                    input.dropPrefix(count)
+                    return .body(body)
+                case .delimiter(let isLast):
+                    state = isLast ? .closed : .head
+                    return .partEnd
+                case .needsMore:
+                    return nil
+                }
+            case .closed:
+                state = .ended
+                return .end(isClosed: true)
+            case .cutOff, .ended:
+                input.dropPrefix(input.count)
+                return nil
+            case .failed(let error):
+                throw error
+            }
+        }
+    }
+
+    /// The whole body has been through `next`: what is left to tell, one event a call, and nil after `.end`.
+    ///
+    /// A part whose head is not whole is left out.
+    package mutating func inputEnded() throws(MultipartParseError) -> MultipartEvent? {
+        switch state {
+        case .preamble(let preamble):
+            state = .ended
+            return .end(isClosed: preamble.endsWithLast)
+        case .body:
+            let count = delimiter.heldCount
+            if count > 0, !delimiter.isWholeBoundary {
+                delimiter = MultipartDelimiter(line: delimiter.line)
+                return .body(held.prefix(count))
+            }
+            state = .cutOff
+            return .partEnd
+        case .head, .cutOff:
+            state = .ended
+            return .end(isClosed: false)
+        case .closed:
+            state = .ended
+            return .end(isClosed: true)
+        case .ended:
+            return nil
+        case .failed(let error):
+            throw error
+        }
+    }
+
+    private mutating func takeHead(
+        _ input: inout UnsafeRawBufferPointer
+    ) throws(MultipartParseError) -> HTTPFields? {
+        while true {
+            switch section.takeLine(&input, limit: limits.maximumHeadLength) {
+            case .needsMore: return nil
+            case .tooLong: throw fail(.headTooLong)
+            case .line: break
+            }
+            do throws(HTTP1ParseError) {
+                if try section.takeField(maximumCount: limits.maximumFieldCount) { continue }
+            } catch .tooManyFields {
+                throw fail(.tooManyFields)
+            } catch {
+                continue
+            }
+            let whole = section
+            section = HTTP1FieldSection()
+            return whole.fields()
+        }
+    }
+
+    private mutating func fail(_ error: MultipartParseError) -> MultipartParseError {
+        state = .failed(error)
+        section = HTTP1FieldSection()
+        return error
+    }
+}
+
+/// The start of a line that may become a delimiter. It stays at one address, so that an event can point to it.
+private final class HeldBytes {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(count: Int) {
+        bytes = .allocate(byteCount: count, alignment: 1)
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    deinit { bytes.deallocate() }
+
+    func prefix(_ count: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[..<min(count, bytes.count)])
+    }
+}

@@ -1,0 +1,31 @@
+internal import FoundationEssentials
+
+/// Credentials of the Basic scheme (RFC 7617).
+package enum BasicAuthentication {
+    /// The value of `Authorization`, or nil if there is none: a user's name cannot hold a colon (§2).
+    ///
+    /// - Parameters:
+    ///   - user: In Unicode's form NFC, as `password`: composing is not done here.
+    ///   - isUTF8: Whether the server wants UTF-8. If not, Latin-1 is what it probably reads, unless the text has
+    ///     other characters (AUTH-17).
+    package static func fieldValue(user: String, password: String, isUTF8: Bool) -> String? {
+        if user.utf8.contains(UInt8(ascii: ":")) { return nil }
+        let text = user + ":" + password
+        let latin = isUTF8 ? nil : latinOctets(text)
+        return "Basic " + Data(latin ?? Array(text.utf8)).base64EncodedString()
+    }
+
+    /// Whether the challenge asks for UTF-8 (§2.1).
+    package static func isUTF8(_ challenge: AuthenticationChallenge) -> Bool {
+        challenge.parameters["charset"]?.lowercased() == "utf-8"
+    }
+
+    private static func latinOctets(_ text: String) -> [UInt8]? {
+        var octets: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            guard let octet = UInt8(exactly: scalar.value) else { return nil }
+            octets.append(octet)
+        }
+        return octets
+    }
+}

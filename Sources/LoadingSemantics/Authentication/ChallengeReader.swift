@@ -1,0 +1,184 @@
+/// Reads a list of challenges or of parameters (RFC 9110 §11.3, §11.6.1, §5.6.1).
+///
+/// Both lists are separated by commas, so only what follows a token tells whether it begins a challenge or names a
+/// parameter. What cannot be read is skipped up to the next comma, which keeps the damage to one item. Everything is
+/// read in one pass with a bounded look ahead: a quoted string that turns out to be broken is read twice.
+struct ChallengeReader {
+    private let bytes: [UInt8]
+    private var offset = 0
+
+    init(_ value: String) {
+        bytes = Array(value.utf8)
+    }
+
+    mutating func challenges() -> [AuthenticationChallenge] {
+        var result: [AuthenticationChallenge] = []
+        while skipSeparators() {
+            guard let name = token() else {
+                skipItem()
+                continue
+            }
+            let nameEnd = offset
+            skipWhitespace()
+            if next == UInt8(ascii: "=") {
+                let parameter = AuthenticationParameters.Parameter(name.lowercased(), parameterValue())
+                if let last = result.indices.last,
+                    result[last].parameters.all.count < AuthenticationChallenge.Limit.parametersOfEach
+                {
+                    result[last].parameters.all.append(parameter)
+                }
+                continue
+            }
+            if isAtItemEnd {
+                if result.count == AuthenticationChallenge.Limit.challenges { break }
+                result.append(AuthenticationChallenge(scheme: name.lowercased()))
+                continue
+            }
+            guard offset > nameEnd else {
+                skipItem()
+                continue
+            }
+            if result.count == AuthenticationChallenge.Limit.challenges { break }
+            result.append(AuthenticationChallenge(scheme: name.lowercased(), token: token68()))
+            if !isAtItemEnd, !isAtParameter { skipItem() }
+        }
+        return result
+    }
+
+    /// The parameters of `Authentication-Info`, which has no scheme (RFC 9110 §11.6.3).
+    mutating func parameters() -> AuthenticationParameters {
+        var result = AuthenticationParameters()
+        while skipSeparators() {
+            guard let name = token() else {
+                skipItem()
+                continue
+            }
+            skipWhitespace()
+            guard next == UInt8(ascii: "=") else {
+                skipItem()
+                continue
+            }
+            result.all.append(AuthenticationParameters.Parameter(name.lowercased(), parameterValue()))
+            if result.all.count == AuthenticationChallenge.Limit.parametersOfEach { break }
+        }
+        return result
+    }
+
+    // MARK: Pieces
+
+    private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+    private var isAtItemEnd: Bool { next == nil || next == UInt8(ascii: ",") }
+
+    /// Whether a token and "=" come next.
+    private var isAtParameter: Bool {
+        var ahead = self
+        guard ahead.token() != nil else { return false }
+        ahead.skipWhitespace()
+        return ahead.next == UInt8(ascii: "=")
+    }
+
+    private mutating func skipWhitespace() {
+        while let byte = next, Self.isWhitespace(byte) { offset += 1 }
+    }
+
+    /// False at the end of the list.
+    private mutating func skipSeparators() -> Bool {
+        while let byte = next, Self.isWhitespace(byte) || byte == UInt8(ascii: ",") { offset += 1 }
+        return next != nil
+    }
+
+    private mutating func skipItem() {
+        while !isAtItemEnd { offset += 1 }
+    }
+
+    private mutating func token() -> String? {
+        let start = offset
+        while let byte = next, Self.isToken(byte) { offset += 1 }
+        return start < offset ? String(decoding: bytes[start..<offset], as: UTF8.self) : nil
+    }
+
+    /// A token68 that is all there is before the next comma, else nil and nothing is read.
+    private mutating func token68() -> String? {
+        let start = offset
+        while let byte = next, Self.isToken68(byte) { offset += 1 }
+        if offset > start {
+            while next == UInt8(ascii: "=") { offset += 1 }
+            let end = offset
+            skipWhitespace()
+            if isAtItemEnd { return String(decoding: bytes[start..<end], as: UTF8.self) }
+        }
+        offset = start
+        return nil
+    }
+
+    /// Starts at the "=" and ends before a comma, or before the next parameter if the comma is missing.
+    private mutating func parameterValue() -> String {
+        offset += 1
+        skipWhitespace()
+        if next == UInt8(ascii: "\"") { return quoted() }
+        let start = offset
+        // More than a token: nonces are often written without the quotes they need.
+        while let byte = next, byte != UInt8(ascii: ","), !Self.isWhitespace(byte) { offset += 1 }
+        let value = String(decoding: bytes[start..<offset], as: UTF8.self)
+        skipWhitespace()
+        return value
+    }
+
+    /// A quoted string. If its end is missing, or if it ended at the start of another one because its own end is
+    /// missing, the next comma ends it.
+    private mutating func quoted() -> String {
+        offset += 1
+        let start = offset
+        var firstComma: Int?
+        var value: [UInt8] = []
+        while var byte = next, byte != UInt8(ascii: "\"") {
+            if byte == UInt8(ascii: "\\"), offset + 1 < bytes.count {
+                offset += 1
+                byte = bytes[offset]
+            }
+            if byte == UInt8(ascii: ","), firstComma == nil { firstComma = offset }
+            value.append(byte)
+            offset += 1
+        }
+        let isClosed = next != nil
+        if isClosed {
+            offset += 1
+            let end = offset
+            skipWhitespace()
+            // White space and a token: only the comma was forgotten.
+            if isAtItemEnd || offset > end && next.map(Self.isToken) == true {
+                return String(decoding: value, as: UTF8.self)
+            }
+        }
+        if let firstComma {
+            offset = firstComma
+            return String(decoding: bytes[start..<firstComma], as: UTF8.self)
+        }
+        skipItem()
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// RFC 9110 §5.6.2
+    private static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: byte < 0x80 && tokenMarks.contains(byte)
+        }
+    }
+
+    private static let tokenMarks = Array("!#$%&'*+-.^_`|~".utf8)
+
+    /// RFC 9110 §11.2, without the "=" at its end
+    private static func isToken68(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"),
+            UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+}

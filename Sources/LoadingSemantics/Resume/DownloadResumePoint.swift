@@ -1,0 +1,119 @@
+/// What is kept of a download that stopped, so that another can go on: the contents of its resume data (RES-10).
+///
+/// Nothing in it proves who the user is: no password of a URL, no `Authorization`, no cookie.
+package struct DownloadResumePoint: Sendable, Equatable {
+    package var originalURL: String
+    /// After redirects.
+    package var url: String
+    /// Of the request as its caller made it.
+    package var requestFields: HTTPFields
+    package var validator: ResumeValidator
+    package var bytesReceived: Int64
+    /// Of the whole, or nil if unknown.
+    package var total: Int64?
+    package var fileName: String
+
+    /// A point as it was kept. Nil if its numbers are nonsense (RES-8).
+    package init?(
+        originalURL: String, url: String, requestFields: HTTPFields, validator: ResumeValidator, bytesReceived: Int64,
+        total: Int64?, fileName: String
+    ) {
+        guard bytesReceived >= 0, total.map({ $0 >= bytesReceived }) ?? true, Self.isHTTP(url) else { return nil }
+        self.originalURL = originalURL
+        self.url = url
+        self.requestFields = requestFields
+        self.validator = validator
+        self.bytesReceived = bytesReceived
+        self.total = total
+        self.fileName = fileName
+    }
+
+    /// The point at which a download stopped, or nil if it cannot go on from there (RES-1).
+    ///
+    /// Beyond Apple's conditions a content coding forbids it: the file holds what was decoded, and no range of the
+    /// resource can be told from that.
+    package init?(_ download: PartialDownload) {
+        guard download.method == "GET", !Self.rangeFields.contains(where: download.requestFields.contains),
+            Self.hasNoCoding(download.responseFields), Self.allowsRanges(download.responseFields),
+            let validator = ResumeValidator(download.responseFields)
+        else { return nil }
+        let total: Int64?
+        switch download.status {
+        case 200:
+            total = download.responseFields.firstValue("Content-Length").flatMap(Int64.init)
+        case 206:
+            guard let range = download.responseFields.firstValue("Content-Range").flatMap(ContentRange.init) else {
+                return nil
+            }
+            total = range.total
+        default:
+            return nil
+        }
+        self.init(
+            originalURL: Self.withoutUserinfo(download.originalURL), url: Self.withoutUserinfo(download.url),
+            requestFields: Self.without(Self.secretFields, download.requestFields), validator: validator,
+            bytesReceived: download.bytesReceived, total: total, fileName: download.fileName)
+    }
+
+    /// The same point with what the file really holds: less than was counted if the last bytes were lost with their
+    /// process. Nil without a file (RES-1).
+    package func backed(byFileOf length: Int64?) -> DownloadResumePoint? {
+        guard let length, length >= 0 else { return nil }
+        var point = self
+        point.bytesReceived = min(bytesReceived, length)
+        return point
+    }
+
+    /// Whether the request asks for the rest. If nothing has come yet it asks for all, and the answer is an ordinary
+    /// one.
+    package var asksForRest: Bool { bytesReceived > 0 }
+
+    /// The fields of the request that goes on (RES-3).
+    package var resumedFields: HTTPFields {
+        guard asksForRest else { return requestFields }
+        // A coded answer would be of no use behind what is there.
+        var fields = Self.without(["accept-encoding"], requestFields)
+        fields.append("Accept-Encoding", "identity")
+        fields.append("Range", "bytes=\(bytesReceived)-")
+        fields.append("If-Range", validator.fieldValue)
+        return fields
+    }
+
+    // MARK: Conditions
+
+    private static let rangeFields = ["range", "if-range"]
+    private static let secretFields = ["authorization", "proxy-authorization", "cookie", "cookie2"]
+
+    /// `none` forbids ranges. Without the field they may work: RFC 9110 §14.3 leaves it to the server to say so.
+    private static func allowsRanges(_ fields: HTTPFields) -> Bool {
+        guard let value = fields.combinedValue("Accept-Ranges") else { return true }
+        return value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains("bytes")
+    }
+
+    static func hasNoCoding(_ fields: HTTPFields) -> Bool {
+        let codings = fields.combinedValue("Content-Encoding") ?? ""
+        return codings.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.allSatisfy { $0 == "identity" }
+    }
+
+    private static func isHTTP(_ url: String) -> Bool {
+        guard let url = try? HTTPURL(url) else { return false }
+        return url.scheme == .http || url.scheme == .https
+    }
+
+    private static func withoutUserinfo(_ url: String) -> String {
+        var reference = URLReference(Array(url.utf8))
+        guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")) else {
+            return url
+        }
+        reference.authority = authority[(mark + 1)...]
+        return String(decoding: reference.bytes, as: UTF8.self)
+    }
+
+    private static func without(_ names: [String], _ fields: HTTPFields) -> HTTPFields {
+        var result = HTTPFields()
+        for index in 0..<fields.count where !names.contains(where: { fields.isNamed($0, at: index) }) {
+            result.append(fields.name(at: index), fields.value(at: index))
+        }
+        return result
+    }
+}

@@ -1,0 +1,28 @@
+/// What a download has been answered, as far as its resumption is concerned.
+package struct PartialDownload: Sendable, Equatable {
+    package var method: String
+    package var originalURL: String
+    /// After redirects.
+    package var url: String
+    /// Of the request as its caller made it.
+    package var requestFields: HTTPFields
+    package var status: Int
+    package var responseFields: HTTPFields
+    /// In the file, those of earlier tries included.
+    package var bytesReceived: Int64
+    package var fileName: String
+
+    package init(
+        method: String, originalURL: String, url: String, requestFields: HTTPFields, status: Int,
+        responseFields: HTTPFields, bytesReceived: Int64, fileName: String
+    ) {
+        self.method = method
+        self.originalURL = originalURL
+        self.url = url
+        self.requestFields = requestFields
+        self.status = status
+        self.responseFields = responseFields
+        self.bytesReceived = bytesReceived
+        self.fileName = fileName
+    }
+}

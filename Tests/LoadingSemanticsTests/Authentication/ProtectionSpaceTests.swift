@@ -1,0 +1,49 @@
+import LoadingSemantics
+import Testing
+
+// AUTH-12, AUTH-14
+@Suite struct ProtectionSpaceTests {
+    private func space(
+        _ place: ProtectionSpace.Place, port: UInt16 = 0, _ scheme: AuthenticationScheme = .basic
+    ) -> ProtectionSpace {
+        ProtectionSpace(place: place, host: "Example.COM", port: port, realm: "r", scheme: scheme)
+    }
+
+    @Test func portsAndHosts() {
+        #expect(space(.server(.http)).port == 80)
+        #expect(space(.server(.https)).port == 443)
+        #expect(space(.server(.ftp)).port == 21)
+        #expect(space(.server(.http), port: 8080).port == 8080)
+        #expect(space(.proxy(.socks), port: 1080).port == 1080)
+        #expect(space(.server(.http)).host == "example.com")
+    }
+
+    @Test func ofAServer() throws {
+        let option = AuthenticationOption(
+            scheme: .digest,
+            challenge: AuthenticationChallenge(scheme: "digest", parameters: [.init("realm", "r")]))
+        for (text, serverProtocol, port) in [
+            ("http://example.com/x", ProtectionSpace.ServerProtocol.http, UInt16(80)),
+            ("wss://example.com/", .https, 443),
+        ] {
+            #expect(
+                ProtectionSpace(of: option, at: try HTTPURL(text))
+                    == ProtectionSpace(
+                        place: .server(serverProtocol), host: "example.com", port: port, realm: "r", scheme: .digest))
+        }
+    }
+
+    @Test func secrecy() {
+        #expect(!space(.server(.http)).receivesCredentialSecurely)
+        #expect(space(.server(.https)).receivesCredentialSecurely)
+        #expect(space(.server(.http), .digest).receivesCredentialSecurely)
+        #expect(space(.proxy(.http), .ntlm).receivesCredentialSecurely)
+        #expect(!space(.proxy(.https)).receivesCredentialSecurely)
+    }
+
+    @Test func proxies() {
+        #expect(space(.proxy(.http)).isProxy)
+        #expect(!space(.server(.http)).isProxy)
+        #expect(space(.proxy(.http)) != space(.server(.http), port: 0))
+    }
+}
