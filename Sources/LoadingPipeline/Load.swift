@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -27,6 +28,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
 
     private var connectivity = ConnectivityStage()
     private var redirect = RedirectStage()
+    private var resumption: ResumptionStage?
     private var decoding = DecodingStage()
     private var exchange: ExchangeStage?
 
@@ -38,6 +40,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
     private var backlog: [UInt8] = []
     private var bodyEnd: BodyEnd?
 
+    private let originalURL: String
     private var destination: BodyDestination
     private var collector: BodyCollector?
     /// From the moment that there is a body to write.
@@ -85,6 +88,8 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         self.log = log
         self.client = client
         self.destination = destination
+        originalURL = request.urlText
+        if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
 
     deinit {
@@ -264,7 +269,26 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
                 }
             } catch { return end(error) }
         }
-        deliverResponse()
+        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+    }
+
+    private func deliverResumed(_ head: HTTP1ResponseHead) {
+        guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
+        switch decision {
+        case .append(let offset, _):
+            destination = .file(.existing(path: path, offset: offset))
+            response?.resumedOffset = offset
+            deliverResponse()
+        case .replace:
+            deliverResponse()
+        case .restart:
+            exchange?.drain()
+            exchange = nil
+            resumption?.restart(&request)
+            beginFetch(.retry)
+        case .fail(let error):
+            end(error)
+        }
     }
 
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
@@ -286,11 +310,15 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         case .whole:
             collector = BodyCollector()
             collector?.expect(response?.expectedLength ?? -1)
-        case .file(let place):
-            let writer = FileWriter(place, on: environment.loop)
-            writer.observer = self
-            self.writer = writer
+        case .file(let place): open(place)
+        case .stopped(let download): open(.existing(path: download.path, offset: 0))
         }
+    }
+
+    private func open(_ place: FileWriter.Place) {
+        let writer = FileWriter(place, on: environment.loop)
+        writer.observer = self
+        self.writer = writer
     }
 
     private func follow(_ next: LoadRequest) {
@@ -493,7 +521,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         writer = nil
         switch (outcome, state) {
         case (_, .ended): break
-        case (.success(let path), .failing(let error)): tellEnd(error, .file(path: path))
+        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
         case (.success(let path), _):
             record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
@@ -518,7 +546,26 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         }
         let body = collector?.take()
         collector = nil
-        tellEnd(error, error == nil ? body.map { .whole($0) } ?? .nothing : .nothing)
+        if error == nil {
+            tellEnd(nil, body.map { .whole($0) } ?? .nothing)
+        } else if let stopped = resumption?.download {
+            // Nothing has been added to what there was.
+            tellEnd(error, .stopped(path: stopped.path, stopped.point))
+        } else {
+            tellEnd(error, .nothing)
+        }
+    }
+
+    /// Where another download may go on from this one, all of which is in the file.
+    private func resumePoint(of path: String) -> DownloadResumePoint? {
+        guard let response else { return nil }
+        return DownloadResumePoint(
+            PartialDownload(
+                method: request.method, originalURL: resumption?.download.point.originalURL ?? originalURL,
+                url: request.urlText, requestFields: resumption?.download.point.requestFields ?? request.fields,
+                status: response.head.status, responseFields: response.head.fields,
+                bytesReceived: (response.resumedOffset ?? 0) + deliveredBytes,
+                fileName: String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])))
     }
 
     /// Lets go of time and network.

@@ -34,6 +34,8 @@ package enum BodyDestination: Sendable {
     case whole
     /// In a file, whose path comes at the end.
     case file(FileWriter.Place)
+    /// In the file of a download that stopped, behind what is there if that is still good.
+    case stopped(StoppedDownload)
 }
 
 /// What a load has when it ends.
@@ -43,6 +45,8 @@ package enum LoadedBody: Sendable {
     case whole(Data)
     /// A closed file, the client's from now on.
     case file(path: String)
+    /// The same, of a load that failed; without a point the download can't go on from there.
+    case stopped(path: String, DownloadResumePoint?)
 }
 
 /// Whether the client lets the load go on at once or will say so later.
@@ -55,6 +59,8 @@ package struct LoadResponse {
     package var url: HTTPURL
     package var head: HTTP1ResponseHead
     package var expectedLength: Int64
+    /// How much of the body an earlier download has left, when this response brings the rest.
+    package var resumedOffset: Int64?
 
     package init(url: HTTPURL, head: HTTP1ResponseHead, expectedLength: Int64) {
         self.url = url

@@ -19,6 +19,7 @@ final class OpenFile {
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
+            // Only what a download can have left is cut.
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
                 let failure = POSIXFailure(cll_errno())
                 Glibc.close(descriptor)

@@ -70,17 +70,31 @@ final class SessionCore: @unchecked Sendable {
     func dataTask(
         _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionDataTask {
-        makeTask(session, .data, request, result, delegate: delegate) { URLSessionDataTask(core: $0) }
+        makeTask(session, .data, request, request, result, delegate: delegate) { URLSessionDataTask(core: $0) }
     }
 
     func downloadTask(
         _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionDownloadTask {
-        makeTask(session, .download, request, result, delegate: delegate) { URLSessionDownloadTask(core: $0) }
+        makeTask(session, .download(nil), request, request, result, delegate: delegate) {
+            URLSessionDownloadTask(core: $0)
+        }
+    }
+
+    /// A download that goes on with another. Garbage makes a task that fails with −1002 (RES-8); without its file the
+    /// download begins anew.
+    func downloadTask(
+        _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
+    ) -> URLSessionDownloadTask {
+        let known = DownloadResumeData(data)
+        let requests = known?.requests ?? (.withoutURL, .withoutURL)
+        return makeTask(
+            session, .download(known?.stopped), requests.original, requests.current, result, delegate: delegate
+        ) { URLSessionDownloadTask(core: $0) }
     }
 
     private func makeTask<Task: URLSessionTask>(
-        _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ result: TaskResult,
+        _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ current: URLRequest, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task
     ) -> Task {
         lock.lock()
@@ -95,7 +109,8 @@ final class SessionCore: @unchecked Sendable {
         waiting[identifier] = WeakTask(task: nil)
         lock.unlock()
         let core = TaskCore(
-            of: session, identifier: identifier, kind: kind, request: request, result: result, delegate: delegate)
+            of: session, identifier: identifier, kind: kind, request: request, current: current, result: result,
+            delegate: delegate)
         let task = make(core)
         lock.lock()
         waiting[identifier] = WeakTask(task: task)

@@ -38,12 +38,21 @@ extension URLSession {
     public func download(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
+        try await download { core.downloadTask(self, request, $0, delegate: delegate) }
+    }
+
+    /// Goes on with a download that was cancelled or failed. See ``download(for:delegate:)``.
+    public func download(
+        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await download { core.downloadTask(self, resuming: resumeData, $0, delegate: delegate) }
+    }
+
+    private func download(_ makeTask: (TaskResult) -> URLSessionDownloadTask) async throws -> (URL, URLResponse) {
         let handle = CancellableTask()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let task = core.downloadTask(
-                    self, request, .fileContinuation { continuation.resume(with: $0) }, delegate: delegate)
-                handle.start(task)
+                handle.start(makeTask(.fileContinuation { continuation.resume(with: $0) }))
             }
         } onCancel: {
             handle.cancel()

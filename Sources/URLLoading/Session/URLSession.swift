@@ -165,4 +165,21 @@ open class URLSession: NSObject, @unchecked Sendable {
     ) -> URLSessionDownloadTask {
         downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
     }
+
+    /// A suspended task that goes on with a download that was cancelled or failed. What the data was made from must not
+    /// have been used before: the same file is written.
+    ///
+    /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
+    open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+        core.downloadTask(self, resuming: resumeData, .delegate, delegate: nil)
+    }
+
+    /// A suspended task that goes on with a download; see ``downloadTask(withResumeData:)`` and
+    /// ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
+    open func downloadTask(
+        withResumeData resumeData: Data,
+        completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        core.downloadTask(self, resuming: resumeData, .fileHandler(completionHandler), delegate: nil)
+    }
 }

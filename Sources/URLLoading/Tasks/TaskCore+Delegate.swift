@@ -31,6 +31,12 @@ extension TaskCore {
                     session, task: task, didSendBodyData: count, totalBytesSent: total,
                     totalBytesExpectedToSend: expected)
             }
+        case .resumed(let offset, let expected):
+            guard let task = task as? URLSessionDownloadTask else { return }
+            _ = delegates.offer {
+                $0.urlSession(
+                    session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: expected)
+            }
         case .wroteData(let count, let total, let expected):
             guard let task = task as? URLSessionDownloadTask else { return }
             _ = delegates.offer {

@@ -57,6 +57,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         var progress: TaskProgress?
         /// The session, until the end: delegate methods name it.
         var session: URLSession?
+        /// Who wants to go on with the download later.
+        var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
         /// The task, from `resume` to the end (T-9).
         var task: URLSessionTask?
     }
@@ -81,8 +83,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     private static let highWater = 512 * 1024
 
     init(
-        of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, result: TaskResult,
-        delegate: (any URLSessionTaskDelegate)?
+        of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, current: URLRequest,
+        result: TaskResult, delegate: (any URLSessionTaskDelegate)?
     ) {
         core = session.core
         self.identifier = identifier
@@ -92,8 +94,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         isForDelegate = result.isDelegate
         creationTime = EventLog.now
         values.session = session
-        values.currentRequest = request
-        values.prefersIncrementalDelivery = result.isDelegate && kind == .data
+        values.currentRequest = current
+        values.prefersIncrementalDelivery = result.isDelegate && kind.isData
         if let delegate {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
@@ -165,7 +167,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     var prefersIncrementalDelivery: Bool {
         get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, isForDelegate, kind == .data { $0.prefersIncrementalDelivery = newValue } } }
+        set { locked { if !$0.hasStarted, isForDelegate, kind.isData { $0.prefersIncrementalDelivery = newValue } } }
     }
 
     func progress(of task: URLSessionTask) -> Progress {
@@ -227,8 +229,25 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         guard isFirst else { return }
         core.loop.post {
-            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: .nothing) }
+            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: self.unstartedBody) }
         }
+    }
+
+    /// What a task has that never ran.
+    private var unstartedBody: LoadedBody {
+        guard case .download(let stopped?) = kind else { return .nothing }
+        return .stopped(path: stopped.path, stopped.point)
+    }
+
+    /// Ends the task, and gives what another can go on from.
+    func cancel(_ task: URLSessionTask?, producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
+        let isOver: Bool = locked { values in
+            guard values.state != .completed else { return true }
+            values.resumeDataHandlers.append(handler)
+            return false
+        }
+        if isOver { return core.delivery.schedule { handler(nil) } }
+        cancel(task)
     }
 
     /// The caller's task object is gone. A task that never ran goes with it.
@@ -250,7 +269,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         let request: LoadRequest
         do throws(LoadError) {
-            request = try LoadRequest(originalRequest, of: core, without: [], priority: priority)
+            request = try LoadRequest(currentRequest ?? originalRequest, of: core, without: [], priority: priority)
         } catch {
             return end(error, body: .nothing)
         }
@@ -262,7 +281,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private var destination: BodyDestination {
         switch (kind, result) {
-        case (.download, _): .file(.newFile(inFolder: NSTemporaryDirectory()))
+        case (.download(let stopped?), _): .stopped(stopped)
+        case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
         case (.data, .delegate): prefersIncrementalDelivery ? .pieces : .whole
         case (.data, .handler), (.data, .continuation): .whole
         case (.data, _): .pieces
@@ -282,6 +302,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
+        if let offset = response.resumedOffset { noteResumption(at: offset, rest: response.expectedLength) }
         updateProgress()
         switch result {
         case .feed(let feed):
@@ -290,7 +311,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         case .handler, .fileHandler, .continuation, .fileContinuation, .nobody:
             return .now
         case .delegate:
-            guard kind == .data, wantsResponse else { return .now }
+            guard kind.isData, wantsResponse else { return .now }
             enqueue(.response(shown))
             return .later
         }
@@ -321,6 +342,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     func load(_ load: Load, hasCollected total: Int64) {
         bytesReceived.store(total, ordering: .relaxed)
         updateProgress()
+    }
+
+    /// The totals are those of the whole (RES-11).
+    private func noteResumption(at offset: Int64, rest: Int64) {
+        let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
+        bytesReceived.store(offset, ordering: .relaxed)
+        bytesExpectedToReceive.store(expected, ordering: .relaxed)
+        if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
     }
 
     func load(_ load: Load, hasWritten count: Int64) {
@@ -385,8 +414,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         load = nil
         let ending = Ending(error: error, body: body)
         // What is done with a file may wait for the disk.
-        let hasFile = if case .file = body { true } else { false }
-        if !result.usesQueue, !hasFile, delegates.areNone { return finish(ending) }
+        let hasFile =
+            switch body {
+            case .file, .stopped: true
+            case .nothing, .whole: false
+            }
+        if !result.usesQueue, !hasFile, delegates.areNone, locked({ $0.resumeDataHandlers.isEmpty }) {
+            return finish(ending)
+        }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
         if error == .cancelled { events = [] }
@@ -399,8 +434,16 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
 
-    private func urlError(_ error: LoadError) -> URLError {
-        URLError.make(error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>")
+    private func urlError(_ error: LoadError, _ resumeData: Data?) -> URLError {
+        URLError.make(
+            error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
+            userInfo: resumeData.map { [NSURLSessionDownloadTaskResumeData: $0] } ?? [:])
+    }
+
+    /// What another download can go on from (RES-2, RES-12). Who just cancels wants none, and then the file goes too.
+    private func resumeData(_ ending: Ending, isWanted: Bool) -> Data? {
+        guard case .stopped(_, let point?) = ending.body, isWanted || ending.error != .cancelled else { return nil }
+        return DownloadResumeData(point).encoded
     }
 
     // MARK: The lane
@@ -456,12 +499,17 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     /// Delivers the end, and lets go of everything.
     private func finish(_ ending: Ending) {
-        let error = ending.error.map { urlError($0) }
-        let (session, task): (URLSession?, URLSessionTask?) = locked {
-            $0.state = .completed
-            $0.error = error
-            return ($0.session, $0.task)
+        let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
+        let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
+        let error = ending.error.map { urlError($0, resumeData) }
+        let (session, task, resumeDataHandlers) = locked { values in
+            values.state = .completed
+            values.error = error
+            defer { values.resumeDataHandlers = [] }
+            return (values.session, values.task, values.resumeDataHandlers)
         }
+        if case .stopped(let path, _) = ending.body, resumeData == nil { unlink(path) }
+        for handler in resumeDataHandlers { handler(resumeData) }
         locked { $0.progress }?.finish(self)
         if case .feed(let feed) = result { feed.finish(error) }
         if let session, let task {

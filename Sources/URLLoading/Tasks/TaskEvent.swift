@@ -8,6 +8,7 @@ enum TaskEvent {
     case response(URLResponse)
     case data(Data)
     case sentBody(count: Int64, total: Int64, expected: Int64)
+    case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
 
     /// This event and the next in one, where both tell of the same progress.

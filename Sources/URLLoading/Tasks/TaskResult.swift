@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingPipeline
 
 /// How the caller of a task gets what it loaded.
 enum TaskResult {
@@ -31,5 +32,8 @@ enum TaskResult {
 /// What a task does with the body of its response.
 enum TaskKind {
     case data
-    case download
+    /// To a file, perhaps one that has the beginning already.
+    case download(StoppedDownload?)
+
+    var isData: Bool { if case .data = self { true } else { false } }
 }

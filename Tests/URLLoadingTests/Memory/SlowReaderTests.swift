@@ -8,7 +8,7 @@ import URLLoading
 @Suite(.leavesNothing) struct SlowReaderTests {
     /// What kernels and the library may hold between server and reader. The kernels' part varies.
     private static let most = 16_000_000
-    private static let mostMemory = 16_000_000
+    private static let mostMemory = Memory.limit(16_000_000)
     private static let size = 48_000_000
 
     private func makeServer(isSecure: Bool) throws -> ScriptedServer {

@@ -16,6 +16,13 @@ final class RecordingDownloadDelegate: RecordingDelegate, URLSessionDownloadDele
     }
 
     func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        note(.resumed(downloadTask.taskIdentifier, fileOffset, expectedTotalBytes), session, downloadTask)
+    }
+
+    func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
         let content = (try? Data(contentsOf: location)) ?? Data()

@@ -1,0 +1,111 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+
+/// Resume data: a resume point as the caller keeps it, a property list (RES-10).
+///
+/// It may have been on a disk for months and in anybody's hands, so nothing in it is believed: the file is looked for
+/// among the session's own temporary files only.
+struct DownloadResumeData: Codable {
+    private var version = 1
+    private var originalURL: String
+    private var url: String
+    private var fields: [[String]]
+    private var entityTag: String?
+    private var lastModified: String?
+    private var bytesReceived: Int64
+    private var total: Int64?
+    private var fileName: String
+
+    init(_ point: DownloadResumePoint) {
+        originalURL = point.originalURL
+        url = point.url
+        let names = point.requestFields
+        fields = (0..<names.count).map { [names.name(at: $0), names.value(at: $0)] }
+        switch point.validator {
+        case .entityTag(let tag): entityTag = tag
+        case .lastModified(let date): lastModified = date
+        }
+        bytesReceived = point.bytesReceived
+        total = point.total
+        fileName = point.fileName
+    }
+
+    /// Nil for what is no resume data.
+    init?(_ data: Data) {
+        guard let known = try? PropertyListDecoder().decode(Self.self, from: data), known.version == 1 else {
+            return nil
+        }
+        self = known
+    }
+
+    var encoded: Data? {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        return try? encoder.encode(self)
+    }
+
+    /// The point. Nil if it is nonsense (RES-8).
+    var point: DownloadResumePoint? {
+        let validator: ResumeValidator
+        switch (entityTag, lastModified) {
+        case (let tag?, _): validator = .entityTag(tag)
+        case (nil, let date?): validator = .lastModified(date)
+        case (nil, nil): return nil
+        }
+        var requestFields = HTTPFields()
+        for field in fields where field.count == 2 { requestFields.append(field[0], field[1]) }
+        return DownloadResumePoint(
+            originalURL: originalURL, url: url, requestFields: requestFields, validator: validator,
+            bytesReceived: bytesReceived, total: total, fileName: fileName)
+    }
+
+    /// Where the file with what has come lies, if it is there.
+    private var file: (path: String, length: Int64)? {
+        guard fileName.hasPrefix("CFNetworkDownload_"), !fileName.contains("/"), !fileName.contains("\0") else {
+            return nil
+        }
+        let path = DownloadFolder.path + "/" + fileName
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return (path, Int64(status.st_size))
+    }
+
+    /// What is left of the download. Nil when its file is gone.
+    var stopped: StoppedDownload? {
+        guard let file, let point = point?.backed(byFileOf: file.length) else { return nil }
+        return StoppedDownload(point: point, path: file.path)
+    }
+
+    /// The request as it was made, to the URL that it was made to, and to the one that it led to.
+    var requests: (original: URLRequest, current: URLRequest)? {
+        guard let point, let originalURL = URL(string: point.originalURL), let url = URL(string: point.url) else {
+            return nil
+        }
+        var request = URLRequest(url: originalURL)
+        for index in 0..<point.requestFields.count {
+            request.addValue(
+                point.requestFields.value(at: index), forHTTPHeaderField: point.requestFields.name(at: index))
+        }
+        var current = request
+        current.url = url
+        return (request, current)
+    }
+}
+
+/// Where downloads are written.
+enum DownloadFolder {
+    static var path: String {
+        let path = NSTemporaryDirectory()
+        return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+}
+
+extension URLRequest {
+    /// What a task is made of that is to fail.
+    static var withoutURL: URLRequest {
+        var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        request.url = nil
+        return request
+    }
+}

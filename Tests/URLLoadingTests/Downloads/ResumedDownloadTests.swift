@@ -1,0 +1,232 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Downloads that stop and go on.
+@Suite(.leavesNothing) struct ResumedDownloadTests {
+    private static let whole = [UInt8].pattern(count: 2_000_000)
+    private static let half = 1_000_000
+
+    /// A server of one resource: the first request gets half of it and then nothing, the others go by `answer`.
+    private func makeServer(
+        fields: String = "ETag: \"v1\"\r\nAccept-Ranges: bytes\r\n",
+        stops: Step = .waitForClose, _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse
+    ) throws -> ScriptedServer {
+        let isFirst = Watched(true)
+        return try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                if isFirst.withValue({ first in
+                    defer { first = false }
+                    return first
+                }) {
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(Self.whole.count)\r\n\(fields)\r\n")
+                    try connection.send(Array(Self.whole[..<Self.half]))
+                    if case .close = stops { return connection.close() }
+                    _ = try connection.waitForClose()
+                    return
+                }
+                try connection.send(answer(request), to: request)
+            }
+        }
+    }
+
+    /// The rest, as a server gives it that has the same resource still.
+    private static func rest(of request: ReceivedRequest) -> CannedResponse {
+        guard let range = request["Range"], range.hasPrefix("bytes="), range.hasSuffix("-"),
+            let start = Int(range.dropFirst(6).dropLast()), start < whole.count
+        else { return .bytes(whole) }
+        return CannedResponse(206, body: .bytes(Array(whole[start...])))
+            .with(field: "Content-Range", "bytes \(start)-\(whole.count - 1)/\(whole.count)")
+            .with(field: "ETag", "\"v1\"")
+    }
+
+    /// Stops a download once half of it is written.
+    private func stop(_ server: ScriptedServer) async throws -> (data: Data?, calls: [Call]) {
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate)
+        let stopped = Watched<Data??>(nil)
+        let isStopped = Signal("resume data")
+        delegate.during = { call, _, task in
+            guard case .wrote(_, Int64(Self.half), _) = call, let task = task as? URLSessionDownloadTask else { return }
+            task.cancel { data in
+                stopped.withValue { $0 = data }
+                isStopped.fire()
+            }
+        }
+        session.downloadTask(with: server.url("/file")).resume()
+        try await isStopped.wait()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        return (stopped.current ?? nil, calls)
+    }
+
+    private func resume(_ data: Data) async throws -> (delegate: RecordingDownloadDelegate, calls: [Call]) {
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate)
+        session.downloadTask(withResumeData: data).resume()
+        session.finishTasksAndInvalidate()
+        return (delegate, try await delegate.callsUntilInvalid())
+    }
+
+    // RES-1, RES-2, RES-3, RES-4, RES-11, S-61, T-30
+    @Test func `a cancelled download goes on where it was`() async throws {
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let (data, calls) = try await stop(server)
+        #expect(calls.suffix(3) == [.metrics(1), .completed(1, .cancelled), .invalid])
+        let (delegate, resumed) = try await resume(#require(data))
+        let (half, whole) = (Int64(Self.half), Int64(Self.whole.count))
+        #expect(
+            resumed == [
+                .created(1), .resumed(1, half, whole), .wrote(1, whole, whole), .downloaded(1, Self.whole.count),
+                .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data(Self.whole)])
+        let request = try #require(server.connections.last?.requests.last)
+        #expect(request["Range"] == "bytes=\(Self.half)-")
+        #expect(request["If-Range"] == "\"v1\"")
+        #expect(request["Accept-Encoding"] == "identity")
+    }
+
+    // RES-12
+    @Test func `a lost connection leaves resume data in the error`() async throws {
+        let server = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let failure = await #expect(throws: URLError.self) { try await session.download(from: server.url("/file")) }
+        #expect(failure?.code == .networkConnectionLost)
+        let data = try #require(failure?.downloadTaskResumeData)
+        let (file, _) = try await session.download(resumeFrom: data)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+        session.invalidateAndCancel()
+    }
+
+    // RES-5: the resource has changed
+    @Test func `200 takes the place of what was there`() async throws {
+        let server = try makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") }
+        defer { server.stop() }
+        let (delegate, calls) = try await resume(#require(try await stop(server).data))
+        #expect(
+            calls == [.created(1), .wrote(1, 3, 3), .downloaded(1, 3), .metrics(1), .completed(1, nil), .invalid])
+        #expect(delegate.contents.events == [Data("new".utf8)])
+    }
+
+    // RES-6, RES-7: once all over again
+    @Test(arguments: ["416", "206 of another start"]) func `an answer that does not fit`(kind: String) async throws {
+        let server = try makeServer { request in
+            guard request["Range"] != nil else { return .bytes(Self.whole) }
+            if kind == "416" { return .status(416).with(field: "Content-Range", "bytes */\(Self.whole.count)") }
+            return CannedResponse(206, body: .bytes([1, 2, 3])).with(field: "Content-Range", "bytes 0-2/2000000")
+        }
+        defer { server.stop() }
+        let (delegate, calls) = try await resume(#require(try await stop(server).data))
+        let whole = Int64(Self.whole.count)
+        #expect(
+            calls == [
+                .created(1), .wrote(1, whole, whole), .downloaded(1, Self.whole.count), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data(Self.whole)])
+        let ranges = server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(ranges == [nil, "bytes=\(Self.half)-", nil])
+    }
+
+    // RES-1, RES-2
+    @Test(arguments: ["", "ETag: W/\"v1\"\r\n", "ETag: \"v1\"\r\nAccept-Ranges: none\r\n"])
+    func `without a validator or ranges there is nothing to go on from`(fields: String) async throws {
+        let server = try makeServer(fields: fields) { Self.rest(of: $0) }
+        defer { server.stop() }
+        let (data, calls) = try await stop(server)
+        #expect(data == nil)
+        #expect(calls.last(where: \.isCompletion) == .completed(1, .cancelled))
+    }
+
+    // RES-8
+    @Test(arguments: ["", "garbage", "<plist version=\"1.0\"><dict/></plist>"])
+    func `garbage fails when it is resumed`(text: String) async throws {
+        let (_, calls) = try await resume(Data(text.utf8))
+        #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
+    }
+
+    // RES-9: a new failure yields new data
+    @Test func `a download that stops twice`() async throws {
+        let tries = Watched(0)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let number = tries.withValue { count in
+                    count += 1
+                    return count
+                }
+                if number == 3 {
+                    try connection.send(Self.rest(of: request), to: request)
+                    continue
+                }
+                let start = number == 1 ? 0 : Self.half / 2
+                let head =
+                    number == 1
+                    ? "200 OK" : "206 Partial Content\r\nContent-Range: bytes \(start)-1999999/2000000"
+                try connection.send(
+                    "HTTP/1.1 \(head)\r\nETag: \"v1\"\r\nContent-Length: \(Self.whole.count - start)\r\n\r\n")
+                try connection.send(Array(Self.whole[start..<start + Self.half / 2]))
+                return connection.close()
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let first = await #expect(throws: URLError.self) { try await session.download(from: server.url("/file")) }
+        let second = await #expect(throws: URLError.self) {
+            try await session.download(resumeFrom: first?.downloadTaskResumeData ?? Data())
+        }
+        let (file, _) = try await session.download(resumeFrom: #require(second?.downloadTaskResumeData))
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+        #expect(
+            server.connections.flatMap(\.requests).map { $0["Range"] } == [
+                nil, "bytes=500000-", "bytes=1000000-",
+            ])
+        session.invalidateAndCancel()
+    }
+
+    // RES-1: without its file all is loaded again
+    @Test func `the file is gone`() async throws {
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let data = try #require(try await stop(server).data)
+        for name in try FileManager.default.contentsOfDirectory(atPath: NSTemporaryDirectory())
+        where name.hasPrefix("CFNetworkDownload_") {
+            unlink(NSTemporaryDirectory() + "/" + name)
+        }
+        let (delegate, _) = try await resume(data)
+        #expect(delegate.contents.events == [Data(Self.whole)])
+        #expect(server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
+    }
+
+    // RES-2: a resumed task that never ran gives back what it was made of
+    @Test func `cancelled before it ran`() async throws {
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let data = try #require(try await stop(server).data)
+        let session = URLSession { _ in }
+        let again = await session.downloadTask(withResumeData: data).cancelByProducingResumeData()
+        let (file, _) = try await session.download(resumeFrom: #require(again))
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+        #expect(server.connections.last?.requests.last?["Range"] == "bytes=\(Self.half)-")
+        session.invalidateAndCancel()
+    }
+
+    // RES-2
+    @Test func `a task that has ended has no resume data`() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let done = Signal("the end")
+        let task = session.downloadTask(with: server.url()) { _, _, _ in done.fire() }
+        task.resume()
+        try await done.wait()
+        #expect(await task.cancelByProducingResumeData() == nil)
+        session.invalidateAndCancel()
+    }
+}
