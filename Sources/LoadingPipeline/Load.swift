@@ -136,6 +136,11 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
     /// Ends the load with `error`, unless it has ended.
     package func cancel(_ error: LoadError) { end(error) }
 
+    /// From now on another client is told.
+    package func handOver(to client: any LoadClient) {
+        if !hasEnded { self.client = client }
+    }
+
     /// The client takes more after it said that it had enough.
     package func resumeReading() {
         guard isFull else { return }

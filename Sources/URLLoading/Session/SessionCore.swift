@@ -93,6 +93,20 @@ final class SessionCore: @unchecked Sendable {
         ) { URLSessionDownloadTask(core: $0) }
     }
 
+    /// A download that takes over the load of a data task (T-44); also in a session that waits for its last tasks.
+    func downloadTask(_ session: URLSession, takingOver task: TaskCore) -> URLSessionDownloadTask {
+        let identifier = lock.withLock {
+            lastIdentifier += 1
+            return lastIdentifier
+        }
+        let core = TaskCore(
+            of: session, identifier: identifier, kind: .download(nil), request: task.originalRequest,
+            current: task.currentRequest ?? task.originalRequest, result: .delegate, delegate: task.taskDelegate)
+        let download = URLSessionDownloadTask(core: core)
+        core.prepare(toReplace: task, as: download)
+        return download
+    }
+
     private func makeTask<Task: URLSessionTask>(
         _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ current: URLRequest, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task

@@ -47,6 +47,9 @@ extension TaskCore {
         case .data(let data):
             guard let task = task as? URLSessionDataTask else { return }
             _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
+        case .becomeDownload:
+            guard let task = task as? URLSessionDataTask else { return }
+            becomeDownload(task, of: session)
         case .response(let response):
             let isAsked =
                 if let task = task as? URLSessionDataTask {
@@ -65,6 +68,12 @@ extension TaskCore {
             }
             if !isAsked { answerRedirect(proposed) }
         }
+    }
+
+    private func becomeDownload(_ task: URLSessionDataTask, of session: URLSession) {
+        let download = session.core.downloadTask(session, takingOver: self)
+        _ = delegates.offer { $0.urlSession(session, dataTask: task, didBecome: download) }
+        download.core?.replace(self)
     }
 
     /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-30, T-39). A file that is not the

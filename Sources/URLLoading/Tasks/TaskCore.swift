@@ -38,6 +38,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     private var waitingBytes = 0
     private var isScheduled = false
     private var isReadingStopped = false
+    /// Another task tells the rest.
+    private var isSilent = false
 
     private struct Values {
         var state = URLSessionTask.State.suspended
@@ -75,6 +77,8 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
     private var fetches: [URLSessionTaskMetrics.Fetch] = []
     private var hasEnded = false
+    /// Made to take over another's load, which it has not got yet.
+    private var isAwaitingLoad = false
     /// Fields of the configuration that a redirect has taken off.
     private var droppedFields: [String] = []
     private let creationTime: Int64
@@ -229,7 +233,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         }
         guard isFirst else { return }
         core.loop.post {
-            if let load = self.load { load.cancel(.cancelled) } else { self.end(.cancelled, body: self.unstartedBody) }
+            if let load = self.load {
+                load.cancel(.cancelled)
+            } else if !self.isAwaitingLoad {
+                self.end(.cancelled, body: self.unstartedBody)
+            }
         }
     }
 
@@ -378,8 +386,59 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
     func answer(_ disposition: URLSession.ResponseDisposition) {
         switch disposition {
         case .allow: core.loop.post { self.load?.answerResponse() }
-        case .cancel, .becomeDownload, .becomeStream: cancel(nil)
+        case .becomeDownload: enqueue(.becomeDownload)
+        case .cancel, .becomeStream: cancel(nil)
         }
+    }
+
+    // MARK: Becoming a download
+
+    /// Makes this the task that goes on with `other`, from the response on (T-44).
+    func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
+        let response = other.response
+        isAwaitingLoad = true
+        locked { values in
+            values.suspensionCount = 0
+            values.hasStarted = true
+            values.state = .running
+            values.response = response
+            values.task = task
+            core.hold(self)
+        }
+    }
+
+    /// Takes the load over; from now on the other task says no more.
+    func replace(_ other: TaskCore) {
+        core.loop.post { [self] in
+            isAwaitingLoad = false
+            // The other may have been cancelled meanwhile.
+            guard let load = other.load, !other.hasEnded else { return end(.cancelled, body: .nothing) }
+            self.load = load
+            (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
+            bytesExpectedToReceive.store(
+                other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
+            load.handOver(to: self)
+            other.load = nil
+            other.fallSilent()
+            switch state {
+            case .canceling: return load.cancel(.cancelled)
+            case .suspended: load.suspend()
+            case .running, .completed: break
+            }
+            load.answerResponse(destination)
+        }
+    }
+
+    /// Ends without a word.
+    private func fallSilent() {
+        hasEnded = true
+        lock.lock()
+        isSilent = true
+        ending = Ending(error: nil, body: .nothing)
+        let mustSchedule = !isScheduled
+        isScheduled = true
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
     }
 
     /// The delegate's verdict on a redirect.
@@ -512,7 +571,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         for handler in resumeDataHandlers { handler(resumeData) }
         locked { $0.progress }?.finish(self)
         if case .feed(let feed) = result { feed.finish(error) }
-        if let session, let task {
+        if let session, let task, !isSilent {
             let metrics = log.map {
                 URLSessionTaskMetrics($0, created: creationTime, fetches: fetches)
             }

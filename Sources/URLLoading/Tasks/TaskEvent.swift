@@ -7,6 +7,8 @@ enum TaskEvent {
     case redirect(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
+    /// The delegate wants the body in a file.
+    case becomeDownload
     case sentBody(count: Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)

@@ -14,6 +14,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case data(Int, String)
     /// Sent by now, and expected.
     case sent(Int, Int64, Int64)
+    /// The other task that it is from now on.
+    case became(Int, Int)
     /// From that byte on, and expected in all.
     case resumed(Int, Int64, Int64)
     /// Written by now, and expected.
@@ -30,7 +32,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
-            .resumed(let task, _, _),
+            .resumed(let task, _, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
@@ -49,6 +51,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .data(let task, let text):
             text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"
         case .sent(let task, let total, let expected): "sent(\(task), \(total) of \(expected))"
+        case .became(let task, let other): "became(\(task), \(other))"
         case .resumed(let task, let offset, let expected): "resumed(\(task), at \(offset) of \(expected))"
         case .wrote(let task, let total, let expected): "wrote(\(task), \(total) of \(expected))"
         case .downloaded(let task, let count): "downloaded(\(task), \(count) bytes)"

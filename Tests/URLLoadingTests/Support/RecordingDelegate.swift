@@ -19,6 +19,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
         $1(.allow)
     }
+    /// Called when a data task has become a download.
+    var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
     /// How many calls ran at the same time at most.
@@ -87,6 +89,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         note(.data(dataTask.taskIdentifier, String(decoding: data, as: UTF8.self)), session, dataTask)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
+    ) {
+        note(.became(dataTask.taskIdentifier, downloadTask.taskIdentifier), session, dataTask)
+        became(downloadTask)
     }
 
     func urlSession(

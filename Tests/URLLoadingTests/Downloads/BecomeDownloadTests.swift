@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Data tasks whose delegate wants the body in a file.
+@Suite(.leavesNothing) struct BecomeDownloadTests {
+    private static let body = [UInt8].pattern(count: 1_500_000)
+
+    private func run(
+        _ server: ScriptedServer, _ delegate: RecordingDownloadDelegate,
+        _ prepare: (URLSessionDataTask) -> Void = { _ in }
+    ) async throws -> [Call] {
+        delegate.answer = { $1(.becomeDownload) }
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url())
+        prepare(task)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.faults.events == [])
+        return calls
+    }
+
+    // S-64, T-44
+    @Test func `the data task falls silent, and the download tells the rest`() async throws {
+        let server = try ScriptedServer.answering(.bytes(Self.body))
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        let facts = EventRecorder<String>()
+        delegate.became = { task in
+            facts.record("\(task.state == .running)")
+            facts.record("\((task.response as? HTTPURLResponse)?.statusCode ?? 0)")
+            facts.record("\(task.originalRequest?.url?.path ?? "")")
+        }
+        let data = Watched<URLSessionDataTask?>(nil)
+        let calls = try await run(server, delegate) { task in data.withValue { $0 = task } }
+        let size = Self.body.count
+        #expect(
+            calls == [
+                .created(1), .response(1, 200), .became(1, 2), .wrote(2, Int64(size), Int64(size)),
+                .downloaded(2, size), .metrics(2), .completed(2, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data(Self.body)])
+        #expect(facts.events == ["true", "200", "/"])
+        #expect(data.current?.state == .completed)
+        #expect(data.current?.error == nil)
+    }
+
+    // T-44: prefersIncrementalDelivery of the data task means nothing any more
+    @Test func `a data task that collects`() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let calls = try await run(server, RecordingDownloadDelegate()) { $0.prefersIncrementalDelivery = false }
+        #expect(
+            calls == [
+                .created(1), .response(1, 200), .became(1, 2), .wrote(2, 5, 5), .downloaded(2, 5), .metrics(2),
+                .completed(2, nil), .invalid,
+            ])
+    }
+
+    // T-44
+    @Test func `the download is cancelled as it begins`() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        delegate.became = { $0.cancel() }
+        let calls = try await run(server, delegate)
+        #expect(
+            calls == [
+                .created(1), .response(1, 200), .became(1, 2), .metrics(2), .completed(2, .cancelled), .invalid,
+            ])
+    }
+
+    // T-3: suspended before it has the load
+    @Test func `the download is suspended as it begins`() async throws {
+        let server = try ScriptedServer.answering(.bytes(Self.body))
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        delegate.became = { task in
+            task.suspend()
+            task.resume()
+        }
+        _ = try await run(server, delegate)
+        #expect(delegate.contents.events == [Data(Self.body)])
+    }
+
+    // T-43: after the session was told to finish
+    @Test func `an answer that comes late`() async throws {
+        let server = try ScriptedServer.answering(.bytes(Self.body))
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        let answer = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
+        let isAsked = Signal("a response")
+        delegate.answer = { _, handler in
+            answer.withValue { $0 = handler }
+            isAsked.fire()
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        try await isAsked.wait()
+        answer.current?(.becomeDownload)
+        #expect(try await delegate.callsUntilInvalid().suffix(3) == [.metrics(2), .completed(2, nil), .invalid])
+        #expect(delegate.contents.events == [Data(Self.body)])
+    }
+}
