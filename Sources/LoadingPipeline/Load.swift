@@ -149,6 +149,12 @@ package final class Load: LoopTimerTarget {
         if let next { follow(next) } else { deliverResponse() }
     }
 
+    /// Who waits for a connection moves to the place that the priority gives him (T-19).
+    package func setPriority(_ priority: Float) {
+        request.priority = priority
+        exchange?.setPriority(priority)
+    }
+
     // MARK: Fetching
 
     private var hasEnded: Bool {
@@ -171,6 +177,7 @@ package final class Load: LoopTimerTarget {
         response = nil
         bodyEnd = nil
         backlog = []
+        if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
     }
@@ -279,7 +286,9 @@ package final class Load: LoopTimerTarget {
         response = nil
         // A stream can be read only once.
         if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        let priority = request.priority
         request = next
+        request.priority = priority
         beginFetch(.redirect)
     }
 
@@ -332,7 +341,7 @@ package final class Load: LoopTimerTarget {
         state = .waitingForConnectivity
         record(.waitingForConnectivity)
         if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
-        RouteWatch.shared.notifyOnce(on: environment.loop) { [weak self] in
+        connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self, case .waitingForConnectivity = self.state else { return }
             self.beginFetch(.retry)
         }
@@ -451,6 +460,7 @@ package final class Load: LoopTimerTarget {
         state = .ended
         self.client = nil
         environment.loop.disarm(timer)
+        connectivity.end()
         exchange?.cancel()
         exchange = nil
         backlog = []
