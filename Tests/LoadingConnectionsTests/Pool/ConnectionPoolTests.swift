@@ -42,7 +42,7 @@ import Testing
             let pool = ConnectionPool(
                 loop: loop, security: ConnectionSecurity(TLSConfiguration()), maximumPerHost: 1)
             pool.request(
-                ConnectionRequest(origin: origin, priority: 0.5, acceptsReused: true, taker: Taker(pool, isIdle)))
+                ConnectionRequest(origin: origin, priority: 0.5, acceptsReused: true, isRepeatable: true, taker: Taker(pool, isIdle)))
             return LoopBox(Kept(pool))
         }
         try await isIdle.wait()
