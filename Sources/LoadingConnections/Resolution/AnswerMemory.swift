@@ -23,7 +23,9 @@ struct AnswerMemory: Sendable {
     func answer(to question: NameQuestion, at now: Int64) -> NameAnswer? {
         guard let entry = entries[question], entry.expiry > now else { return nil }
         if case .success = entry.answer { return entry.answer }
-        guard let other = entries[question.sibling], other.expiry > now, case .success = other.answer else { return nil }
+        guard let other = entries[question.sibling], other.expiry > now, case .success = other.answer else {
+            return nil
+        }
         return entry.answer
     }
 

@@ -97,7 +97,8 @@ import Testing
         book.set("half", ["127.0.0.1", "::1"])
         #expect(try await race("half", server.port) == .connected("127.0.0.1"))
         #expect(kinds.suffix(2) == [.connectStarted(address: "::1"), .connectStarted(address: "127.0.0.1")])
-        let duration = try #require(elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
+        let duration = try #require(
+            elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
         #expect(duration < 250_000_000)
     }
 
@@ -110,7 +111,8 @@ import Testing
         book.set("half", ["127.0.0.1", "::1"])
         #expect(try await race("half", server.port) == .connected("127.0.0.1"))
         #expect(kinds.suffix(2) == [.connectStarted(address: "::1"), .connectStarted(address: "127.0.0.1")])
-        let duration = try #require(elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
+        let duration = try #require(
+            elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
         #expect(duration >= 250_000_000)
         #expect(duration < 2_000_000_000)
     }
@@ -128,7 +130,8 @@ import Testing
                 .resolutionStarted(host: "slow"), .resolutionEnded(addresses: 1),
                 .connectStarted(address: "127.0.0.1"),
             ])
-        let duration = try #require(elapsed(from: .resolutionEnded(addresses: 1), to: .connectStarted(address: "127.0.0.1")))
+        let duration = try #require(
+            elapsed(from: .resolutionEnded(addresses: 1), to: .connectStarted(address: "127.0.0.1")))
         #expect(duration >= 49_000_000)
     }
 
