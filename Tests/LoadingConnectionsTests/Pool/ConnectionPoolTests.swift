@@ -26,6 +26,7 @@ import Testing
         await house.onLoop { _ in served[limit].putBack() }
         #expect(house.heard.events.last == "\(limit + 1) took a used one")
         #expect(await house.onLoop { $0.connectionCount } == limit)
+        _ = try await server.connection(limit - 1)
         #expect(server.connectionCount == limit)
         await house.close()
     }
@@ -89,6 +90,7 @@ import Testing
                 "a is served", "a took a new one", "b is served", "c is served", "b took a used one",
                 "c took a new one",
             ])
+        _ = try await server.connection(1)
         #expect(server.connectionCount == 2)
         await house.close()
     }
