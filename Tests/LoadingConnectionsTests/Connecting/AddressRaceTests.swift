@@ -160,6 +160,24 @@ import Testing
         #expect(kinds == [.resolutionStarted(host: "unknown"), .resolutionEnded(addresses: 0)])
     }
 
+    // CONN-12, CONN-14: without a way out it is not the name that is to blame
+    @Test(
+        .inNetworkNamespace,
+        .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
+    func `name servers that cannot be asked`() async throws {
+        for family in [SocketAddress.Family.ipv4, .ipv6] {
+            book.set(NameQuestion("any", family), .failure(.tryAgain))
+        }
+        #expect(!RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
+        try NetworkNamespace.raiseLoopback()
+        #expect(!RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
+        try NetworkNamespace.addWayOut()
+        #expect(RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(.cannotFindHost(EAI_AGAIN)))
+    }
+
     // CONN-14: the resolver needs descriptors as well
     @Test(arguments: [EMFILE, ENFILE, EAGAIN]) func `nothing left to ask with`(code: Int32) async throws {
         for family in [SocketAddress.Family.ipv4, .ipv6] {

@@ -176,10 +176,19 @@ import Testing
         #expect(try await heard.waitFor(count: 2) == ["a", "b"])
     }
 
-    // CONN-14: the kernel's own socket is one that can be had
-    @Test func `the machine's own watch`() async throws {
-        let wait = await wait("machine", for: .shared)
-        await loop.run { wait.value.end() }
-        #expect(heard.count == 0)
+    // CONN-14: what the kernel itself says
+    @Test(
+        .inNetworkNamespace,
+        .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
+    func `an interface of this machine comes up`() async throws {
+        let mark = await loop.run { [loop] in RouteWatch.shared.mark(on: loop) }
+        _ = await wait("up", for: .shared)
+        try NetworkNamespace.raiseLoopback()
+        #expect(try await heard.waitFor(count: 1) == ["up"])
+        // It was before anybody waited, and after somebody looked.
+        _ = await loop.run { [loop, heard] in
+            LoopBox(RouteWatch.shared.wait(since: mark, on: loop) { heard.record("late") })
+        }
+        #expect(try await heard.waitFor(count: 2) == ["up", "late"])
     }
 }
