@@ -7,9 +7,13 @@ package import LoadingTransport
 /// The policy, in order:
 /// 1. An idle connection to the origin, the one used last first: the others then grow old and expire.
 /// 2. A new connection, while the origin has fewer than `maximumPerHost` (C-24).
-/// 3. Waiting, by priority and then first come first served (CONN-1). A connection goes to whoever waits first at the
-///    moment it is free, whether it was made for him or not; only who lost a request on a reused connection gets no
-///    other than a new one.
+/// 3. Waiting, by priority and then first come first served (CONN-1). A connection that becomes free goes to whoever
+///    waits first at that moment, a new one to whom it was made for, if he still waits. Only who lost a request on a
+///    reused connection gets no other than a new one.
+///
+/// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
+/// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
+/// (CONN-10).
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
