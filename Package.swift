@@ -74,7 +74,8 @@ let package = Package(
         .testTarget(
             name: "LoadingConnectionsTests",
             dependencies: [
-                "LoadingConnections", "LoadingTransport", "LoadingSemantics", "LoadingEvents", "TestSupport",
+                "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
+                "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading"],

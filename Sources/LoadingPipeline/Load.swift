@@ -167,6 +167,12 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         if let next { follow(next) } else { deliverResponse() }
     }
 
+    /// Who waits for a connection moves to the place that the priority gives him (T-19).
+    package func setPriority(_ priority: Float) {
+        request.priority = priority
+        exchange?.setPriority(priority)
+    }
+
     // MARK: Fetching
 
     private var hasEnded: Bool {
@@ -191,6 +197,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         response = nil
         bodyEnd = nil
         backlog = []
+        if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
     }
@@ -332,7 +339,9 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         response = nil
         // A stream can be read only once.
         if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        let priority = request.priority
         request = next
+        request.priority = priority
         beginFetch(.redirect)
     }
 
@@ -398,7 +407,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         state = .waitingForConnectivity
         record(.waitingForConnectivity)
         if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
-        RouteWatch.shared.notifyOnce(on: environment.loop) { [weak self] in
+        connectivity.waitForRoute(on: environment.loop) { [weak self] in
             guard let self, case .waitingForConnectivity = self.state else { return }
             self.beginFetch(.retry)
         }
@@ -576,6 +585,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
     /// Lets go of time and network.
     private func stop() {
         environment.loop.disarm(timer)
+        connectivity.end()
         exchange?.cancel()
         exchange = nil
         backlog = []

@@ -5,31 +5,44 @@ internal import LoadingTransport
 
 /// Finds the first of an origin's addresses that answers: does what `HappyEyeballs` says, with the resolver, sockets
 /// and a timer. Confined to its loop; tells the outcome once, never within `start`, and nothing after `cancel`.
+///
+/// When none of the addresses answers and the resolver had them from memory, the name is asked anew, and what is new
+/// among the addresses is tried.
 final class AddressRace: ByteStreamOwner, LoopTimerTarget {
     enum Failure: Error {
-        /// The process or the machine has no descriptor left.
+        /// The process or the machine has no descriptor left, or no thread to ask with.
         case noDescriptor
         case unreachable(LoadError)
     }
 
     private let origin: Origin
     private let loop: EventLoop
+    private let resolver: NameResolver
+    private let literal: SocketAddress?
     private var eyeballs: HappyEyeballs
     private var running: [HappyEyeballs.Attempt: ByteStream] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
+    private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
+    private var hasRememberedAddresses = false
+    private var tried: Set<SocketAddress> = []
+    private var firstConnectTime: Int64 = .max
+    /// What became of the remembered addresses, once the name is asked anew.
+    private var rememberedFailure: LoadError?
 
-    init(to origin: Origin, on loop: EventLoop) {
+    /// Nanoseconds of silence after which a host's addresses are not believed any more by who gives up.
+    private static let silence: Int64 = 1_000_000_000
+
+    init(to origin: Origin, on loop: EventLoop, resolver: NameResolver) {
         self.origin = origin
         self.loop = loop
+        self.resolver = resolver
         literal = SocketAddress(literal: origin.host, port: origin.port)
         eyeballs = HappyEyeballs(families: literal.map { [$0.family] } ?? [.ipv4, .ipv6])
     }
-
-    private let literal: SocketAddress?
 
     func start(
         record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<ByteStream, Failure>) -> Void
@@ -38,36 +51,78 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
         record(.resolutionStarted(host: origin.host))
-        for family in [SocketAddress.Family.ipv6, .ipv4] {
-            unresolvedFamilies += 1
-            let box = LoopBox(self)
-            NameResolver.shared.resolve(origin.host, family, on: loop) { box.value.resolved(family, $0) }
-        }
+        resolve()
     }
 
     func cancel() {
+        if !running.isEmpty, loop.now &- firstConnectTime > Self.silence { resolver.forget(origin.host) }
         outcome = nil
         perform(.cancelled)
         stop()
     }
 
-    private func resolved(_ family: SocketAddress.Family, _ answer: NameResolver.Answer) {
+    // MARK: Names
+
+    private func resolve() {
+        for family in [SocketAddress.Family.ipv6, .ipv4] {
+            unresolvedFamilies += 1
+            let box = LoopBox(self)
+            let ticket = resolver.resolve(NameQuestion(origin.host, family), on: loop) { answer, isRemembered in
+                box.value.resolved(family, answer, isRemembered: isRemembered)
+            }
+            tickets.append(ticket)
+        }
+    }
+
+    private func resolved(_ family: SocketAddress.Family, _ answer: NameAnswer, isRemembered: Bool) {
         guard outcome != nil else { return }
         unresolvedFamilies -= 1
         switch answer {
         case .success(let addresses):
+            if isRemembered { hasRememberedAddresses = true }
             resolvedCount += addresses.count
             // The first answer that can be used ends the phase; the other may come while a connect is under way.
-            if resolvedCount == addresses.count { record?(.resolutionEnded(addresses: resolvedCount)) }
-            perform(.resolved(family, addresses.map { $0.with(port: origin.port) }))
-        case .failure(let failure) where resolvedCount == 0 && [EMFILE, ENFILE].contains(failure.posixCode):
+            if resolvedCount == addresses.count { recordResolution() }
+            let new = addresses.map { $0.with(port: origin.port) }.filter { !tried.contains($0) }
+            perform(.resolved(family, new))
+        case .failure(let failure) where resolvedCount == 0 && failure.isLackOfMeans:
             // The resolver needs descriptors too.
             end(.failure(.noDescriptor))
         case .failure(let failure):
-            if unresolvedFamilies == 0, resolvedCount == 0 { record?(.resolutionEnded(addresses: 0)) }
-            perform(.resolutionFailed(family, .cannotFindHost(failure.code)))
+            if unresolvedFamilies == 0, resolvedCount == 0 { recordResolution() }
+            perform(.resolutionFailed(family, error(for: failure)))
         }
     }
+
+    /// The time for names is told once: what is asked anew later lies within the time for connecting.
+    private func recordResolution() {
+        if rememberedFailure == nil { record?(.resolutionEnded(addresses: resolvedCount)) }
+    }
+
+    /// A name server that cannot be asked while there is no way out is nobody's fault but the network's (CONN-12).
+    private func error(for failure: NameFailure) -> LoadError {
+        guard failure.isTemporary, !RouteWatch.hasRoute else { return .cannotFindHost(failure.code) }
+        return LoadError(code: LoadError.notConnectedToInternet.code, cause: .dns(failure.code))
+    }
+
+    /// None of the addresses answers: nobody is to be sent to them again without asking.
+    private func failedAll(_ error: LoadError) {
+        let worst = rememberedFailure.map { $0.tellingRank >= error.tellingRank ? $0 : error } ?? error
+        // Without a network no address answers, and no name server either.
+        guard literal == nil, resolvedCount > 0, worst.code != LoadError.notConnectedToInternet.code else {
+            return end(.failure(.unreachable(worst)))
+        }
+        resolver.forget(origin.host)
+        guard hasRememberedAddresses else { return end(.failure(.unreachable(worst))) }
+        hasRememberedAddresses = false
+        rememberedFailure = worst
+        resolvedCount = 0
+        tickets = []
+        eyeballs = HappyEyeballs()
+        resolve()
+    }
+
+    // MARK: Addresses
 
     private func perform(_ input: HappyEyeballs.Input) {
         for action in eyeballs.handle(input, at: loop.now) {
@@ -79,13 +134,15 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
             case .succeeded(let attempt):
                 guard let stream = running.removeValue(forKey: attempt) else { continue }
                 end(.success(stream))
-            case .failed(let error): end(.failure(.unreachable(error)))
+            case .failed(let error): failedAll(error)
             }
         }
     }
 
     private func connect(_ attempt: HappyEyeballs.Attempt, to address: SocketAddress) {
         record?(.connectStarted(address: "\(address)"))
+        tried.insert(address)
+        firstConnectTime = min(firstConnectTime, loop.now)
         do {
             running[attempt] = try ByteStream.connect(to: address, on: loop, owner: self)
         } catch {
@@ -117,6 +174,8 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
 
     func timerFired(_ timer: LoopTimer) { perform(.deadline) }
 
+    // MARK: The end
+
     private func end(_ result: Result<ByteStream, Failure>) {
         let outcome = outcome
         self.outcome = nil
@@ -127,6 +186,8 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
     private func stop() {
         record = nil
         loop.disarm(timer)
+        for ticket in tickets { resolver.withdraw(ticket) }
+        tickets = []
         for stream in running.values { stream.close() }
         running = [:]
     }

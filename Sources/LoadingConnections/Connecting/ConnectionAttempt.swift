@@ -25,7 +25,7 @@ final class ConnectionAttempt: LoopTimerTarget {
     }
 
     func start() {
-        let race = AddressRace(to: home.origin, on: pool.loop)
+        let race = AddressRace(to: home.origin, on: pool.loop, resolver: pool.resolver)
         self.race = race
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
     }

@@ -5,17 +5,37 @@ package import LoadingTransport
 
 /// Tells when links, addresses or routes of this machine change, by rtnetlink, and whether it has any way out.
 ///
-/// One netlink socket for the process, opened on the loop of whoever asks first and kept from then on.
+/// Who may come to wait takes a mark before he tries to connect, and waits for a change since that mark: so a route
+/// that appears while he tries is not missed. One netlink socket for the process, opened on the loop of whoever asks
+/// first and kept from then on. While the kernel gives none, waiting ends after a second by itself.
 package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
-    // Sendable because `waiting` and `descriptor` are guarded by `lock`; readiness comes on one loop only.
+    // Sendable because everything mutable is guarded by `lock`; readiness comes on one loop only.
 
-    package static let shared = RouteWatch()
+    package static let shared = RouteWatch(openSocket: cll_route_socket)
 
+    /// A moment from which on changes count.
+    package struct Mark: Sendable, Equatable {
+        fileprivate let changeCount: UInt64
+        /// Nobody was listening then, so nobody knows what has changed since.
+        fileprivate let isDeaf: Bool
+    }
+
+    /// What the watch listens to: each message is a change.
+    private struct Ear {
+        let descriptor: Int32
+        let registration: LoopRegistration
+        let loop: EventLoop
+    }
+
+    private let openSocket: @Sendable () -> Int32
     private let lock = Lock()
-    private var waiting: [@Sendable () -> Void] = []
-    private var descriptor: Int32 = -1
+    /// By number, in the order in which they came.
+    private var waiting: [UInt64: LoopBox<RouteWait>] = [:]
+    private var waitCount: UInt64 = 0
+    private var changeCount: UInt64 = 0
+    private var ear: Ear?
 
-    private init() {}
+    package init(openSocket: @escaping @Sendable () -> Int32) { self.openSocket = openSocket }
 
     /// Whether an interface other than loopback is up and has an address beyond its own link.
     package static var hasRoute: Bool {
@@ -41,36 +61,79 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
         return false
     }
 
-    /// Calls `body` on `loop`, once, after the next change.
-    package func notifyOnce(on loop: EventLoop, _ body: @escaping () -> Void) {
-        let box = LoopBox(body)
+    /// The present moment. Called on `loop`.
+    package func mark(on loop: EventLoop) -> Mark {
         lock.lock()
-        waiting.append { loop.post { box.value() } }
-        let mustOpen = descriptor < 0
-        if mustOpen { descriptor = cll_route_socket() }
-        let opened = descriptor
+        defer { lock.unlock() }
+        let isListening = listen(on: loop)
+        return Mark(changeCount: changeCount, isDeaf: !isListening)
+    }
+
+    /// Calls `body` on `loop`, once and never within this call, when something has changed since `mark`. Called on
+    /// `loop`; who waits no more says so with `RouteWait.end()`.
+    package func wait(since mark: Mark, on loop: EventLoop, _ body: @escaping () -> Void) -> RouteWait {
+        lock.lock()
+        waitCount &+= 1
+        let wait = RouteWait(number: waitCount, of: self, on: loop, body)
+        let box = LoopBox(wait)
+        let isListening = listen(on: loop)
+        let mayHaveChanged = isListening && (mark.isDeaf || mark.changeCount != changeCount)
+        if isListening, !mayHaveChanged { waiting[wait.number] = box }
         lock.unlock()
-        guard mustOpen, opened >= 0 else { return }
-        _ = loop.register(opened, self)
+        if mayHaveChanged {
+            loop.post { box.value.tell() }
+        } else if !isListening {
+            wait.tellLater()
+        }
+        return wait
+    }
+
+    /// How many wait for a change.
+    package var waitingCount: Int { lock.withLock { waiting.count } }
+
+    func forget(_ wait: RouteWait) { lock.withLock { waiting[wait.number] = nil } }
+
+    /// Opens the socket unless that has been done; false when the kernel gives none. Called on `loop`, with the lock
+    /// held.
+    private func listen(on loop: EventLoop) -> Bool {
+        if ear != nil { return true }
+        let descriptor = openSocket()
+        guard descriptor >= 0 else { return false }
+        guard let registration = loop.register(descriptor, self) else {
+            close(descriptor)
+            return false
+        }
+        ear = Ear(descriptor: descriptor, registration: registration, loop: loop)
+        return true
     }
 
     package func becameReady(_ readiness: Readiness) {
-        // What changed does not matter: everybody who waits tries again.
-        var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+        guard let ear = lock.withLock({ self.ear }) else { return }
+        // What changed does not matter, so the first byte of each message will do: everybody who waits tries again.
         var hasChanged = false
-        while true {
-            let count = buffer.withUnsafeMutableBytes { cll_recv(descriptor, $0.baseAddress, $0.count) }
-            // More has changed than the kernel could keep for us.
-            let hasMissed = count < 0 && cll_errno() == ENOBUFS
-            guard count > 0 || hasMissed else { break }
+        var byte: UInt8 = 0
+        var count = cll_recv(ear.descriptor, &byte, 1)
+        var code = cll_errno()
+        // ENOBUFS: more has changed than the kernel could keep for us.
+        while count > 0 || count < 0 && code == ENOBUFS {
             hasChanged = true
+            count = cll_recv(ear.descriptor, &byte, 1)
+            code = cll_errno()
         }
-        guard hasChanged else { return }
+        let isBroken = count == 0 || code != EAGAIN && code != EWOULDBLOCK
+        guard hasChanged || isBroken else { return }
+        if isBroken {
+            // The next who asks opens another one.
+            ear.loop.unregister(ear.descriptor, ear.registration)
+            close(ear.descriptor)
+        }
         NameResolver.shared.forgetAnswers()
         let called = lock.withLock {
-            defer { waiting = [] }
-            return waiting
+            changeCount &+= 1
+            if isBroken { self.ear = nil }
+            defer { waiting = [:] }
+            return waiting.values.sorted { $0.value.number < $1.value.number }
         }
-        for body in called { body() }
+        for box in called { box.value.loop.post { box.value.tell() } }
     }
 }

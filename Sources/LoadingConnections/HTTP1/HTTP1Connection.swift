@@ -18,7 +18,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     // Kept by the pool.
     var isIdle = false
+    var idleSince: Int64 = 0
     var idleDeadline: Int64 = 0
+    /// Armed for a deadline that may have moved since, and may be armed while the connection is in use: a connection
+    /// that is used again and again costs no change of timers.
+    let expiryTimer = LoopTimer()
     /// From the server's `Keep-Alive: timeout=`, less a second for what is on its way.
     private(set) var announcedIdleLifetime: Int64 = .max
 
@@ -80,6 +84,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     var isClosed: Bool { stream.isClosed }
+
+    /// Whether the server has neither closed the connection nor said anything, as the kernel knows now.
+    var isSilent: Bool { stream.isSilent }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
         let local = stream.localAddress
@@ -192,6 +199,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     package func timerFired(_ timer: LoopTimer) {
+        if timer === expiryTimer { return pool.expiryTimerFired(of: self) }
         if observer is Drain { return cancel() }
         perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
         pump()
@@ -538,6 +546,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     func close() {
         observer = nil
         endSending()
+        pool.loop.disarm(expiryTimer)
         stream.close()
     }
 }

@@ -7,35 +7,46 @@ package import LoadingTransport
 /// The policy, in order:
 /// 1. An idle connection to the origin, the one used last first: the others then grow old and expire.
 /// 2. A new connection, while the origin has fewer than `maximumPerHost` (C-24).
-/// 3. Waiting, by priority and then first come first served (CONN-1). A connection goes to whoever waits first at the
-///    moment it is free, whether it was made for him or not; only who lost a request on a reused connection gets no
-///    other than a new one.
-package final class ConnectionPool: LoopTimerTarget {
+/// 3. Waiting, by priority and then first come first served (CONN-1). A connection that becomes free goes to whoever
+///    waits first at that moment, a new one to whom it was made for, if he still waits. Only who lost a request on a
+///    reused connection gets no other than a new one.
+///
+/// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
+/// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
+/// (CONN-10).
+package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
+    let resolver: NameResolver
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
     /// Connections from before a flush carry an older number and are not kept.
     private var generation = 0
-    private let expiryTimer = LoopTimer()
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
-    static let idleLifetime: Int64 = 60_000_000_000
+    var idleLifetime: Int64 = 60_000_000_000
+    /// Up to this idle time a connection goes unseen to a request that may be sent again.
+    private static let trustedIdleTime: Int64 = 1_000_000_000
 
-    package init(loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int) {
+    package init(
+        loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, resolver: NameResolver = .shared
+    ) {
         self.loop = loop
         self.security = security
+        self.resolver = resolver
         self.maximumPerHost = max(1, maximumPerHost)
     }
 
     // MARK: For loads
 
     /// An idle connection to the origin, the common case, without asking for one.
-    package func takeIdle(_ origin: Origin) -> HTTP1Connection? {
+    package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> HTTP1Connection? {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
-        return known.takeIdle()
+        if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
+        discardIfUnused(known)
+        return nil
     }
 
     package func request(_ request: ConnectionRequest) {
@@ -45,7 +56,7 @@ package final class ConnectionPool: LoopTimerTarget {
             for connection in known.idleConnections { discard(connection) }
         }
         let origin = connections(to: request.origin)
-        if origin.waiting.isEmpty, let connection = origin.takeIdle() {
+        if origin.waiting.isEmpty, let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
             return hand(connection, to: request, isReused: true, events: [])
         }
         origin.waiting.append(request)
@@ -59,6 +70,12 @@ package final class ConnectionPool: LoopTimerTarget {
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
         discardIfUnused(origin)
+    }
+
+    /// Who waits moves to the place that the new priority gives him (T-19).
+    package func setPriority(_ priority: Float, of request: ConnectionRequest) {
+        guard let origin = origins[request.origin] else { return request.priority = priority }
+        origin.waiting.setPriority(priority, of: request)
     }
 
     /// A connection that was given out and not used.
@@ -75,7 +92,6 @@ package final class ConnectionPool: LoopTimerTarget {
 
     /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
     package func shutDown() {
-        loop.disarm(expiryTimer)
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
     }
@@ -86,8 +102,11 @@ package final class ConnectionPool: LoopTimerTarget {
     func release(_ connection: HTTP1Connection) {
         guard connection.generation == generation else { return discard(connection) }
         let origin = connection.home
-        if let first = origin.waiting.first(), !first.acceptsReused {
-            // Who lost a request on a reused connection is promised a new one, for which this one makes room.
+        if let first = origin.waiting.first(),
+            !first.acceptsReused || !first.isRepeatable && !connection.isSilent
+        {
+            // Who lost a request on a reused connection is promised a new one, for which this one makes room. And who
+            // has one try gets no connection that the server closed behind its last response.
             discard(connection)
         } else if let next = origin.waiting.popFirst() {
             hand(connection, to: next, isReused: true, events: [])
@@ -139,8 +158,8 @@ package final class ConnectionPool: LoopTimerTarget {
     /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
     /// nothing is idle.
     func closeOneIdle() -> Bool {
-        let idle = origins.values.flatMap(\.idleConnections)
-        guard let oldest = idle.min(by: { $0.idleDeadline < $1.idleDeadline }) else { return false }
+        let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
+        guard let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) else { return false }
         discard(oldest)
         return true
     }
@@ -195,24 +214,33 @@ package final class ConnectionPool: LoopTimerTarget {
         attempt.start()
     }
 
+    /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of
+    /// that, and then a request that may go out only once is lost with it. It matters too where closing is likely.
+    private func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
+        while let connection = origin.takeIdle() {
+            let isTrusted = isRepeatable && loop.now - connection.idleSince <= Self.trustedIdleTime
+            if isTrusted || connection.isSilent { return connection }
+            connection.close()
+            origin.forget(connection)
+        }
+        return nil
+    }
+
     private func keepIdle(_ connection: HTTP1Connection, at origin: OriginConnections) {
-        connection.idleDeadline = loop.now + min(Self.idleLifetime, connection.announcedIdleLifetime)
+        connection.idleSince = loop.now
+        connection.idleDeadline = loop.now + min(idleLifetime, connection.announcedIdleLifetime)
         origin.keepIdle(connection)
-        if !expiryTimer.isArmed || connection.idleDeadline < expiryTimer.deadline {
-            loop.arm(expiryTimer, at: connection.idleDeadline, for: self)
+        let timer = connection.expiryTimer
+        if !timer.isArmed || connection.idleDeadline < timer.deadline {
+            loop.arm(timer, at: connection.idleDeadline, for: connection)
         }
     }
 
-    package func timerFired(_ timer: LoopTimer) {
-        var next = Int64.max
-        for connection in origins.values.flatMap(\.idleConnections) {
-            if connection.idleDeadline <= loop.now {
-                discard(connection)
-            } else {
-                next = min(next, connection.idleDeadline)
-            }
-        }
-        if next != .max { loop.arm(expiryTimer, at: next, for: self) }
+    /// The connection may have been used since its timer was armed, or be in use; then its time is yet to come.
+    func expiryTimerFired(of connection: HTTP1Connection) {
+        guard connection.isIdle else { return }
+        if connection.idleDeadline <= loop.now { return discard(connection) }
+        loop.arm(connection.expiryTimer, at: connection.idleDeadline, for: connection)
     }
 
     private func discardIfUnused(_ origin: OriginConnections) {
@@ -220,6 +248,5 @@ package final class ConnectionPool: LoopTimerTarget {
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()
         origins[origin.origin] = nil
-        if origins.isEmpty { loop.disarm(expiryTimer) }
     }
 }

@@ -5,19 +5,26 @@ package import LoadingSemantics
 package final class ConnectionRequest {
     package let origin: Origin
     /// 0 to 1; among the waiting the highest goes first, then who came first (CONN-1).
-    package let priority: Float
+    package internal(set) var priority: Float
     /// False after a reused connection turned out dead: the idle ones may be as stale.
     let acceptsReused: Bool
+    /// Whether it may go out a second time when the first connection turns out dead (CONN-10).
+    let isRepeatable: Bool
     /// Held until the request is answered or withdrawn.
     var taker: (any ConnectionTaker)?
     /// The attempt that was started for this request, while it runs.
     var attempt: ConnectionAttempt?
     var isWaiting = false
+    /// Its number in the order in which those who wait have come.
+    var arrival: UInt64 = 0
 
-    package init(origin: Origin, priority: Float, acceptsReused: Bool, taker: any ConnectionTaker) {
+    package init(
+        origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, taker: any ConnectionTaker
+    ) {
         self.origin = origin
         self.priority = priority
         self.acceptsReused = acceptsReused
+        self.isRepeatable = isRepeatable
         self.taker = taker
     }
 

@@ -56,6 +56,9 @@ final class OriginConnections {
 
     var idleConnections: [HTTP1Connection] { idle.filter { !$0.isClosed } }
 
+    /// The one that is unused longest.
+    var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
+
     func closeAll() {
         for attempt in attempts.values { attempt.cancel() }
         for connection in connections.values { connection.close() }

@@ -1,32 +1,63 @@
 /// Requests that wait for a connection: by priority, and first come first served among equals (CONN-1).
 ///
-/// Leaving is a flag; the place is cleaned up when it reaches the front or when the gone outnumber the waiting.
+/// Leaving is a flag; the place is cleaned up when it reaches the front or when the gone outnumber the waiting. Who
+/// changes his priority stands among his new equals as if he had had it from the beginning.
 struct WaitingLine {
     private struct Rank {
         let priority: Float
         var requests: [ConnectionRequest] = []
         var head = 0
+
+        /// Where who came as number `arrival` stands, or would stand: a rank is in the order of arrival.
+        func place(of arrival: UInt64) -> Int {
+            var low = head
+            var high = requests.count
+            while low < high {
+                let middle = low + (high - low) / 2
+                if requests[middle].arrival < arrival { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
     }
 
     /// Highest priority first. Nearly always one rank.
     private var ranks: [Rank] = []
     private(set) var count = 0
     private var gone = 0
+    private var arrivals: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
     mutating func append(_ request: ConnectionRequest) {
         request.isWaiting = true
         count += 1
-        if let index = ranks.firstIndex(where: { $0.priority <= request.priority }) {
-            if ranks[index].priority == request.priority {
-                ranks[index].requests.append(request)
-            } else {
-                ranks.insert(Rank(priority: request.priority, requests: [request]), at: index)
-            }
-        } else {
-            ranks.append(Rank(priority: request.priority, requests: [request]))
+        arrivals &+= 1
+        request.arrival = arrivals
+        let index = rank(of: request.priority)
+        ranks[index].requests.append(request)
+    }
+
+    /// Gives a request another priority, whether it waits here or not.
+    mutating func setPriority(_ priority: Float, of request: ConnectionRequest) {
+        let before = request.priority
+        request.priority = priority
+        guard request.isWaiting, before != priority else { return }
+        if let index = ranks.firstIndex(where: { $0.priority == before }) {
+            let place = ranks[index].place(of: request.arrival)
+            guard place < ranks[index].requests.count, ranks[index].requests[place] === request else { return }
+            ranks[index].requests.remove(at: place)
         }
+        let index = rank(of: priority)
+        ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
+    }
+
+    /// The index of a priority's rank, which is made if there is none.
+    private mutating func rank(of priority: Float) -> Int {
+        let index = ranks.firstIndex { $0.priority <= priority } ?? ranks.count
+        if index == ranks.count || ranks[index].priority != priority {
+            ranks.insert(Rank(priority: priority), at: index)
+        }
+        return index
     }
 
     mutating func popFirst() -> ConnectionRequest? {

@@ -1,54 +1,66 @@
 internal import CLoadingLinux
 internal import Glibc
-internal import LoadingEvents
 package import LoadingTransport
 
 /// Resolves host names with the system's resolver (hosts file, DNS, mDNS: whatever the machine is set up for) on
 /// threads of its own, since `getaddrinfo` blocks.
 ///
 /// The families are asked for one by one, so that a slow AAAA answer never holds up a quick A answer (RFC 8305 §3).
-/// Questions that are asked while the same one is under way share its answer, and answers are remembered for a short
-/// while, as a browser does.
+/// Who asks what is being asked already shares its answer, and answers are remembered for a short while, as a browser
+/// does. A question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot
+/// be called off, and its answer is remembered.
+///
+/// There are as many threads as there are questions at a time, up to a limit: only as many slow names can hold up the
+/// others. A thread without a question for a while ends.
 package final class NameResolver: @unchecked Sendable {
     // Sendable because everything mutable is guarded by `mutex`.
 
-    package static let shared = NameResolver()
+    package static let shared = NameResolver(ask: askSystem)
 
-    /// A code of `getaddrinfo`, and the errno when that code says EAI_SYSTEM.
-    package struct Failure: Error, Hashable, Sendable {
-        package let code: Int32
-        package let posixCode: Int32
+    /// A question and who waits for its answer.
+    fileprivate final class Inquiry: @unchecked Sendable {
+        // Sendable because everything mutable is guarded by the resolver's mutex.
+        let question: NameQuestion
+        var isBegun = false
+        /// By number.
+        var waiting: [UInt64: @Sendable (NameAnswer) -> Void] = [:]
 
-        package init(code: Int32, posixCode: Int32) {
-            self.code = code
-            self.posixCode = posixCode
-        }
-
-        /// The server could not be asked now; the name may well exist.
-        package var isTemporary: Bool { code == EAI_AGAIN || code == EAI_SYSTEM }
-        package var text: String { String(cString: gai_strerror(code)) }
+        init(_ question: NameQuestion) { self.question = question }
     }
 
-    package typealias Answer = Result<[SocketAddress], Failure>
-
-    private struct Question: Hashable {
-        let host: String
-        let family: SocketAddress.Family
+    /// Somebody's place among those who wait for an answer.
+    package struct Ticket: Sendable {
+        /// None when the answer was known.
+        fileprivate let inquiry: Inquiry?
+        fileprivate let number: UInt64
     }
 
-    private static let lifetime: Int64 = 30_000_000_000
-    private static let mostThreads = 8
-    private static let mostAnswers = 512
-
+    private let ask: @Sendable (NameQuestion) -> NameAnswer
+    private let mostThreads: Int
+    private let idleSeconds: Int
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
-    private var queue: [Question] = []
-    private var asking: [Question: [@Sendable (Answer) -> Void]] = [:]
-    private var answers: [Question: (addresses: [SocketAddress], expiry: Int64)] = [:]
-    private var threadCount = 0
-    private var idleThreadCount = 0
+    /// Those that no thread has begun, first come first served; those behind `queueHead` that nobody waits for any
+    /// more are passed over.
+    private var queue: [Inquiry] = []
+    private var queueHead = 0
+    private var droppedCount = 0
+    private var inquiries: [NameQuestion: Inquiry] = [:]
+    private var memory = AnswerMemory()
+    private var lastNumber: UInt64 = 0
+    private var threads = 0
+    private var idleThreads = 0
 
-    private init() {
+    /// - Parameters:
+    ///   - mostThreads: How many questions are asked at a time.
+    ///   - idleSeconds: How long a thread without a question is kept.
+    ///   - ask: Answers a question, taking its time; called on any thread.
+    package init(
+        mostThreads: Int = 32, idleSeconds: Int = 10, ask: @escaping @Sendable (NameQuestion) -> NameAnswer
+    ) {
+        self.ask = ask
+        self.mostThreads = max(1, mostThreads)
+        self.idleSeconds = max(0, idleSeconds)
         mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
@@ -59,71 +71,171 @@ package final class NameResolver: @unchecked Sendable {
         pthread_condattr_destroy(&attributes)
     }
 
-    /// Answers on `loop`, never before returning. Addresses carry port 0.
-    package func resolve(
-        _ host: String, _ family: SocketAddress.Family, on loop: EventLoop, answer: @escaping @Sendable (Answer) -> Void
-    ) {
-        let question = Question(host: host, family: family)
-        let deliver: @Sendable (Answer) -> Void = { result in loop.post { answer(result) } }
-        pthread_mutex_lock(mutex)
-        if let known = answers[question], known.expiry > cll_now() {
-            pthread_mutex_unlock(mutex)
-            return deliver(.success(known.addresses))
-        }
-        if asking[question] != nil {
-            asking[question]?.append(deliver)
-            pthread_mutex_unlock(mutex)
-            return
-        }
-        asking[question] = [deliver]
-        queue.append(question)
-        let mustStart = idleThreadCount < queue.count && threadCount < Self.mostThreads
-        if mustStart { threadCount += 1 } else { pthread_cond_signal(condition) }
-        pthread_mutex_unlock(mutex)
-        if mustStart { LoopThread.start(named: "url-resolve") { self.answerQuestions() } }
+    deinit {
+        // Threads hold the resolver, so there are none.
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
     }
 
-    /// Drops what is remembered: after a flush, when routes change, and when a remembered address turned out dead.
-    package func forgetAnswers() {
+    private func locked<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
-        answers = [:]
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+
+    // MARK: From loops
+
+    /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
+    /// that nobody was asked.
+    package func resolve(
+        _ question: NameQuestion, on loop: EventLoop,
+        answer: @escaping @Sendable (_ answer: NameAnswer, _ isRemembered: Bool) -> Void
+    ) -> Ticket {
+        pthread_mutex_lock(mutex)
+        if let known = memory.answer(to: question, at: cll_now()) {
+            pthread_mutex_unlock(mutex)
+            loop.post { answer(known, true) }
+            return Ticket(inquiry: nil, number: 0)
+        }
+        let inquiry: Inquiry
+        if let known = inquiries[question] {
+            inquiry = known
+        } else {
+            inquiry = Inquiry(question)
+            inquiries[question] = inquiry
+            queue.append(inquiry)
+        }
+        lastNumber &+= 1
+        let ticket = Ticket(inquiry: inquiry, number: lastNumber)
+        inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
+        let mustStart = idleThreads < queuedCount && threads < mostThreads
+        if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
+        if mustStart, !LoopThread.startIfPossible(named: "url-resolve", { self.answerQuestions() }) {
+            threadIsMissing()
+        }
+        return ticket
+    }
+
+    /// The answer is not wanted any more.
+    package func withdraw(_ ticket: Ticket) {
+        // What is let go of may be the last of much else, so it goes outside the lock.
+        let dropped = locked { () -> (@Sendable (NameAnswer) -> Void)? in
+            guard let inquiry = ticket.inquiry, let waiting = inquiry.waiting.removeValue(forKey: ticket.number)
+            else { return nil }
+            if inquiry.waiting.isEmpty, !inquiry.isBegun { drop(inquiry) }
+            return waiting
+        }
+        _ = dropped
+    }
+
+    /// Drops what is remembered of a host, since its addresses turned out dead.
+    package func forget(_ host: String) { locked { memory.forget(host) } }
+
+    /// Drops all that is remembered: after a flush and when routes change. Answers to what is being asked now count only
+    /// for those who wait for them already.
+    package func forgetAnswers() {
+        locked {
+            memory.forgetAll()
+            inquiries = inquiries.filter { !$0.value.isBegun }
+        }
+    }
+
+    /// Questions that no thread has begun, and threads.
+    package var queuedQuestionCount: Int { locked { queuedCount } }
+    package var threadCount: Int { locked { threads } }
+
+    // MARK: The queue, with the mutex held
+
+    private var queuedCount: Int { queue.count - queueHead - droppedCount }
+
+    private func drop(_ inquiry: Inquiry) {
+        inquiries[inquiry.question] = nil
+        droppedCount += 1
+        guard droppedCount > 32, droppedCount > queuedCount else { return }
+        queue = queue[queueHead...].filter { !$0.waiting.isEmpty }
+        queueHead = 0
+        droppedCount = 0
+    }
+
+    private func takeFirst() -> Inquiry? {
+        while queueHead < queue.count {
+            let inquiry = queue[queueHead]
+            queueHead += 1
+            if queueHead == queue.count {
+                queue = []
+                queueHead = 0
+            } else if queueHead > 64, queueHead * 2 > queue.count {
+                queue.removeFirst(queueHead)
+                queueHead = 0
+            }
+            if !inquiry.waiting.isEmpty {
+                inquiry.isBegun = true
+                return inquiry
+            }
+            droppedCount -= 1
+        }
+        return nil
+    }
+
+    // MARK: Threads
+
+    /// Without any thread nobody would ever answer, so whoever waits is told that it cannot be done now.
+    private func threadIsMissing() {
+        let answers = locked { () -> [@Sendable (NameAnswer) -> Void] in
+            threads -= 1
+            guard threads == 0 else { return [] }
+            var answers: [@Sendable (NameAnswer) -> Void] = []
+            while let inquiry = takeFirst() { answers += end(inquiry) }
+            return answers
+        }
+        for answer in answers { answer(.failure(NameFailure(code: EAI_SYSTEM, posixCode: EAGAIN))) }
     }
 
     private func answerQuestions() {
-        while let question = nextQuestion() {
-            let answer = ask(question)
-            pthread_mutex_lock(mutex)
-            let waiting = asking.removeValue(forKey: question) ?? []
-            if case .success(let addresses) = answer {
-                if answers.count >= Self.mostAnswers { answers = [:] }
-                answers[question] = (addresses, cll_now() + Self.lifetime)
+        while let inquiry = nextInquiry() {
+            let answer = ask(inquiry.question)
+            let waiting = locked {
+                if inquiries[inquiry.question] === inquiry {
+                    memory.remember(answer, to: inquiry.question, at: cll_now())
+                }
+                return end(inquiry)
             }
-            pthread_mutex_unlock(mutex)
             for deliver in waiting { deliver(answer) }
         }
     }
 
-    /// Waits for a question; nil when there was none for ten seconds, and then the thread ends.
-    private func nextQuestion() -> Question? {
+    /// With the mutex held: who is to be told, in the order in which they asked.
+    private func end(_ inquiry: Inquiry) -> [@Sendable (NameAnswer) -> Void] {
+        if inquiries[inquiry.question] === inquiry { inquiries[inquiry.question] = nil }
+        defer { inquiry.waiting = [:] }
+        return inquiry.waiting.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// Waits for a question; nil when there was none for a while, and then the thread ends.
+    private func nextInquiry() -> Inquiry? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
-        deadline.tv_sec += 10
-        while queue.isEmpty {
-            idleThreadCount += 1
+        deadline.tv_sec += idleSeconds
+        while true {
+            if let inquiry = takeFirst() { return inquiry }
+            idleThreads += 1
             let outcome = pthread_cond_timedwait(condition, mutex, &deadline)
-            idleThreadCount -= 1
-            if outcome == ETIMEDOUT, queue.isEmpty {
-                threadCount -= 1
+            idleThreads -= 1
+            if outcome == ETIMEDOUT, queuedCount == 0 {
+                threads -= 1
                 return nil
             }
         }
-        return queue.removeFirst()
     }
 
-    private func ask(_ question: Question) -> Answer {
+    // MARK: The system's resolver
+
+    private static func askSystem(_ question: NameQuestion) -> NameAnswer {
         var hints = addrinfo()
         hints.ai_family = question.family == .ipv4 ? AF_INET : AF_INET6
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -131,7 +243,7 @@ package final class NameResolver: @unchecked Sendable {
         let code = getaddrinfo(question.host, nil, &hints, &list)
         let posixCode = cll_errno()
         guard code == 0 else {
-            return .failure(Failure(code: code, posixCode: code == EAI_SYSTEM ? posixCode : 0))
+            return .failure(NameFailure(code: code, posixCode: code == EAI_SYSTEM ? posixCode : 0))
         }
         defer { freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
@@ -144,7 +256,6 @@ package final class NameResolver: @unchecked Sendable {
                 addresses.append(address)
             }
         }
-        return addresses.isEmpty
-            ? .failure(Failure(code: EAI_NONAME, posixCode: 0)) : .success(addresses)
+        return addresses.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(addresses)
     }
 }

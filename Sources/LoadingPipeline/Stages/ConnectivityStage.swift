@@ -1,23 +1,40 @@
 internal import Glibc
 internal import LoadingConnections
 internal import LoadingSemantics
+internal import LoadingTransport
 
-/// Decides whether a load that found no way to its server waits for one (CONN-11 to CONN-14).
+/// Decides whether a load that found no way to its server waits for one, and waits (CONN-11 to CONN-14). Confined to
+/// the load's loop.
 struct ConnectivityStage {
     private var hasToldClient = false
+    private var mark: RouteWatch.Mark?
+    private var wait: RouteWait?
+
+    /// The load is about to look for a way: what changes from now on is worth another try.
+    mutating func begin(on loop: EventLoop) { mark = RouteWatch.shared.mark(on: loop) }
 
     /// Only what a new route may cure: a server that refuses while there is a route fails at once.
     func shouldWait(after error: LoadError) -> Bool {
-        switch error.cause {
-        case .posix(let code)?: [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(code)
-        case .dns(let code)?: (code == EAI_AGAIN || code == EAI_SYSTEM) && !RouteWatch.hasRoute
-        default: error.code == -1009
-        }
+        if case .posix(EHOSTUNREACH)? = error.cause { return true }
+        return error.code == LoadError.notConnectedToInternet.code
     }
 
     /// Whether the client has still to be told that the load waits: once is enough (T-41).
     mutating func tellsClient() -> Bool {
         defer { hasToldClient = true }
         return !hasToldClient
+    }
+
+    /// Calls `body` in a later turn, once the routes have changed since `begin`.
+    mutating func waitForRoute(on loop: EventLoop, _ body: @escaping () -> Void) {
+        end()
+        guard let mark else { return }
+        wait = RouteWatch.shared.wait(since: mark, on: loop, body)
+    }
+
+    /// Nobody waits any more.
+    mutating func end() {
+        wait?.end()
+        wait = nil
     }
 }

@@ -11,7 +11,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private let environment: LoadingEnvironment
     private let request: ExchangeRequest
     private let origin: Origin
-    private let priority: Float
+    private var priority: Float
+    /// Whether it may go out a second time should its connection turn out dead (CONN-10).
+    private let isRepeatable: Bool
     private var wish: ConnectionRequest?
     private var connection: HTTP1Connection?
     private var isReused = false
@@ -25,6 +27,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.request = request
         self.origin = origin
         self.priority = priority
+        isRepeatable = request.isRepeatable
         self.load = load
         environment = load.environment
         log = load.log
@@ -35,11 +38,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         sentBodyBytes = 0
         sentWireBytes = 0
         receivedBodyBytes = 0
-        if !onNewConnection, let connection = environment.pool.takeIdle(origin) {
+        if !onNewConnection, let connection = environment.pool.takeIdle(origin, isRepeatable: isRepeatable) {
             return took(connection, isReused: true, events: [])
         }
         let wish = ConnectionRequest(
-            origin: origin, priority: priority, acceptsReused: !onNewConnection, taker: self)
+            origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
+            taker: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -54,6 +58,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         }
         connection?.cancel()
         connection = nil
+    }
+
+    func setPriority(_ priority: Float) {
+        self.priority = priority
+        if let wish { environment.pool.setPriority(priority, of: wish) }
     }
 
     func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
@@ -182,6 +191,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         case .none, .bytes: true
         case .source(let source, _): source.isUntouched
         }
+    }
+}
+
+extension ExchangeRequest {
+    /// A body from a stream is spent once it is on its way.
+    fileprivate var isRepeatable: Bool {
+        if case .source = body { return false }
+        return RequestMethod.isIdempotent(method)
     }
 }
 

@@ -22,25 +22,28 @@ package enum LoopThread {
     /// Starts a detached thread. Failing that (no memory, no thread allowed) it tries again until it can: a loop
     /// without a thread would be a process that hangs.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
+        while !startIfPossible(named: name, body) { usleep(10_000) }
+    }
+
+    /// Starts a detached thread; false when the system allows none now.
+    package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
         defer { pthread_attr_destroy(&attributes) }
         var thread = pthread_t()
-        while true {
-            let failure = pthread_create(
-                &thread, &attributes,
-                { context in
-                    guard let context else { return nil }
-                    let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
-                    cll_name_thread(start.name)
-                    start.body()
-                    return nil
-                }, start.toOpaque())
-            if failure == 0 { return }
-            usleep(10_000)
-        }
+        let failure = pthread_create(
+            &thread, &attributes,
+            { context in
+                guard let context else { return nil }
+                let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
+                cll_name_thread(start.name)
+                start.body()
+                return nil
+            }, start.toOpaque())
+        if failure != 0 { start.release() }
+        return failure == 0
     }
 }
 

@@ -169,6 +169,19 @@ package final class ByteStream: ReadinessHandler {
     /// Whether a read may bring something; false after a read that emptied the socket.
     package var mayHaveMore: Bool { mayRead }
 
+    /// Whether the peer of an open stream has neither ended it nor said anything. The kernel is asked, since the loop may
+    /// not have heard yet. A stream that is not silent is good for nothing but to be closed: a byte may be gone.
+    package var isSilent: Bool {
+        guard registration != nil else { return false }
+        if tls == nil { return cll_is_silent(descriptor) == 1 }
+        // Over TLS what came may be TLS's own, such as a session ticket, which reading takes away.
+        mayRead = true
+        var byte: UInt8 = 0
+        let result = withUnsafeMutableBytes(of: &byte) { read(into: $0) }
+        if case .wouldBlock = result { return true }
+        return false
+    }
+
     /// Has the owner called in the next turn though the kernel has nothing new to say.
     package func callAgain() { loop.callAgain(self) }
 

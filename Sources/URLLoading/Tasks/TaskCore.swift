@@ -166,7 +166,14 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     var priority: Float {
         get { locked { $0.priority } }
-        set { locked { $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue)) } }
+        set {
+            let hasStarted = locked {
+                $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
+                return $0.hasStarted
+            }
+            // Which of two threads posts first says nothing about what was set last.
+            if hasStarted { core.loop.post { self.load?.setPriority(self.priority) } }
+        }
     }
 
     var prefersIncrementalDelivery: Bool {

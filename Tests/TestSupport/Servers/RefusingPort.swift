@@ -7,4 +7,9 @@ package final class RefusingPort: Sendable {
     package init(on addresses: [Loopback] = [.ipv4]) throws {
         sockets = try BoundSocket.onOnePort(addresses)
     }
+
+    /// At the port of a server that listens on other addresses.
+    package init(on address: Loopback, port: Int) throws {
+        sockets = [try BoundSocket(address, port: port)]
+    }
 }

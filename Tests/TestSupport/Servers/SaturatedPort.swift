@@ -9,8 +9,9 @@ package final class SaturatedPort: Sendable {
 
     package var port: Int { listener.port }
 
-    package init(on address: Loopback = .ipv4) throws {
-        listener = try BoundSocket(address)
+    /// Without a port the kernel chooses one.
+    package init(on address: Loopback = .ipv4, port: Int = 0) throws {
+        listener = try BoundSocket(address, port: port)
         try listener.listen(backlog: 0)
         queued = try address.makeSocket()
         let socket = queued

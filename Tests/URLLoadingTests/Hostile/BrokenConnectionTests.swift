@@ -47,6 +47,47 @@ import URLLoading
         #expect(try await LoadRecorder.load(request) == [.failed(.networkConnectionLost), .invalid])
     }
 
+    // CONN-10: a POST goes out only once, so it gets no connection whose end the loop has only not heard of
+    @Test(arguments: ["POST", "PUT"]) func `an idle connection that was closed a moment ago`(
+        method: String
+    ) async throws {
+        for _ in 0..<20 {
+            let close = Signal("the end of the idle connection")
+            let isClosed = Signal("closed")
+            let server = try ScriptedServer { connection in
+                while let request = try connection.nextRequest() {
+                    try connection.send(.text(request.method), to: request)
+                    if connection.index > 0 { continue }
+                    try connection.wait(for: close)
+                    connection.close()
+                    return isClosed.fire()
+                }
+            }
+            defer { server.stop() }
+            let delegate = RecordingDelegate()
+            delegate.during = { call, session, _ in
+                guard call == .completed(1, nil) else { return }
+                close.fire()
+                try? isClosed.wait()
+                let next = URLRequest(url: server.url()).with {
+                    $0.httpMethod = method
+                    // Not even a PUT can be sent again when its body comes from a stream.
+                    if method == "PUT" { $0.httpBodyStream = InputStream(data: Data("body".utf8)) }
+                }
+                session.dataTask(with: next).resume()
+                session.finishTasksAndInvalidate()
+            }
+            let session = URLSession(delegate) { _ in }
+            session.dataTask(with: server.url()).resume()
+            let calls = try await delegate.callsUntilInvalid().of(2).filter {
+                if case .sent = $0 { false } else { true }
+            }
+            #expect(
+                calls == [.created(2), .response(2, 200), .data(2, method), .metrics(2), .completed(2, nil)])
+            #expect(server.connectionCount == 2)
+        }
+    }
+
     // CONN-10: the server closes a connection that is idle, in order or not
     @Test(arguments: [Step.close, .reset])
     func `an idle connection that breaks is replaced`(end: Step) async throws {

@@ -224,6 +224,38 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
+    // T-19, CONN-1: the priority may be changed while the task waits, up and down
+    @Test func `who waits moves with his priority`() async throws {
+        let release = Signal("the first response")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/first" ? .text("").held(until: release) : .text("")
+        }
+        defer { server.stop() }
+        let done = EventRecorder<String>()
+        try await URLSession.using { configuration in
+            configuration.httpMaximumConnectionsPerHost = 1
+        } _: { session in
+            func start(_ path: String) -> URLSessionDataTask {
+                let task = session.dataTask(with: server.url(path)) { _, _, _ in done.record(path) }
+                task.resume()
+                return task
+            }
+            _ = start("/first")
+            _ = try await server.connection(0)
+            let tasks = ["/a", "/b", "/c", "/d"].map { start($0) }
+            await session.flushed()
+            tasks[0].priority = URLSessionTask.lowPriority
+            tasks[3].priority = URLSessionTask.highPriority
+            tasks[2].priority = 1
+            tasks[2].priority = URLSessionTask.highPriority
+            await session.flushed()
+            release.fire()
+            try await done.waitFor(count: 5)
+        }
+        #expect(server.requests.map(\.target) == ["/first", "/c", "/d", "/b", "/a"])
+        #expect(server.connectionCount == 1)
+    }
+
     // CONN-1: a load that is cancelled in the line leaves it
     @Test func `a cancelled load leaves the line`() async throws {
         let release = Signal("the first response")

@@ -1,0 +1,53 @@
+internal import LoadingTransport
+
+/// What the resolver said lately. A value without a clock; times are nanoseconds of a clock that never goes back.
+///
+/// That a host has no addresses of one family is remembered too, and believed as long as it is known to have some of
+/// the other: nobody then waits for an IPv6 answer that never holds anything. That a name does not exist is asked anew
+/// each time.
+struct AnswerMemory: Sendable {
+    private struct Entry {
+        let answer: NameAnswer
+        let expiry: Int64
+    }
+
+    /// `getaddrinfo` tells nobody how long the name's own server wants to be believed; half a minute is the least that
+    /// is common.
+    static let lifetime: Int64 = 30_000_000_000
+    static let most = 512
+
+    private var entries: [NameQuestion: Entry] = [:]
+
+    var count: Int { entries.count }
+
+    func answer(to question: NameQuestion, at now: Int64) -> NameAnswer? {
+        guard let entry = entries[question], entry.expiry > now else { return nil }
+        if case .success = entry.answer { return entry.answer }
+        guard let other = entries[question.sibling], other.expiry > now, case .success = other.answer else {
+            return nil
+        }
+        return entry.answer
+    }
+
+    mutating func remember(_ answer: NameAnswer, to question: NameQuestion, at now: Int64) {
+        if case .failure(let failure) = answer, !failure.isDefinite { return }
+        if entries.count >= Self.most, entries[question] == nil { makeRoom(at: now) }
+        entries[question] = Entry(answer: answer, expiry: now + Self.lifetime)
+    }
+
+    /// Drops what nobody believes any more; when that is nothing, the older half.
+    private mutating func makeRoom(at now: Int64) {
+        entries = entries.filter { $0.value.expiry > now }
+        guard entries.count >= Self.most else { return }
+        let expiries = entries.values.map(\.expiry).sorted()
+        let median = expiries[expiries.count / 2]
+        entries = entries.filter { $0.value.expiry > median }
+    }
+
+    mutating func forget(_ host: String) {
+        entries[NameQuestion(host, .ipv4)] = nil
+        entries[NameQuestion(host, .ipv6)] = nil
+    }
+
+    mutating func forgetAll() { entries = [:] }
+}

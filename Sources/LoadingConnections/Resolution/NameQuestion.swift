@@ -1,0 +1,15 @@
+package import LoadingTransport
+
+/// What a resolver is asked: the addresses of one family that a host has.
+package struct NameQuestion: Hashable, Sendable {
+    package let host: String
+    package let family: SocketAddress.Family
+
+    package init(_ host: String, _ family: SocketAddress.Family) {
+        self.host = host
+        self.family = family
+    }
+
+    /// The question about the same host's other addresses.
+    var sibling: NameQuestion { NameQuestion(host, family == .ipv4 ? .ipv6 : .ipv4) }
+}

@@ -1,0 +1,280 @@
+import Glibc
+import LoadingEvents
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// Races over real sockets on loopback, with names of a book.
+@Suite struct AddressRaceTests {
+    /// How a race ended.
+    private enum Outcome: Equatable, Sendable {
+        /// With a connection to this address.
+        case connected(String)
+        case failed(LoadError)
+        case noDescriptor
+    }
+
+    private let loop = EventLoops.assign()
+    private let book = NameBook()
+    private let resolver: NameResolver
+    private let outcomes = EventRecorder<Outcome>()
+    private let events = EventRecorder<LoadEvent>()
+
+    init() { resolver = book.resolver() }
+
+    /// Starts a race, which is given to `hold` on its loop.
+    private func start(
+        _ host: String, _ port: Int, hold: @escaping @Sendable (AddressRace) -> Void = { _ in }
+    ) async {
+        await loop.run { [loop, resolver, outcomes, events] in
+            let origin = Origin(isSecure: false, host: host, port: UInt16(port))
+            let race = AddressRace(to: origin, on: loop, resolver: resolver)
+            hold(race)
+            race.start(
+                record: { events.record(LoadEvent(time: EventLog.now, kind: $0)) },
+                outcome: { result in
+                    switch result {
+                    case .success(let stream):
+                        outcomes.record(.connected(stream.remoteAddress.map { "\($0)" } ?? "nowhere"))
+                        stream.close()
+                    case .failure(.unreachable(let error)): outcomes.record(.failed(error))
+                    case .failure(.noDescriptor): outcomes.record(.noDescriptor)
+                    }
+                })
+        }
+    }
+
+    private func race(_ host: String, _ port: Int) async throws -> Outcome {
+        let count = outcomes.count
+        await start(host, port)
+        return try await outcomes.waitFor(count: count + 1)[count]
+    }
+
+    private var kinds: [LoadEvent.Kind] { events.events.map(\.kind) }
+
+    /// Nanoseconds from one event to another.
+    private func elapsed(from start: LoadEvent.Kind, to end: LoadEvent.Kind) -> Int64? {
+        guard let first = events.events.first(where: { $0.kind == start })?.time,
+            let last = events.events.last(where: { $0.kind == end })?.time
+        else { return nil }
+        return last - first
+    }
+
+    // CONN-9: RFC 8305 §4, IPv6 first
+    @Test func `both families answer`() async throws {
+        let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
+        defer { server.stop() }
+        book.set("both", ["127.0.0.1", "::1"])
+        try await remember("both")
+        #expect(try await race("both", server.port) == .connected("::1"))
+        #expect(
+            kinds == [
+                .resolutionStarted(host: "both"), .resolutionEnded(addresses: 1), .connectStarted(address: "::1"),
+            ])
+    }
+
+    // CONN-9
+    @Test(arguments: [Loopback.ipv4, .ipv6]) func `an address instead of a name`(address: Loopback) async throws {
+        var options = ScriptedServer.Options()
+        options.addresses = [address]
+        let server = try ScriptedServer(options, steps: [.waitForClose])
+        defer { server.stop() }
+        let literal = address == .ipv4 ? "127.0.0.1" : "::1"
+        #expect(try await race(literal, server.port) == .connected(literal))
+        #expect(kinds == [.connectStarted(address: literal)])
+        #expect(book.asked.count == 0)
+    }
+
+    // CONN-9: a refusal is no reason to wait
+    @Test func `the first address refuses`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let refusing = try RefusingPort(on: .ipv6, port: server.port)
+        defer { withExtendedLifetime(refusing) {} }
+        book.set("half", ["127.0.0.1", "::1"])
+        #expect(try await race("half", server.port) == .connected("127.0.0.1"))
+        #expect(kinds.suffix(2) == [.connectStarted(address: "::1"), .connectStarted(address: "127.0.0.1")])
+        let duration = try #require(
+            elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
+        #expect(duration < 250_000_000)
+    }
+
+    // CONN-9: RFC 8305 §5, the next address after a quarter of a second
+    @Test func `the first address is silent`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let silent = try SaturatedPort(on: .ipv6, port: server.port)
+        defer { withExtendedLifetime(silent) {} }
+        book.set("half", ["127.0.0.1", "::1"])
+        #expect(try await race("half", server.port) == .connected("127.0.0.1"))
+        #expect(kinds.suffix(2) == [.connectStarted(address: "::1"), .connectStarted(address: "127.0.0.1")])
+        let duration = try #require(
+            elapsed(from: .connectStarted(address: "::1"), to: .connectStarted(address: "127.0.0.1")))
+        #expect(duration >= 250_000_000)
+        #expect(duration < 2_000_000_000)
+    }
+
+    // CONN-9: RFC 8305 §3, IPv4 goes ahead when the answer about IPv6 takes more than 50 ms
+    @Test func `the answer about IPv6 is slow`() async throws {
+        let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
+        defer { server.stop() }
+        book.set("slow", ["127.0.0.1", "::1"])
+        book.hold("slow", [.ipv6])
+        #expect(try await race("slow", server.port) == .connected("127.0.0.1"))
+        book.releaseAll()
+        #expect(
+            kinds == [
+                .resolutionStarted(host: "slow"), .resolutionEnded(addresses: 1),
+                .connectStarted(address: "127.0.0.1"),
+            ])
+        let duration = try #require(
+            elapsed(from: .resolutionEnded(addresses: 1), to: .connectStarted(address: "127.0.0.1")))
+        #expect(duration >= 49_000_000)
+    }
+
+    // CONN-9: without waiting
+    @Test func `there is no IPv6`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        book.set("four", ["127.0.0.1"])
+        #expect(try await race("four", server.port) == .connected("127.0.0.1"))
+        #expect(try await race("four", server.port) == .connected("127.0.0.1"))
+        // What is known of both families is asked for once.
+        #expect(book.asked.count == 2)
+    }
+
+    // CONN-12, ERR-5
+    @Test func `every address refuses`() async throws {
+        let refusing = try RefusingPort(on: [.ipv4, .ipv6])
+        book.set("none", ["127.0.0.1", "::1"])
+        #expect(try await race("none", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+        #expect(try await race("127.0.0.1", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+    }
+
+    // ERR-5
+    @Test func `no such name`() async throws {
+        #expect(try await race("unknown", 80) == .failed(.cannotFindHost(-2)))
+        #expect(kinds == [.resolutionStarted(host: "unknown"), .resolutionEnded(addresses: 0)])
+    }
+
+    // CONN-12, CONN-14: without a way out it is not the name that is to blame
+    @Test(
+        .inNetworkNamespace,
+        .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
+    func `name servers that cannot be asked`() async throws {
+        for family in [SocketAddress.Family.ipv4, .ipv6] {
+            book.set(NameQuestion("any", family), .failure(.tryAgain))
+        }
+        #expect(!RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
+        try NetworkNamespace.raiseLoopback()
+        #expect(!RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(LoadError(code: -1009, cause: .dns(EAI_AGAIN))))
+        try NetworkNamespace.addWayOut()
+        #expect(RouteWatch.hasRoute)
+        #expect(try await race("any", 80) == .failed(.cannotFindHost(EAI_AGAIN)))
+    }
+
+    // CONN-14: the resolver needs descriptors as well
+    @Test(arguments: [EMFILE, ENFILE, EAGAIN]) func `nothing left to ask with`(code: Int32) async throws {
+        for family in [SocketAddress.Family.ipv4, .ipv6] {
+            book.set(NameQuestion("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
+        }
+        #expect(try await race("any", 80) == .noDescriptor)
+    }
+
+    // CONN-20: the machine has moved; this very load finds it
+    @Test func `remembered addresses that refuse are asked for anew`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let refusing = try RefusingPort(on: .ipv6, port: server.port)
+        defer { withExtendedLifetime(refusing) {} }
+        book.set("moved", ["::1"])
+        try await remember("moved")
+        book.set("moved", ["::1", "127.0.0.1"])
+        #expect(try await race("moved", server.port) == .connected("127.0.0.1"))
+        // The address that refused was not tried twice.
+        #expect(
+            kinds == [
+                .resolutionStarted(host: "moved"), .resolutionEnded(addresses: 1), .connectStarted(address: "::1"),
+                .connectStarted(address: "127.0.0.1"),
+            ])
+        #expect(book.asked.count == 4)
+    }
+
+    // CONN-20, CONN-12: the first failure is told when there is nothing new
+    @Test func `remembered addresses that refuse and are still the same`() async throws {
+        let refusing = try RefusingPort()
+        book.set("same", ["127.0.0.1"])
+        try await remember("same")
+        #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+        #expect(book.asked.count == 4)
+        #expect(kinds.filter { $0 == .connectStarted(address: "127.0.0.1") }.count == 1)
+        // And nobody believes them a second time.
+        #expect(try await race("same", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+        #expect(book.asked.count == 6)
+    }
+
+    // CONN-20: an answer that was just got is not asked for again at once
+    @Test func `new addresses that refuse`() async throws {
+        let refusing = try RefusingPort()
+        book.set("new", ["127.0.0.1"])
+        #expect(try await race("new", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+        #expect(book.asked.count == 2)
+        #expect(try await race("new", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
+        #expect(book.asked.count == 4)
+    }
+
+    // CONN-20: silence as long as a second is no answer either
+    @Test func `who gives up on a silent address asks anew the next time`() async throws {
+        let silent = try SaturatedPort()
+        book.set("silent", ["127.0.0.1"])
+        try await remember("silent")
+        #expect(book.asked.count == 2)
+        for patience in [0, 1_100] {
+            let started = Watched<LoopBox<AddressRace>?>(nil)
+            await start("silent", silent.port) { race in started.withValue { $0 = LoopBox(race) } }
+            _ = try await events.waitUntil { $0.last?.kind == .connectStarted(address: "127.0.0.1") }
+            try await Task.sleep(for: .milliseconds(patience))
+            await loop.run { started.current?.value.cancel() }
+            // Asked anew after the long silence alone.
+            try await remember("silent")
+            #expect(book.asked.count == (patience == 0 ? 2 : 4))
+        }
+        #expect(outcomes.count == 0)
+    }
+
+    // T-5: a race that is given up leaves nothing behind, and tells nothing
+    @Test func `a cancelled race`() async throws {
+        let silent = try SaturatedPort()
+        book.hold("held")
+        for host in ["127.0.0.1", "held"] {
+            let isClean = await loop.run { [loop, resolver, outcomes] in
+                let before = [loop.registrationCount, loop.armedTimerCount]
+                let origin = Origin(isSecure: false, host: host, port: UInt16(silent.port))
+                let race = AddressRace(to: origin, on: loop, resolver: resolver)
+                race.start(record: { _ in }, outcome: { _ in outcomes.record(.noDescriptor) })
+                race.cancel()
+                return [loop.registrationCount, loop.armedTimerCount] == before
+            }
+            #expect(isClean)
+        }
+        book.releaseAll()
+        let told = await loop.run { [outcomes] in outcomes.count }
+        #expect(told == 0)
+    }
+
+    /// Has the resolver know a host's addresses.
+    private func remember(_ host: String) async throws {
+        let answers = EventRecorder<Bool>()
+        for family in [SocketAddress.Family.ipv4, .ipv6] {
+            _ = resolver.resolve(NameQuestion(host, family), on: loop) { _, isRemembered in
+                answers.record(isRemembered)
+            }
+        }
+        try await answers.waitFor(count: 2)
+    }
+}

@@ -1,0 +1,194 @@
+import Glibc
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// The watch with a socket of the test's in the place of the kernel's: each byte is a change.
+@Suite struct RouteWatchTests {
+    /// The kernel's end of the watch's socket.
+    private final class Kernel: Sendable {
+        private let ends = Watched<[Int32]>([])
+        private let refusals: Watched<Int>
+
+        /// Refuses so many sockets before it gives one.
+        init(refusing count: Int = 0) { refusals = Watched(count) }
+
+        deinit { for end in ends.current { close(end) } }
+
+        func open() -> Int32 {
+            let isRefused = refusals.withValue { count in
+                defer { count = max(0, count - 1) }
+                return count > 0
+            }
+            if isRefused { return -1 }
+            var pair: [Int32] = [-1, -1]
+            let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            guard socketpair(AF_UNIX, type, 0, &pair) == 0 else { return -1 }
+            ends.withValue { $0.append(pair[1]) }
+            return pair[0]
+        }
+
+        var openCount: Int { ends.current.count }
+
+        func change() {
+            if let end = ends.current.last { _ = send(end, "change", 6, Int32(MSG_NOSIGNAL)) }
+        }
+
+        func hangUp() {
+            if let end = ends.current.last { shutdown(end, Int32(SHUT_RDWR)) }
+        }
+    }
+
+    private let loop = EventLoops.assign()
+    private let heard = EventRecorder<String>()
+
+    /// Waits since a mark that was taken before `meanwhile` happened.
+    private func wait(
+        _ name: String, for watch: RouteWatch, meanwhile: @escaping @Sendable () -> Void = {}
+    ) async -> LoopBox<RouteWait> {
+        await loop.run { [loop, heard] in
+            let mark = watch.mark(on: loop)
+            meanwhile()
+            return LoopBox(watch.wait(since: mark, on: loop) { heard.record(name) })
+        }
+    }
+
+    // CONN-14
+    @Test func `a change is told to all who wait, once, in the order in which they came`() async throws {
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        for name in ["a", "b", "c"] { _ = await wait(name, for: watch) }
+        #expect(watch.waitingCount == 3)
+        kernel.change()
+        #expect(try await heard.waitFor(count: 3) == ["a", "b", "c"])
+        #expect(watch.waitingCount == 0)
+        _ = await wait("d", for: watch)
+        kernel.change()
+        #expect(try await heard.waitFor(count: 4) == ["a", "b", "c", "d"])
+        #expect(kernel.openCount == 1)
+    }
+
+    // CONN-14: a route that came after the attempt had failed, and before anybody waited for one
+    @Test func `a change since the mark is not missed`() async throws {
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        let mark = await loop.run { [loop] in watch.mark(on: loop) }
+        _ = await wait("other", for: watch)
+        kernel.change()
+        // The watch has read it.
+        try await heard.waitFor(count: 1)
+        _ = await loop.run { [loop, heard] in
+            LoopBox(watch.wait(since: mark, on: loop) { heard.record("late") })
+        }
+        #expect(try await heard.waitFor(count: 2) == ["other", "late"])
+    }
+
+    // CONN-14: the same, when the watch has not come to read it
+    @Test func `a change that nobody has read yet is not missed`() async throws {
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        _ = await wait("a", for: watch) { kernel.change() }
+        #expect(try await heard.waitFor(count: 1) == ["a"])
+    }
+
+    // CONN-14: what changed before is no news
+    @Test func `a change before the mark is not told`() async throws {
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        _ = await wait("first", for: watch)
+        kernel.change()
+        try await heard.waitFor(count: 1)
+        let later = await wait("later", for: watch)
+        // Whatever was posted has run after this.
+        await loop.run {}
+        #expect(heard.events == ["first"])
+        #expect(watch.waitingCount == 1)
+        await loop.run { later.value.end() }
+        #expect(watch.waitingCount == 0)
+    }
+
+    // T-5: a load that is cancelled while it waits leaves nothing behind
+    @Test func `who waits no more is forgotten`() async throws {
+        final class Kept: Sendable {}
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        weak var kept: Kept?
+        let ended: LoopBox<RouteWait>
+        do {
+            let held = Kept()
+            kept = held
+            ended = await loop.run { [loop] in
+                LoopBox(
+                    watch.wait(since: watch.mark(on: loop), on: loop) { withExtendedLifetime(held) {} })
+            }
+        }
+        _ = await wait("other", for: watch)
+        #expect(watch.waitingCount == 2)
+        await loop.run {
+            ended.value.end()
+            ended.value.end()
+        }
+        #expect(watch.waitingCount == 1)
+        await loop.run {}
+        #expect(kept == nil)
+        kernel.change()
+        #expect(try await heard.waitFor(count: 1) == ["other"])
+    }
+
+    // CONN-14: without a socket there is another try after a second, and a socket is asked for each time
+    @Test func `a kernel that gives no socket at first`() async throws {
+        let kernel = Kernel(refusing: 2)
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        let start = ContinuousClock.now
+        _ = await wait("a", for: watch)
+        #expect(try await heard.waitFor(count: 1) == ["a"])
+        #expect(ContinuousClock.now - start >= .milliseconds(990))
+        #expect(kernel.openCount == 0)
+        _ = await wait("b", for: watch)
+        #expect(kernel.openCount == 1)
+        kernel.change()
+        #expect(try await heard.waitFor(count: 2) == ["a", "b"])
+    }
+
+    // CONN-14: nobody knows what changed before there was a socket
+    @Test func `a socket that comes between the mark and the wait`() async throws {
+        let kernel = Kernel(refusing: 1)
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        let start = ContinuousClock.now
+        _ = await wait("a", for: watch)
+        #expect(try await heard.waitFor(count: 1) == ["a"])
+        #expect(ContinuousClock.now - start < .milliseconds(900))
+    }
+
+    // CONN-14
+    @Test func `a socket that breaks is replaced`() async throws {
+        let kernel = Kernel()
+        let watch = RouteWatch(openSocket: { kernel.open() })
+        _ = await wait("a", for: watch)
+        kernel.hangUp()
+        // It may have changed, so who waits tries again.
+        #expect(try await heard.waitFor(count: 1) == ["a"])
+        _ = await wait("b", for: watch)
+        #expect(kernel.openCount == 2)
+        kernel.change()
+        #expect(try await heard.waitFor(count: 2) == ["a", "b"])
+    }
+
+    // CONN-14: what the kernel itself says
+    @Test(
+        .inNetworkNamespace,
+        .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
+    func `an interface of this machine comes up`() async throws {
+        let mark = await loop.run { [loop] in RouteWatch.shared.mark(on: loop) }
+        _ = await wait("up", for: .shared)
+        try NetworkNamespace.raiseLoopback()
+        #expect(try await heard.waitFor(count: 1) == ["up"])
+        // It was before anybody waited, and after somebody looked.
+        _ = await loop.run { [loop, heard] in
+            LoopBox(RouteWatch.shared.wait(since: mark, on: loop) { heard.record("late") })
+        }
+        #expect(try await heard.waitFor(count: 2) == ["up", "late"])
+    }
+}

@@ -1,0 +1,263 @@
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// What becomes of connections that nobody uses.
+@Suite struct IdleConnectionTests {
+    // MARK: Expiry
+
+    // CONN-19
+    @Test func `an idle connection is closed when its time is over`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port)
+        #expect(await house.onLoop { $0.idleLifetime } == 60_000_000_000)
+        await house.onLoop { $0.idleLifetime = 50_000_000 }
+        _ = await house.customer("a")
+        try await house.heard.wait(for: "a took a new one")
+        #expect(try await server.connection(0).waitForEnd() == .finished)
+        #expect(await house.onLoop { $0.connectionCount } == 0)
+        await house.close()
+    }
+
+    // CONN-19: the time counts from the last use
+    @Test func `a connection that is used again stays`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port)
+        await house.onLoop { $0.idleLifetime = 400_000_000 }
+        let a = await house.customer("a", keeps: true)
+        try await house.heard.wait(for: "a took a new one")
+        await house.onLoop { _ in a.putBack() }
+        let start = ContinuousClock.now
+        for _ in 0..<3 {
+            try await Task.sleep(for: .milliseconds(200))
+            await house.onLoop { _ in a.ask() }
+            await house.onLoop { _ in a.putBack() }
+        }
+        let end = ContinuousClock.now
+        // Only a machine that stood still for a while may have let it expire.
+        if end - start < .milliseconds(900) {
+            #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
+        }
+        #expect(try await server.connection(0).waitForEnd() == .finished)
+        #expect(ContinuousClock.now - end >= .milliseconds(390))
+        await house.close()
+    }
+
+    // CONN-19: while it is in use no idle time counts
+    @Test func `a connection in use is not closed`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port)
+        await house.onLoop { $0.idleLifetime = 50_000_000 }
+        let a = await house.customer("a", keeps: true)
+        try await house.heard.wait(for: "a took a new one")
+        // In one turn, so that the time to expire is not there.
+        await house.onLoop { _ in
+            a.putBack()
+            a.ask()
+        }
+        try await Task.sleep(for: .milliseconds(150))
+        #expect(house.heard.events.last == "a took a used one")
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(server.connections.map(\.end) == [nil])
+        await house.close()
+    }
+
+    // CONN-19: less a second for what is on its way
+    @Test func `an announced time is kept beside a longer one`() async throws {
+        let both = Signal("both requests")
+        let server = try ScriptedServer { connection in
+            while try connection.nextRequest() != nil {
+                if connection.index == 1 { both.fire() }
+                try connection.wait(for: both)
+                let field = connection.index == 0 ? "Keep-Alive: timeout=2, max=100\r\n" : ""
+                try connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 0\r\n\r\n")
+            }
+        }
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port)
+        for name in ["a", "b"] { _ = await house.customer(name, sends: "GET") }
+        try await house.heard.waitUntil { $0.contains("a is done") && $0.contains("b is done") }
+        let start = ContinuousClock.now
+        #expect(try await server.connection(0).waitForEnd() == .finished)
+        #expect(ContinuousClock.now - start >= .milliseconds(900))
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(server.connections.map(\.end) == [.finished, nil])
+        await house.close()
+    }
+
+    // CONN-14: who has no descriptor takes that of the connection that is unused longest
+    @Test func `the connection that is unused longest makes room`() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port)
+        var customers: [Customer] = []
+        for name in ["a", "b", "c"] {
+            customers.append(await house.customer(name, keeps: true))
+            try await house.heard.wait(for: "\(name) took a new one")
+        }
+        // Each in a turn of its own, b first.
+        let (a, b, c) = (customers[0], customers[1], customers[2])
+        for customer in [b, a, c] { await house.onLoop { _ in customer.putBack() } }
+        #expect(await house.onLoop { $0.closeOneIdle() })
+        try await server.connection(1).waitForEnd()
+        #expect(await house.onLoop { $0.closeOneIdle() })
+        try await server.connection(0).waitForEnd()
+        #expect(await house.onLoop { $0.closeOneIdle() })
+        #expect(await house.onLoop { $0.closeOneIdle() } == false)
+        await house.close()
+    }
+
+    // MARK: Connections that the server has closed
+
+    /// Has the server close an idle connection while the loop is busy, so that the loop has not heard of it when `body`
+    /// runs on it.
+    private func whileClosed(
+        tls: TLSServerOptions? = nil, configuration: TLSConfiguration = TLSConfiguration(),
+        _ body: @escaping @Sendable (PoolOnLoop, _ first: Customer) -> Void
+    ) async throws -> (house: PoolOnLoop, server: ScriptedServer) {
+        let close = Signal("the end of the first connection")
+        let server = try ScriptedServer(tls: tls) { connection in
+            while try connection.nextRequest() != nil {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                if connection.index > 0 { continue }
+                try connection.wait(for: close)
+                return connection.close()
+            }
+        }
+        let house = PoolOnLoop(
+            to: server.port, host: tls == nil ? "127.0.0.1" : "localhost", isSecure: tls != nil,
+            configuration: configuration)
+        let first = await house.customer("first", sends: "GET")
+        try await house.heard.wait(for: "first is done")
+        let isClosed = Signal("closed")
+        let record = try await server.connection(0)
+        Task {
+            try await record.waitUntilClosed()
+            isClosed.fire()
+        }
+        let isSeen = await house.onLoop { _ in
+            close.fire()
+            // The loop does nothing else meanwhile.
+            guard (try? isClosed.wait()) != nil else { return false }
+            body(house, first)
+            return true
+        }
+        #expect(isSeen)
+        return (house, server)
+    }
+
+    // CONN-10: a request that may go out only once is not lost with it
+    @Test func `a connection that has just been closed is not given to a POST`() async throws {
+        let (house, server) = try await whileClosed { house, _ in
+            Customer("second", of: house, keeps: false, sends: "POST").ask(isRepeatable: false)
+        }
+        defer { server.stop() }
+        try await house.heard.wait(for: "second is done")
+        #expect(
+            house.heard.events.dropFirst(2) == [
+                "first heard 200", "first is done", "second is served", "second took a new one", "second heard 200",
+                "second is done",
+            ])
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        await house.close()
+    }
+
+    // CONN-10: over TLS too
+    @Test func `a secure connection that has just been closed is not given to a POST`() async throws {
+        let authority = try TestCertificateAuthority()
+        var configuration = TLSConfiguration()
+        configuration.roots = .only([.der(authority.root.der)])
+        let (house, server) = try await whileClosed(
+            tls: try TLSServerOptions(authority: authority), configuration: configuration
+        ) { house, _ in
+            Customer("second", of: house, keeps: false, sends: "POST").ask(isRepeatable: false)
+        }
+        defer { server.stop() }
+        try await house.heard.wait(for: "second is done")
+        #expect(house.heard.events.contains("second took a new one"))
+        await house.close()
+    }
+
+    // CONN-10: a secure connection with nothing but session tickets on it is as good as before
+    @Test func `a secure connection that is open is given to a POST`() async throws {
+        let authority = try TestCertificateAuthority()
+        let server = try ScriptedServer.answering(tls: try TLSServerOptions(authority: authority)) { _ in .text("x") }
+        defer { server.stop() }
+        var configuration = TLSConfiguration()
+        configuration.roots = .only([.der(authority.root.der)])
+        let house = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, configuration: configuration)
+        let first = await house.customer("first", keeps: true)
+        try await house.heard.wait(for: "first took a new one")
+        try await Task.sleep(for: .milliseconds(20))
+        await house.onLoop { _ in first.putBack() }
+        _ = await house.customer("second", isRepeatable: false, sends: "POST")
+        try await house.heard.wait(for: "second is done")
+        #expect(house.heard.events.contains("second took a used one"))
+        #expect(server.connectionCount == 1)
+        await house.close()
+    }
+
+    // CONN-10: who can be repeated is, so nothing is asked of the kernel for it
+    @Test func `a connection that was used a moment ago is given to a GET unseen`() async throws {
+        let taken = Watched<Bool?>(nil)
+        let (house, server) = try await whileClosed { house, _ in
+            taken.withValue { $0 = house.pool.takeIdle(house.origin, isRepeatable: true) != nil }
+        }
+        defer { server.stop() }
+        #expect(taken.current == true)
+        await house.close()
+    }
+
+    // CONN-10, CONN-19: closing is likely after a while
+    @Test func `a connection that was idle for more than a second is looked at`() async throws {
+        let taken = Watched<[Bool]>([])
+        let (house, server) = try await whileClosed { house, first in
+            first.connection?.idleSince -= 1_000_000_001
+            taken.withValue { $0.append(house.pool.takeIdle(house.origin, isRepeatable: true) != nil) }
+        }
+        defer { server.stop() }
+        #expect(taken.current == [false])
+        #expect(await house.onLoop { $0.connectionCount } == 0)
+        await house.close()
+    }
+
+    // CONN-10, CONN-1: nor does who waits in line get a connection that was closed behind its last response
+    @Test func `a connection that was closed at its return is not given to a POST`() async throws {
+        let close = Signal("the end of the first connection")
+        let server = try ScriptedServer { connection in
+            if connection.index == 0 {
+                try connection.wait(for: close)
+                return connection.close()
+            }
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port, limit: 1)
+        let first = await house.customer("first", keeps: true)
+        try await house.heard.wait(for: "first took a new one")
+        _ = await house.customer("second", isRepeatable: false)
+        let record = try await server.connection(0)
+        let isClosed = Signal("closed")
+        Task {
+            try await record.waitUntilClosed()
+            isClosed.fire()
+        }
+        await house.onLoop { _ in
+            close.fire()
+            try? isClosed.wait()
+            first.putBack()
+        }
+        try await house.heard.wait(for: "second took a new one")
+        #expect(
+            house.heard.events == [
+                "first is served", "first took a new one", "second is served", "second took a new one",
+            ])
+        await house.close()
+    }
+}

@@ -1,0 +1,75 @@
+import LoadingTransport
+import Testing
+
+@testable import LoadingConnections
+
+@Suite struct AnswerMemoryTests {
+    private let address = SocketAddress(literal: "10.0.0.1", port: 0)
+    private let four = NameQuestion("a", .ipv4)
+    private let six = NameQuestion("a", .ipv6)
+
+    private func found() throws -> NameAnswer { .success([try #require(address)]) }
+
+    // CONN-20
+    @Test func `an answer lives half a minute`() throws {
+        var memory = AnswerMemory()
+        memory.remember(try found(), to: four, at: 1_000)
+        #expect(memory.answer(to: four, at: 1_000) == (try found()))
+        #expect(memory.answer(to: four, at: 30_000_000_999) == (try found()))
+        #expect(memory.answer(to: four, at: 30_000_001_000) == nil)
+        #expect(memory.answer(to: six, at: 1_000) == nil)
+    }
+
+    // CONN-9: a host without IPv6 is not asked for it at each connection
+    @Test(arguments: [-2, -5, -9] as [Int32])
+    func `a family without addresses is remembered beside one that has some`(code: Int32) throws {
+        var memory = AnswerMemory()
+        let none = NameAnswer.failure(NameFailure(code: code))
+        memory.remember(none, to: six, at: 0)
+        #expect(memory.answer(to: six, at: 0) == nil)
+        memory.remember(try found(), to: four, at: 10)
+        #expect(memory.answer(to: six, at: 20) == none)
+        #expect(memory.answer(to: six, at: 30_000_000_000) == nil)
+    }
+
+    // CONN-14: a server that could not be asked has said nothing
+    @Test(arguments: [-3, -4, -11] as [Int32])
+    func `what was no answer is not remembered`(code: Int32) throws {
+        var memory = AnswerMemory()
+        memory.remember(try found(), to: four, at: 0)
+        memory.remember(.failure(NameFailure(code: code)), to: six, at: 0)
+        #expect(memory.answer(to: six, at: 0) == nil)
+        #expect(memory.count == 1)
+    }
+
+    // CONN-20
+    @Test func `a host is forgotten in both families`() throws {
+        var memory = AnswerMemory()
+        for question in [four, six, NameQuestion("b", .ipv4)] { memory.remember(try found(), to: question, at: 0) }
+        memory.forget("a")
+        #expect([four, six].map { memory.answer(to: $0, at: 0) } == [nil, nil])
+        #expect(memory.answer(to: NameQuestion("b", .ipv4), at: 0) == (try found()))
+        memory.forgetAll()
+        #expect(memory.count == 0)
+    }
+
+    // CONN-20: however many names a program asks for
+    @Test func `the memory is bounded, and what is oldest goes first`() throws {
+        var memory = AnswerMemory()
+        for index in 0..<10_000 {
+            memory.remember(try found(), to: NameQuestion("h\(index)", .ipv4), at: Int64(index))
+            #expect(memory.count <= 512)
+        }
+        #expect(memory.answer(to: NameQuestion("h9999", .ipv4), at: 10_000) == (try found()))
+        #expect(memory.answer(to: NameQuestion("h9800", .ipv4), at: 10_000) == (try found()))
+        #expect(memory.answer(to: NameQuestion("h9000", .ipv4), at: 10_000) == nil)
+    }
+
+    // CONN-20: all of one moment
+    @Test func `the memory is bounded though the clock stands still`() throws {
+        var memory = AnswerMemory()
+        for index in 0..<1_100 { memory.remember(try found(), to: NameQuestion("h\(index)", .ipv4), at: 5) }
+        #expect(memory.count <= 512)
+        #expect(memory.answer(to: NameQuestion("h1099", .ipv4), at: 5) == (try found()))
+    }
+}

@@ -1,0 +1,207 @@
+import LoadingConnections
+import LoadingTransport
+import TestSupport
+import Testing
+
+/// The resolver over a book of names, and once over the system's.
+@Suite struct NameResolverTests {
+    private struct Heard: Equatable, Sendable {
+        let host: String
+        let addresses: [String]?
+        let isRemembered: Bool
+
+        init(_ host: String, _ addresses: [String]?, isRemembered: Bool = false) {
+            self.host = host
+            self.addresses = addresses
+            self.isRemembered = isRemembered
+        }
+    }
+
+    private let loop = EventLoops.assign()
+    private let heard = EventRecorder<Heard>()
+
+    @discardableResult
+    private func ask(
+        _ resolver: NameResolver, _ host: String, _ family: SocketAddress.Family = .ipv4
+    ) -> NameResolver.Ticket {
+        resolver.resolve(NameQuestion(host, family), on: loop) { [heard] answer, isRemembered in
+            let addresses = try? answer.get().map { "\($0)" }
+            heard.record(Heard(host, addresses, isRemembered: isRemembered))
+        }
+    }
+
+    // CONN-21
+    @Test func `the system's resolver knows this machine`() async throws {
+        NameResolver.shared.forget("localhost")
+        ask(.shared, "localhost")
+        #expect(try await heard.waitFor(count: 1) == [Heard("localhost", ["127.0.0.1"])])
+        ask(.shared, "no.such.host.invalid")
+        #expect(try await heard.waitFor(count: 2).last == Heard("no.such.host.invalid", nil))
+    }
+
+    // CONN-9: RFC 8305 §3
+    @Test func `the families are asked for apart`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"]])
+        book.hold("a", [.ipv6])
+        let resolver = book.resolver()
+        ask(resolver, "a", .ipv6)
+        ask(resolver, "a", .ipv4)
+        #expect(try await heard.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
+        book.releaseAll()
+        #expect(try await heard.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", nil)])
+    }
+
+    // CONN-21
+    @Test func `who asks what is being asked shares its answer`() async throws {
+        let book = NameBook(["a": ["10.0.0.1", "10.0.0.2"]])
+        book.hold("a")
+        let resolver = book.resolver()
+        for _ in 0..<3 { ask(resolver, "a") }
+        try await book.asked.waitFor(count: 1)
+        ask(resolver, "a")
+        book.releaseAll()
+        let answer = Heard("a", ["10.0.0.1", "10.0.0.2"])
+        #expect(try await heard.waitFor(count: 4) == [answer, answer, answer, answer])
+        #expect(book.asked.events == [NameQuestion("a", .ipv4)])
+    }
+
+    // CONN-15: time that other hosts' names take is not this one's
+    @Test func `ten hosts with slow names hold up nobody else`() async throws {
+        let book = NameBook(["quick": ["10.0.0.1"]])
+        let resolver = book.resolver()
+        for index in 0..<10 {
+            book.hold("slow\(index)")
+            ask(resolver, "slow\(index)", .ipv6)
+            ask(resolver, "slow\(index)", .ipv4)
+        }
+        try await book.asked.waitFor(count: 20)
+        ask(resolver, "quick")
+        #expect(try await heard.waitFor(count: 1) == [Heard("quick", ["10.0.0.1"])])
+        book.releaseAll()
+        try await heard.waitFor(count: 21)
+    }
+
+    // CONN-21: no more threads than allowed, and none that has nothing to do
+    @Test func `threads come with need and go without`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"], "b": ["10.0.0.2"], "c": ["10.0.0.3"]])
+        book.hold("a")
+        book.hold("b")
+        let resolver = book.resolver(mostThreads: 2, idleSeconds: 0)
+        #expect(resolver.threadCount == 0)
+        ask(resolver, "a")
+        try await book.asked.waitFor(count: 1)
+        #expect(resolver.threadCount == 1)
+        ask(resolver, "b")
+        try await book.asked.waitFor(count: 2)
+        ask(resolver, "c")
+        #expect(resolver.threadCount == 2)
+        #expect(resolver.queuedQuestionCount == 1)
+        book.release("b")
+        #expect(try await heard.waitFor(count: 2) == [Heard("b", ["10.0.0.2"]), Heard("c", ["10.0.0.3"])])
+        book.release("a")
+        try await heard.waitFor(count: 3)
+        try await eventually { resolver.threadCount == 0 }
+        ask(resolver, "d")
+        #expect(try await heard.waitFor(count: 4).last == Heard("d", nil))
+    }
+
+    // T-5: a load that is cancelled leaves nothing behind
+    @Test func `a question that nobody waits for is not asked`() async throws {
+        final class Kept: Sendable {}
+        let book = NameBook(["slow": ["10.0.0.1"], "wanted": ["10.0.0.2"]])
+        book.hold("slow")
+        let resolver = book.resolver(mostThreads: 1)
+        ask(resolver, "slow")
+        try await book.asked.waitFor(count: 1)
+        weak var kept: Kept?
+        var tickets: [NameResolver.Ticket] = []
+        do {
+            let held = Kept()
+            kept = held
+            for index in 0..<100 {
+                tickets.append(
+                    resolver.resolve(NameQuestion("gone\(index)", .ipv4), on: loop) { _, _ in
+                        withExtendedLifetime(held) {}
+                    })
+            }
+        }
+        ask(resolver, "wanted")
+        #expect(resolver.queuedQuestionCount == 101)
+        for ticket in tickets { resolver.withdraw(ticket) }
+        #expect(resolver.queuedQuestionCount == 1)
+        #expect(kept == nil)
+        book.releaseAll()
+        #expect(try await heard.waitFor(count: 2) == [Heard("slow", ["10.0.0.1"]), Heard("wanted", ["10.0.0.2"])])
+        #expect(book.asked.events == [NameQuestion("slow", .ipv4), NameQuestion("wanted", .ipv4)])
+    }
+
+    // T-5
+    @Test func `who withdraws hears nothing, and those who asked the same hear all`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"]])
+        book.hold("a")
+        let resolver = book.resolver()
+        let never = EventRecorder<Int>()
+        let ticket = resolver.resolve(NameQuestion("a", .ipv4), on: loop) { _, _ in never.record(0) }
+        ask(resolver, "a")
+        try await book.asked.waitFor(count: 1)
+        resolver.withdraw(ticket)
+        resolver.withdraw(ticket)
+        book.releaseAll()
+        #expect(try await heard.waitFor(count: 1) == [Heard("a", ["10.0.0.1"])])
+        let told = await loop.run { never.count }
+        #expect(told == 0)
+    }
+
+    // CONN-20: an answer is remembered until it is forgotten
+    @Test func `an answer is asked for once`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"], "b": ["10.0.0.9"]])
+        let resolver = book.resolver()
+        for host in ["a", "b"] {
+            ask(resolver, host)
+            _ = try await heard.wait(for: Heard(host, host == "a" ? ["10.0.0.1"] : ["10.0.0.9"]))
+        }
+        book.set("a", ["10.0.0.2"])
+        ask(resolver, "a")
+        #expect(try await heard.waitFor(count: 3).last == Heard("a", ["10.0.0.1"], isRemembered: true))
+        resolver.forget("a")
+        ask(resolver, "a")
+        #expect(try await heard.waitFor(count: 4).last == Heard("a", ["10.0.0.2"]))
+        ask(resolver, "b")
+        #expect(try await heard.waitFor(count: 5).last == Heard("b", ["10.0.0.9"], isRemembered: true))
+        resolver.forgetAnswers()
+        ask(resolver, "b")
+        #expect(try await heard.waitFor(count: 6).last == Heard("b", ["10.0.0.9"]))
+        #expect(book.asked.events.map(\.host) == ["a", "b", "a", "b"])
+    }
+
+    // CONN-18: what was asked before a flush is not for those who come after it
+    @Test func `an answer from before a flush is not remembered`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"]])
+        book.hold("a")
+        let resolver = book.resolver()
+        ask(resolver, "a")
+        try await book.asked.waitFor(count: 1)
+        resolver.forgetAnswers()
+        ask(resolver, "a")
+        try await book.asked.waitFor(count: 2)
+        book.releaseAll()
+        #expect(try await heard.waitFor(count: 2) == [Heard("a", ["10.0.0.1"]), Heard("a", ["10.0.0.1"])])
+        #expect(book.asked.count == 2)
+    }
+
+    // CONN-21
+    @Test func `an answer never comes before the question returns`() async throws {
+        let book = NameBook(["a": ["10.0.0.1"]])
+        let resolver = book.resolver()
+        ask(resolver, "a")
+        try await heard.waitFor(count: 1)
+        let before = await loop.run { [heard] in
+            _ = resolver.resolve(NameQuestion("a", .ipv4), on: loop) { _, isRemembered in
+                heard.record(Heard("again", nil, isRemembered: isRemembered))
+            }
+            return heard.count
+        }
+        #expect(before == 1)
+        #expect(try await heard.waitFor(count: 2).last == Heard("again", nil, isRemembered: true))
+    }
+}

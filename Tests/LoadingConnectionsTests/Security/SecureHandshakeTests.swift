@@ -1,0 +1,232 @@
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// Handshakes over real sockets with servers of all kinds.
+@Suite struct SecureHandshakeTests {
+    /// How a handshake ended.
+    private enum Outcome: Equatable, Sendable {
+        case connected(TLSVersion, isResumed: Bool)
+        case failed(Int)
+        case notConnected
+    }
+
+    /// Connects, shakes hands, and tells how that ended. Confined to its loop.
+    private final class Client: ByteStreamOwner, @unchecked Sendable {
+        // Sendable because what is mutable is touched on the loop only.
+
+        let outcomes = EventRecorder<Outcome>()
+        private let loop = EventLoops.assign()
+        private let origin: Origin
+        private let security: ConnectionSecurity
+        private var handshake: SecureHandshake?
+        private var stream: ByteStream?
+
+        init(to server: ScriptedServer, host: String, security: ConnectionSecurity) {
+            origin = Origin(isSecure: true, host: host, port: UInt16(server.port))
+            self.security = security
+        }
+
+        func start() async {
+            await loop.run { [self] in
+                guard let address = SocketAddress(literal: "127.0.0.1", port: origin.port),
+                    let stream = try? ByteStream.connect(to: address, on: loop, owner: self)
+                else { return outcomes.record(.notConnected) }
+                self.stream = stream
+            }
+        }
+
+        func streamBecameReady(_ stream: ByteStream) {
+            guard handshake == nil, let result = stream.finishConnecting() else { return }
+            guard case .success = result else { return outcomes.record(.notConnected) }
+            handshake = SecureHandshake(stream, to: origin, with: security) { [self] result in
+                switch result {
+                case .failure(let error): outcomes.record(.failed(error.code))
+                case .success(let stream):
+                    guard let session = stream.tls?.session else { return outcomes.record(.notConnected) }
+                    outcomes.record(.connected(session.version, isResumed: session.isResumed))
+                }
+            }
+            handshake?.start()
+        }
+
+        /// Reads what the server sends after the handshake, session tickets above all.
+        func read() async {
+            await loop.run { [self] in _ = stream?.isSilent }
+        }
+
+        func cancel() async { await loop.run { [self] in handshake?.cancel() } }
+
+        var isClosed: Bool { get async { await loop.run { [self] in stream?.isClosed ?? true } } }
+
+        func close() async {
+            await loop.run { [self] in
+                stream?.close()
+                handshake = nil
+            }
+        }
+    }
+
+    private let authority: TestCertificateAuthority
+    private let security: ConnectionSecurity
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        var configuration = TLSConfiguration()
+        configuration.roots = .only([.der(authority.root.der)])
+        security = ConnectionSecurity(configuration)
+    }
+
+    private func shakeHands(_ server: ScriptedServer, host: String = "localhost") async throws -> (Outcome, Client) {
+        let client = Client(to: server, host: host, security: security)
+        await client.start()
+        let outcome = try await client.outcomes.waitFor(count: 1)[0]
+        return (outcome, client)
+    }
+
+    private func outcome(of options: TLSServerOptions, host: String = "localhost") async throws -> Outcome {
+        let server = try ScriptedServer(tls: options, steps: [.waitForClose])
+        defer { server.stop() }
+        let (outcome, client) = try await shakeHands(server, host: host)
+        if case .failed = outcome {
+            // The socket goes with the handshake.
+            #expect(await client.isClosed)
+        }
+        await client.close()
+        return outcome
+    }
+
+    // C-19
+    @Test(arguments: [
+        (TLSServerOptions.Version.tls12, TLSVersion.tls12), (.tls13, .tls13),
+    ])
+    func `a server that is trusted`(version: TLSServerOptions.Version, expected: TLSVersion) async throws {
+        let options = try TLSServerOptions(authority: authority).with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+        }
+        for host in ["localhost", "127.0.0.1"] {
+            #expect(try await outcome(of: options, host: host) == .connected(expected, isResumed: false))
+        }
+    }
+
+    // TLS-4, TLS-5
+    @Test func `a certificate out of its time`() async throws {
+        for (validity, code) in [(.expired, -1201), (.notYetValid, -1204)] as [(CertificateProfile.Validity, Int)] {
+            let profile = CertificateProfile.localhost.with { $0.validity = validity }
+            #expect(try await outcome(of: TLSServerOptions(authority: authority, profile: profile)) == .failed(code))
+        }
+    }
+
+    // TLS-4, TLS-5
+    @Test func `a certificate that nobody vouches for`() async throws {
+        #expect(try await outcome(of: TLSServerOptions(TestIdentity.selfSigned(.localhost))) == .failed(-1202))
+        #expect(try await outcome(of: TLSServerOptions(authority: TestCertificateAuthority())) == .failed(-1203))
+    }
+
+    // TLS-4, TLS-5
+    @Test func `a certificate of another host`() async throws {
+        let other = try TLSServerOptions(authority: authority, profile: .server("other.example", "127.0.0.2"))
+        for host in ["localhost", "127.0.0.1"] { #expect(try await outcome(of: other, host: host) == .failed(-1202)) }
+    }
+
+    // C-19, TLS-5
+    @Test(arguments: [TLSServerOptions.Version.tls10, .tls11])
+    func `a version that is too old`(version: TLSServerOptions.Version) async throws {
+        let options = try TLSServerOptions(authority: authority).with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+        }
+        #expect(try await outcome(of: options) == .failed(-1200))
+    }
+
+    // TLS-5: asked for, and nobody here has one
+    @Test func `a server that asks for a certificate`() async throws {
+        let asking = try TLSServerOptions(authority: authority).with { $0.clientCertificate = .asked(trusting: []) }
+        #expect(try await outcome(of: asking) == .connected(.tls13, isResumed: false))
+    }
+
+    // ERR-5
+    @Test func `a server that goes in the middle of the handshake`() async throws {
+        for isReset in [false, true] {
+            let server = try ScriptedServer { connection in
+                _ = try connection.receive()
+                if isReset { connection.reset() } else { connection.close() }
+            }
+            defer { server.stop() }
+            #expect(try await shakeHands(server).0 == .failed(-1005))
+        }
+    }
+
+    // TLS-5
+    @Test func `a server that does not speak TLS`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.receive()
+            try connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(try await shakeHands(server).0 == .failed(-1200))
+    }
+
+    // CONN-15, T-5: it may take for ever, and who gives it up hears nothing more
+    @Test func `a server that says nothing`() async throws {
+        let hasHello = Signal("the client's hello")
+        let server = try ScriptedServer { connection in
+            _ = try connection.receive()
+            hasHello.fire()
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let client = Client(to: server, host: "localhost", security: security)
+        await client.start()
+        try await hasHello.wait()
+        #expect(client.outcomes.count == 0)
+        #expect(await client.isClosed == false)
+        await client.cancel()
+        #expect(await client.isClosed)
+        #expect(try await server.connection(0).waitForEnd() == .finished)
+        #expect(client.outcomes.count == 0)
+    }
+
+    // TLS-5: what the server lets go of in mid-message is no handshake
+    @Test func `a server that stops in the middle of its hello`() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.receive()
+            try connection.send([0x16, 0x03, 0x03, 0x00, 0x7A, 0x02, 0x00, 0x00])
+            connection.close()
+        }
+        defer { server.stop() }
+        #expect(try await shakeHands(server).0 == .failed(-1005))
+    }
+
+    // TLS-8: the next connection resumes, and not with another origin's session
+    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func `a second connection resumes the first one's session`(version: TLSServerOptions.Version) async throws {
+        let options = try TLSServerOptions(authority: authority).with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+        }
+        let server = try ScriptedServer(tls: options, steps: [.waitForClose])
+        defer { server.stop() }
+        let expected = version == .tls12 ? TLSVersion.tls12 : .tls13
+        var outcomes: [Outcome] = []
+        for host in ["localhost", "localhost", "127.0.0.1"] {
+            let (outcome, client) = try await shakeHands(server, host: host)
+            outcomes.append(outcome)
+            // The tickets of TLS 1.3 come behind the handshake.
+            let record = try await server.connection(outcomes.count - 1)
+            _ = try await record.waitForHandshake()
+            await client.read()
+            await client.close()
+        }
+        #expect(outcomes == [false, true, false].map { .connected(expected, isResumed: $0) })
+        security.forgetResumptions()
+        let (outcome, client) = try await shakeHands(server)
+        #expect(outcome == .connected(expected, isResumed: false))
+        await client.close()
+    }
+}

@@ -1,0 +1,116 @@
+import FoundationEssentials
+import LoadingEvents
+import LoadingProtocols
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+
+@testable import LoadingConnections
+
+/// A pool on a loop, and what its customers have heard, in order.
+final class PoolOnLoop: @unchecked Sendable {
+    // Sendable because pool and customers are touched on the loop only.
+
+    let loop = EventLoops.assign()
+    let origin: Origin
+    let heard = EventRecorder<String>()
+    private(set) var pool: ConnectionPool
+
+    init(
+        to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
+        configuration: TLSConfiguration = TLSConfiguration(), resolver: NameResolver = .shared
+    ) {
+        origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
+        pool = ConnectionPool(
+            loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit, resolver: resolver)
+    }
+
+    func onLoop<Result: Sendable>(_ body: @escaping @Sendable (ConnectionPool) -> Result) async -> Result {
+        await loop.run { body(self.pool) }
+    }
+
+    /// A customer who has asked, and puts back each connection that he does not `keep`.
+    func customer(
+        _ name: String, priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true,
+        keeps: Bool = false, sends method: String? = nil
+    ) async -> Customer {
+        await loop.run {
+            let customer = Customer(name, of: self, keeps: keeps, sends: method)
+            customer.ask(priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable)
+            return customer
+        }
+    }
+
+    func close() async { await onLoop { $0.shutDown() } }
+}
+
+/// Somebody who wants a connection of a pool, and notes what he gets. Confined to the pool's loop.
+final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
+    // Sendable because what is mutable is touched on the loop only.
+
+    private let name: String
+    private let house: PoolOnLoop
+    private let keeps: Bool
+    private let method: String?
+    private(set) var request: ConnectionRequest?
+    private(set) var connection: HTTP1Connection?
+
+    init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?) {
+        self.name = name
+        self.house = house
+        self.keeps = keeps
+        self.method = method
+    }
+
+    func ask(priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true) {
+        let request = ConnectionRequest(
+            origin: house.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
+            taker: self)
+        self.request = request
+        house.pool.request(request)
+    }
+
+    func withdraw() {
+        guard let request else { return }
+        house.pool.withdraw(request)
+    }
+
+    func putBack() {
+        guard let connection else { return }
+        self.connection = nil
+        house.pool.putBack(connection)
+    }
+
+    private func note(_ event: String) { house.heard.record("\(name) \(event)") }
+
+    func connectionIsBeingMade() { note("is served") }
+
+    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
+        note(isReused ? "took a used one" : "took a new one")
+        self.connection = connection
+        if let method { return connection.start(Self.request(method), observer: self) }
+        if !keeps { putBack() }
+    }
+
+    func connectionFailed(_ error: LoadError, events: [LoadEvent]) { note("failed \(error.code)") }
+
+    private static func request(_ method: String) -> ExchangeRequest {
+        ExchangeRequest(
+            method: method, target: .origin(path: "/", query: nil), fields: HTTPFields([("Host", "localhost")]),
+            defaults: HTTPFields(), body: .none, expectsContinue: false, asksToClose: false)
+    }
+
+    // MARK: The exchange
+
+    func exchangeSentHead(bytes: Int) {}
+    func exchangeSentBody(bytes: Int, onWire: Int) {}
+    func exchangeSentRequest() {}
+    func exchangeStartedResponse() {}
+    func exchangeReceived(informational head: HTTP1ResponseHead) {}
+    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) { note("heard \(head.status)") }
+    func exchangeReceived(body: UnsafeRawBufferPointer) {}
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
+    func exchangeFilled(_ count: Int) {}
+    func exchangeEnded(bodyBytes: Int64) { note("is done") }
+    func exchangeFailed(_ failure: ExchangeFailure) { note("lost \(failure.error.code)") }
+}

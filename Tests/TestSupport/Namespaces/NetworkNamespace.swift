@@ -1,0 +1,85 @@
+internal import Foundation
+
+/// A network of a test's own: no interface is up in it, not even loopback, and what happens to it happens to nobody
+/// else. The kernel gives one to a whole process, so a test that needs one runs in another run of this program; see
+/// `NetworkNamespaceTrait`.
+package enum NetworkNamespace {
+    private static let marker = "TEST_NETWORK_NAMESPACE"
+
+    /// Whether this process runs in a network of its own.
+    package static var isInside: Bool { ProcessInfo.processInfo.environment[marker] != nil }
+
+    /// Whether this machine lets us make one: as root, or as anybody where user namespaces are allowed.
+    package static var isAvailable: Bool { isInside || unsharing != nil }
+
+    /// The way of `unshare` that works here.
+    private static let unsharing: [String]? = {
+        guard let unshare = path(of: "unshare"), let ip = path(of: "ip") else { return nil }
+        return [["--user", "--map-root-user", "--net"], ["--net"]].map { [unshare] + $0 }.first { command in
+            let words = Array(command.dropFirst()) + [ip, "link", "set", "lo", "up"]
+            return (try? ChildProcess.run(unshare, words).exit) == .code(0)
+        }
+    }()
+
+    private static func path(of program: String) -> String? {
+        ["/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/"].map { $0 + program }.first { access($0, X_OK) == 0 }
+    }
+
+    /// Runs one test of this program again, in a new network, and gives what it said.
+    static func run(
+        testMatching pattern: String, within deadline: Duration
+    ) throws -> (exit: ChildProcess.Exit, output: String) {
+        guard let unsharing, let unshare = unsharing.first else { throw NoNetworkNamespace() }
+        let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let words = [
+            program, "--testing-library", "swift-testing", "--no-parallel", "--filter", pattern,
+        ]
+        return try ChildProcess.run(
+            unshare, Array(unsharing.dropFirst()) + words, environment: [marker: "1"], within: deadline)
+    }
+
+    // MARK: Inside
+
+    /// Does what iproute2's `ip` does: `ip("link", "set", "lo", "up")`.
+    package static func ip(_ words: String...) throws {
+        // Never the machine's own network.
+        guard isInside, let program = path(of: "ip") else { throw NoNetworkNamespace() }
+        let (exit, output) = try ChildProcess.run(program, words)
+        guard exit == .code(0) else {
+            throw FailedCommand(command: "ip \(words.joined(separator: " "))", output: output)
+        }
+    }
+
+    package static func raiseLoopback() throws { try ip("link", "set", "lo", "up") }
+
+    package static func lowerLoopback() throws {
+        try ip("link", "set", "lo", "down")
+        // As long as it has its address there is a route, into nowhere. It gets the address back when it is raised.
+        try ip("address", "flush", "dev", "lo")
+    }
+
+    /// Adds an interface that is a way out to 10.0.0.0/24, of whatever kind the kernel knows.
+    package static func addWayOut() throws {
+        var failure: any Error = NoNetworkNamespace()
+        for kind in ["dummy", "bridge", "veth"] {
+            do {
+                try ip("link", "add", "out", "type", kind)
+                try ip("address", "add", "10.0.0.1/24", "dev", "out")
+                return try ip("link", "set", "out", "up")
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+}
+
+/// A network namespace was asked for where there is none.
+package struct NoNetworkNamespace: Error {}
+
+package struct FailedCommand: Error, CustomStringConvertible {
+    package let command: String
+    package let output: String
+
+    package var description: String { "\(command): \(output)" }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Loads without a way to their server, for real: each test has a network of its own, in which loopback is down until
+/// it is raised.
+@Suite(
+    .inNetworkNamespace,
+    .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
+struct ConnectivityTests {
+    /// A server to which there is no way, since the loopback interface is down again.
+    private func unreachableServer(
+        _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse = { .text($0.target) }
+    ) throws -> ScriptedServer {
+        try NetworkNamespace.raiseLoopback()
+        let server = try ScriptedServer.answering { answer($0) }
+        try NetworkNamespace.lowerLoopback()
+        return server
+    }
+
+    private func waitingSession(
+        _ delegate: RecordingDelegate, _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        URLSession(delegate) {
+            $0.waitsForConnectivity = true
+            configure($0)
+        }
+    }
+
+    // CONN-14, T-27, T-41
+    @Test func `a load waits for a way and then takes it`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        session.dataTask(with: server.url("/way")).resume()
+        #expect(try await delegate.calls.waitFor(count: 2) == [.created(1), .waiting(1)])
+        try NetworkNamespace.raiseLoopback()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .waiting(1), .response(1, 200), .data(1, "/way"), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+        #expect(delegate.faults.events == [])
+        #expect(server.requests.map(\.target) == ["/way"])
+    }
+
+    // T-41, CONN-14: changes that help nobody are not told
+    @Test func `a load says once that it waits`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        for size in 1400..<1405 { try NetworkNamespace.ip("link", "set", "lo", "mtu", "\(size)") }
+        try NetworkNamespace.raiseLoopback()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .waiting(1), .response(1, 200), .data(1, "/"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // CONN-14: by name, which needs no network here
+    @Test func `a load waits for a way to a name`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        session.dataTask(with: server.url(host: "localhost")).resume()
+        #expect(try await delegate.calls.waitFor(count: 2) == [.created(1), .waiting(1)])
+        try NetworkNamespace.raiseLoopback()
+        #expect(try await delegate.calls(untilCompletions: 1).last == .completed(1, nil))
+        session.invalidateAndCancel()
+    }
+
+    // CONN-12
+    @Test func `a load that does not wait fails at once`() async throws {
+        for host in ["127.0.0.1", "localhost", "10.0.0.1"] {
+            let delegate = RecordingDelegate()
+            let session = URLSession(delegate) { _ in }
+            let url = try #require(URL(string: "http://\(host):8080/"))
+            session.dataTask(with: url).resume()
+            session.finishTasksAndInvalidate()
+            #expect(
+                try await delegate.callsUntilInvalid(within: .seconds(5)) == [
+                    .created(1), .metrics(1), .completed(1, .notConnectedToInternet), .invalid,
+                ])
+        }
+    }
+
+    // CONN-14: there is a way, and at its end somebody who refuses
+    @Test func `a load does not wait for a server that refuses`() async throws {
+        try NetworkNamespace.raiseLoopback()
+        let refusing = try RefusingPort()
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
+        session.dataTask(with: url).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .metrics(1), .completed(1, .cannotConnectToHost), .invalid,
+            ])
+    }
+
+    // CONN-11: once there was a connection, its loss is one
+    @Test func `a load does not wait when its connection is lost`() async throws {
+        try NetworkNamespace.raiseLoopback()
+        let server = try ScriptedServer(
+            steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "hello"), .metrics(1), .completed(1, .networkConnectionLost),
+                .invalid,
+            ])
+    }
+
+    // CONN-13
+    @Test func `the request timer stands still while a load waits`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
+        session.dataTask(with: server.url()).resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        try await Task.sleep(for: .milliseconds(900))
+        try NetworkNamespace.raiseLoopback()
+        #expect(try await delegate.calls(untilCompletions: 1).last == .completed(1, nil))
+        session.invalidateAndCancel()
+    }
+
+    // CONN-13
+    @Test func `the resource timer runs while a load waits`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate) { $0.timeoutIntervalForResource = 0.5 }
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .waiting(1), .metrics(1), .completed(1, .timedOut), .invalid,
+            ])
+    }
+
+    // T-5
+    @Test func `a load is cancelled while it waits`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        task.cancel()
+        try await delegate.calls.wait(for: .completed(1, .cancelled))
+        try NetworkNamespace.raiseLoopback()
+        // Another one, behind it on the same loop, is through.
+        session.dataTask(with: server.url("/other")).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid().of(1) == [
+                .created(1), .waiting(1), .metrics(1), .completed(1, .cancelled),
+            ])
+        #expect(server.requests.map(\.target) == ["/other"])
+    }
+
+    // T-2, CONN-14: a way that comes while the task is suspended is taken when it goes on
+    @Test func `a load is suspended while it waits`() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        let task = session.dataTask(with: server.url("/suspended"))
+        task.resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        task.suspend()
+        try NetworkNamespace.raiseLoopback()
+        session.dataTask(with: server.url("/other")).resume()
+        try await delegate.calls.wait(for: .completed(2, nil))
+        #expect(server.requests.map(\.target) == ["/other"])
+        task.resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid().of(1) == [
+                .created(1), .waiting(1), .response(1, 200), .data(1, "/suspended"), .metrics(1), .completed(1, nil),
+            ])
+    }
+
+    // CONN-14, T-47, CONN-1: with handlers, with bodies, and more of them than connections
+    @Test func `many loads wait`() async throws {
+        let server = try unreachableServer { .text(String(decoding: $0.body, as: UTF8.self)) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate)
+        let answers = EventRecorder<String>()
+        for index in 1...20 {
+            var request = URLRequest(url: server.url())
+            request.httpMethod = "POST"
+            request.httpBody = Data("\(index)".utf8)
+            session.dataTask(with: request) { data, _, error in
+                answers.record(error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self))
+            }.resume()
+        }
+        // Each finds out when its turn in the line has come.
+        try await delegate.calls.waitUntil { $0.count { if case .waiting = $0 { true } else { false } } == 20 }
+        try NetworkNamespace.raiseLoopback()
+        try await answers.waitFor(count: 20)
+        #expect(Set(answers.events) == Set((1...20).map { "\($0)" }))
+        #expect(delegate.calls.events.count { if case .waiting = $0 { true } else { false } } == 20)
+        #expect(server.requests.count == 20)
+        session.invalidateAndCancel()
+    }
+}
