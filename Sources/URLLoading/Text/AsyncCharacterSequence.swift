@@ -18,16 +18,18 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
         public typealias Element = Character
         public typealias Failure = Base.Failure
 
-        private var scanning: ScanningIterator<Base, CharacterScanner>
+        @usableFromInline var scanning: ScanningIterator<Base, CharacterScanner>
 
         init(_ base: Base) { scanning = ScanningIterator(base, CharacterScanner()) }
 
         /// The next character; nil at the end of the text.
+        @inlinable
         public mutating func next() async throws(Base.Failure) -> Character? {
             try await scanning.next(isolation: nil)
         }
 
         /// The next character; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Base.Failure) -> Character? {

@@ -21,16 +21,18 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         public typealias Element = String
         public typealias Failure = Base.Failure
 
-        private var scanning: ScanningIterator<Base, LineScanner>
+        @usableFromInline var scanning: ScanningIterator<Base, LineScanner>
 
         init(_ base: Base) { scanning = ScanningIterator(base, LineScanner()) }
 
         /// The next line that is not empty; nil at the end of the text.
+        @inlinable
         public mutating func next() async throws(Base.Failure) -> String? {
             try await scanning.next(isolation: nil)
         }
 
         /// The next line that is not empty; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Base.Failure) -> String? {

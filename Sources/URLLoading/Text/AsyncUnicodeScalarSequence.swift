@@ -17,16 +17,18 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
         public typealias Element = UnicodeScalar
         public typealias Failure = Base.Failure
 
-        private var scanning: ScanningIterator<Base, ScalarScanner>
+        @usableFromInline var scanning: ScanningIterator<Base, ScalarScanner>
 
         init(_ base: Base) { scanning = ScanningIterator(base, ScalarScanner()) }
 
         /// The next scalar; nil at the end of the text.
+        @inlinable
         public mutating func next() async throws(Base.Failure) -> UnicodeScalar? {
             try await scanning.next(isolation: nil)
         }
 
         /// The next scalar; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(Base.Failure) -> UnicodeScalar? {

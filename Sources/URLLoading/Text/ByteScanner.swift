@@ -1,5 +1,6 @@
 /// Makes text elements of UTF-8 that comes a buffer at a time. What a buffer ends in the middle of is kept until the
 /// next one.
+@usableFromInline
 package protocol ByteScanner: Sendable {
     associatedtype Element
 

@@ -1,5 +1,6 @@
 /// Puts characters together from the scalars of UTF-8. One is complete when the scalar is known that the next begins
 /// with.
+@usableFromInline
 package struct CharacterScanner: ByteScanner {
     private var scalars = ScalarScanner()
     /// Tells from scalar to scalar whether a character ends. Asking a `String` each time would take time in the square
@@ -10,10 +11,13 @@ package struct CharacterScanner: ByteScanner {
 
     package init() {}
 
+    @usableFromInline
     package mutating func refill(_ bytes: [UInt8]) { scalars.refill(bytes) }
 
+    @usableFromInline
     package mutating func refill(_ byte: UInt8) { scalars.refill(byte) }
 
+    @usableFromInline
     package mutating func next() -> Character? {
         while let scalar = scalars.next() {
             if let complete = append(scalar) { return complete }
@@ -21,6 +25,7 @@ package struct CharacterScanner: ByteScanner {
         return nil
     }
 
+    @usableFromInline
     package mutating func finish() -> Character? {
         if let scalar = scalars.finish(), let complete = append(scalar) { return complete }
         defer { begun = "" }

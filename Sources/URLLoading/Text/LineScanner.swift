@@ -1,5 +1,6 @@
 /// Finds the lines of UTF-8 that are not empty. It looks for the last byte of each terminator, and back from there when
 /// the terminator is longer: so it does not matter where a buffer ends. Between CR and LF it sees an empty line.
+@usableFromInline
 package struct LineScanner: ByteScanner {
     private var buffer = ByteBuffer()
     /// The beginning of the line that `buffer` goes on with.
@@ -10,10 +11,13 @@ package struct LineScanner: ByteScanner {
 
     package init() {}
 
+    @usableFromInline
     package mutating func refill(_ bytes: [UInt8]) { buffer.refill(bytes) }
 
+    @usableFromInline
     package mutating func refill(_ byte: UInt8) { buffer.refill(byte) }
 
+    @usableFromInline
     package mutating func next() -> String? {
         while buffer.offset < buffer.bytes.count {
             let start = buffer.offset
@@ -28,6 +32,7 @@ package struct LineScanner: ByteScanner {
         return nil
     }
 
+    @usableFromInline
     package mutating func finish() -> String? {
         if begun.isEmpty { return nil }
         defer { begun = [] }

@@ -1,5 +1,6 @@
 /// Decodes UTF-8. A sequence that is not well-formed becomes U+FFFD as the Unicode Standard recommends (3.9, U+FFFD
 /// Substitution of Maximal Subparts) and `String` does.
+@usableFromInline
 package struct ScalarScanner: ByteScanner {
     private var buffer = ByteBuffer()
     /// The scalar that was begun, as far as it has come.
@@ -14,10 +15,13 @@ package struct ScalarScanner: ByteScanner {
 
     package init() {}
 
+    @usableFromInline
     package mutating func refill(_ bytes: [UInt8]) { buffer.refill(bytes) }
 
+    @usableFromInline
     package mutating func refill(_ byte: UInt8) { buffer.refill(byte) }
 
+    @usableFromInline
     package mutating func next() -> Unicode.Scalar? {
         while buffer.offset < buffer.bytes.count {
             let byte = buffer.bytes[buffer.offset]
@@ -40,6 +44,7 @@ package struct ScalarScanner: ByteScanner {
         return nil
     }
 
+    @usableFromInline
     package mutating func finish() -> Unicode.Scalar? {
         if missing == 0 { return nil }
         missing = 0
