@@ -29,6 +29,16 @@ extension URLSession {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
+    /// Loads a request and gives its whole body. See ``data(for:delegate:)``.
+    public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        try await data(for: request, delegate: nil)
+    }
+
+    /// Loads a URL and gives its whole body. See ``data(for:delegate:)``.
+    public func data(from url: URL) async throws -> (Data, URLResponse) {
+        try await data(for: URLRequest(url: url), delegate: nil)
+    }
+
     /// Loads a request and returns as soon as the head of its response is there; the body comes as it is read from
     /// the sequence. A reader that pauses stops the transfer, not only the delivery. Dropping the sequence and its
     /// iterators cancels the load.
