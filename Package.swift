@@ -7,6 +7,10 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+let withoutWarnings: [SwiftSetting] = [
+    .unsafeFlags(["-warnings-as-errors", "-Wwarning", "DeprecatedDeclaration"])
+]
+
 let package = Package(
     name: "swift-url-loading",
     products: [
@@ -81,6 +85,14 @@ let package = Package(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading"],
             swiftSettings: strict),
         .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+        // Programs as users write them, in both languages: they must compile without a warning. What is deprecated
+        // on Apple platforms too may be used.
+        .testTarget(
+            name: "Swift6SourceTests", dependencies: ["URLLoading", "FoundationNetworking", "TestSupport"],
+            swiftSettings: withoutWarnings),
+        .testTarget(
+            name: "Swift5SourceTests", dependencies: ["FoundationNetworking", "TestSupport"],
+            swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
         .testTarget(name: "RealServerTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -81,7 +81,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Finds the credentials of a space for a task. What the loader calls. The handler is called at once, on the
     /// caller's thread; a subclass may call it later, from any thread.
-    open func getCredentials(
+    @preconcurrency open func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
     ) {
@@ -103,7 +103,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Finds the default credential of a space for a task. What the loader calls. The handler is called at once, on
     /// the caller's thread; a subclass may call it later, from any thread.
-    open func getDefaultCredential(
+    @preconcurrency open func getDefaultCredential(
         for space: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable (URLCredential?) -> Void
     ) {

@@ -106,7 +106,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     /// Finds the stored response to a task's request. What the loader calls. The handler is called at once, on the
     /// caller's thread; a subclass may call it later, from any thread.
-    open func getCachedResponse(
+    @preconcurrency open func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) })

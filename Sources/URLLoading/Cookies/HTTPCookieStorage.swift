@@ -102,7 +102,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// Finds the cookies to send with a task's request. What the loader calls. The handler is called at once, on the
     /// caller's thread; a subclass may call it later, from any thread.
-    open func getCookiesFor(
+    @preconcurrency open func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
         guard let request = task.currentRequest, let url = request.url else { return completionHandler(nil) }

@@ -70,9 +70,9 @@ final class ByteFeed: @unchecked Sendable {
     }
 
     /// The next piece, nil at the end. `goOn` is called when reading had stopped and may go on.
-    func next(_ goOn: () -> Void) async throws -> Data? {
+    func next(isolation actor: isolated (any Actor)?, _ goOn: () -> Void) async throws -> Data? {
         if let known = take(goOn) { return try known.get() }
-        return try await withCheckedThrowingContinuation { continuation in
+        return try await withCheckedThrowingContinuation(isolation: actor) { continuation in
             if let known = take(goOn, orWaitWith: continuation) { continuation.resume(with: known) }
         }
     }

@@ -15,7 +15,6 @@ final class SessionCore: @unchecked Sendable {
     let loop: EventLoop
     /// Confined to the loop.
     let environment: LoadingEnvironment
-    private let isShared: Bool
 
     private let lock = Lock()
     private var currentDelegate: (any URLSessionDelegate)?
@@ -26,6 +25,7 @@ final class SessionCore: @unchecked Sendable {
     private var waiting: [Int: WeakTask] = [:]
     private var running: [Int: TaskCore] = [:]
     private var phase = Phase.valid
+    private var ignoresInvalidation = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
 
@@ -40,9 +40,8 @@ final class SessionCore: @unchecked Sendable {
         case gone
     }
 
-    init(_ configuration: SessionValues, delegate: (any URLSessionDelegate)?, queue: OperationQueue?, isShared: Bool) {
+    init(_ configuration: SessionValues, delegate: (any URLSessionDelegate)?, queue: OperationQueue?) {
         self.configuration = configuration
-        self.isShared = isShared
         additionalFields = configuration.additionalFields()
         currentDelegate = delegate
         currentDelegateReference = delegate.map { DelegateReference($0) }
@@ -169,9 +168,14 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: The end
 
+    /// For the session that all parts of a program share.
+    func ignoreInvalidation() {
+        lock.withLock { ignoresInvalidation = true }
+    }
+
     func invalidate(_ session: URLSession, cancelsTasks: Bool) {
-        guard !isShared else { return }
         lock.lock()
+        if ignoresInvalidation { return lock.unlock() }
         if case .valid = phase { phase = .invalidated(session) }
         if cancelsTasks { self.cancelsTasks = true }
         lock.unlock()

@@ -29,6 +29,16 @@ extension URLSession {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
+    /// Loads a request and gives its whole body. See ``data(for:delegate:)``.
+    public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        try await data(for: request, delegate: nil)
+    }
+
+    /// Loads a URL and gives its whole body. See ``data(for:delegate:)``.
+    public func data(from url: URL) async throws -> (Data, URLResponse) {
+        try await data(for: URLRequest(url: url), delegate: nil)
+    }
+
     /// Loads a request to a file, which is the caller's to remove. Throws only if there is no response: an HTTP status
     /// is no error.
     ///
@@ -64,6 +74,16 @@ extension URLSession {
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: delegate)
+    }
+
+    /// Loads a request to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
+        try await download(for: request, delegate: nil)
+    }
+
+    /// Loads a URL to a file, which is the caller's to remove. See ``download(for:delegate:)``.
+    public func download(from url: URL) async throws -> (URL, URLResponse) {
+        try await download(for: URLRequest(url: url), delegate: nil)
     }
 
     /// Loads a request and returns as soon as the head of its response is there; the body comes as it is read from

@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 extension URLSession {
     /// The body of a response as an asynchronous sequence of bytes.
@@ -55,8 +55,7 @@ extension URLSession {
 
             @usableFromInline
             mutating func nextPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
-                let data = try await body.next()
-                piece = data.map { Array($0) } ?? []
+                piece = try await nextBuffer(isolation: actor) ?? []
                 offset = 0
                 return takeByte()
             }
@@ -74,13 +73,23 @@ extension URLSession {
 
             deinit { task.cancel() }
 
-            func next() async throws -> Data? {
+            func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
                 try await withTaskCancellationHandler {
-                    try await feed.next { task.core?.readerTookAll() }
+                    try await feed.next(isolation: actor) { task.core?.readerTookAll() }
                 } onCancel: {
                     task.cancel()
                 }
             }
         }
+    }
+}
+
+extension URLSession.AsyncBytes.Iterator: BufferedBytes {
+    mutating func nextBuffer(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
+        if offset < piece.count {
+            defer { offset = piece.count }
+            return Array(piece[offset...])
+        }
+        return try await body.next(isolation: actor).map { Array($0) }
     }
 }

@@ -8,23 +8,24 @@ public import Foundation
 open class URLSession: NSObject, @unchecked Sendable {
     // Sendable because everything mutable lies in the core, which guards it.
 
+    // There is no initializer of the module's own: a subclass, which could not inherit that, would not inherit
+    // `init(configuration:)` either.
     let core: SessionCore
 
     /// The process's own session: default configuration, no delegate, results by completion handler or `async`.
     /// Invalidating it has no effect.
     public class var shared: URLSession { sharedSession }
 
-    private static let sharedSession = URLSession(
-        core: SessionCore(.standard(), delegate: nil, queue: nil, isShared: true))
+    private static let sharedSession: URLSession = {
+        let session = URLSession(configuration: .default)
+        session.core.ignoreInvalidation()
+        return session
+    }()
 
     /// A session of the default configuration, without a delegate.
     @available(*, deprecated, message: "Please use +[NSURLSession sessionWithConfiguration:] or other class methods")
-    public convenience override init() {
-        self.init(configuration: .default)
-    }
-
-    init(core: SessionCore) {
-        self.core = core
+    public override init() {
+        core = SessionCore(.standard(), delegate: nil, queue: nil)
     }
 
     /// A session without a delegate. The configuration is copied.
@@ -42,7 +43,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
     ) {
-        core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue, isShared: false)
+        core = SessionCore(configuration.snapshot, delegate: delegate, queue: queue)
     }
 
     deinit {
@@ -77,25 +78,25 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// Empties the session's stores and has later requests use new connections; then calls the handler on the
     /// delegate queue.
-    open func reset(completionHandler: @escaping @Sendable () -> Void) {
+    @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.configuration.urlCache?.removeAllCachedResponses()
         flush(completionHandler: completionHandler)
     }
 
     /// Has later requests use new connections; then calls the handler on the delegate queue.
-    open func flush(completionHandler: @escaping @Sendable () -> Void) {
+    @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         core.renewConnections()
         core.delivery.schedule(completionHandler)
     }
 
     /// Gives every task that was made and has not ended, on the delegate queue.
-    open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+    @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.delivery.schedule { [core] in completionHandler(core.outstandingTasks) }
     }
 
     /// Gives the tasks that have not ended, by kind, on the delegate queue.
-    open func getTasksWithCompletionHandler(
+    @preconcurrency open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable (
                 [URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]
@@ -124,14 +125,14 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// A suspended task whose whole body goes to `completionHandler`, on the delegate queue, exactly once. The error is
     /// nil if there was a response, whatever its status.
-    open func dataTask(
+    @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
         core.dataTask(self, request, .handler(completionHandler), delegate: nil)
     }
 
     /// A suspended task that loads a URL; see ``dataTask(with:completionHandler:)-(URLRequest,_)``.
-    open func dataTask(
+    @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
         dataTask(with: URLRequest(url: url), completionHandler: completionHandler)

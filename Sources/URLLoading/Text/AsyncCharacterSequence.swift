@@ -1,0 +1,47 @@
+/// The characters of UTF-8 text that comes as bytes, each as soon as it is clear that nothing more belongs to it: when
+/// the first scalar of the next has come.
+///
+/// Made by ``_Concurrency/AsyncSequence/characters``. CR LF is one character. What is no valid UTF-8 becomes U+FFFD, as
+/// in `String(decoding:as:)`.
+public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    public typealias Element = Character
+    public typealias Failure = Base.Failure
+
+    private let base: Base
+
+    init(_ base: Base) { self.base = base }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
+
+    /// Reads the characters of one reader.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        public typealias Element = Character
+        public typealias Failure = Base.Failure
+
+        @usableFromInline var scanning: ScanningIterator<Base, CharacterScanner>
+
+        init(_ base: Base) { scanning = ScanningIterator(base, CharacterScanner()) }
+
+        /// The next character; nil at the end of the text.
+        @inlinable
+        public mutating func next() async throws(Base.Failure) -> Character? {
+            try await scanning.next(isolation: nil)
+        }
+
+        /// The next character; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(Base.Failure) -> Character? {
+            try await scanning.next(isolation: actor)
+        }
+    }
+}
+
+extension AsyncCharacterSequence: Sendable where Base: Sendable {}
+extension AsyncCharacterSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
+
+extension AsyncSequence where Element == UInt8 {
+    /// The characters of these bytes, read as UTF-8.
+    public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
+}

@@ -1,0 +1,50 @@
+/// The lines of UTF-8 text that comes as bytes, each as soon as its end has come.
+///
+/// Made by ``_Concurrency/AsyncSequence/lines``. A line ends with LF, VT, FF, CR, CR LF, NEL (U+0085), LINE SEPARATOR
+/// (U+2028) or PARAGRAPH SEPARATOR (U+2029), which is not part of it. The last one needs no end. **Empty lines are left
+/// out**, as on Apple platforms; whoever needs them, for server-sent events for example, has to read the bytes. What is
+/// no valid UTF-8 becomes U+FFFD, as in `String(decoding:as:)`.
+///
+/// A line is held in memory as a whole, however long it is.
+public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    public typealias Element = String
+    public typealias Failure = Base.Failure
+
+    private let base: Base
+
+    init(_ base: Base) { self.base = base }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
+
+    /// Reads the lines of one reader.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        public typealias Element = String
+        public typealias Failure = Base.Failure
+
+        @usableFromInline var scanning: ScanningIterator<Base, LineScanner>
+
+        init(_ base: Base) { scanning = ScanningIterator(base, LineScanner()) }
+
+        /// The next line that is not empty; nil at the end of the text.
+        @inlinable
+        public mutating func next() async throws(Base.Failure) -> String? {
+            try await scanning.next(isolation: nil)
+        }
+
+        /// The next line that is not empty; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(Base.Failure) -> String? {
+            try await scanning.next(isolation: actor)
+        }
+    }
+}
+
+extension AsyncLineSequence: Sendable where Base: Sendable {}
+extension AsyncLineSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
+
+extension AsyncSequence where Element == UInt8 {
+    /// The lines of these bytes, read as UTF-8. Empty lines are left out.
+    public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
+}

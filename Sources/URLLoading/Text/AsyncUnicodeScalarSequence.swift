@@ -1,0 +1,46 @@
+/// The Unicode scalars of UTF-8 text that comes as bytes, each as soon as its last byte has come.
+///
+/// Made by ``_Concurrency/AsyncSequence/unicodeScalars``. What is no valid UTF-8 becomes U+FFFD, as in
+/// `String(decoding:as:)`.
+public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
+    public typealias Element = UnicodeScalar
+    public typealias Failure = Base.Failure
+
+    private let base: Base
+
+    init(_ base: Base) { self.base = base }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base) }
+
+    /// Reads the scalars of one reader.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        public typealias Element = UnicodeScalar
+        public typealias Failure = Base.Failure
+
+        @usableFromInline var scanning: ScanningIterator<Base, ScalarScanner>
+
+        init(_ base: Base) { scanning = ScanningIterator(base, ScalarScanner()) }
+
+        /// The next scalar; nil at the end of the text.
+        @inlinable
+        public mutating func next() async throws(Base.Failure) -> UnicodeScalar? {
+            try await scanning.next(isolation: nil)
+        }
+
+        /// The next scalar; nil at the end of the text. Stays on the caller's executor.
+        @inlinable
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(Base.Failure) -> UnicodeScalar? {
+            try await scanning.next(isolation: actor)
+        }
+    }
+}
+
+extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
+extension AsyncUnicodeScalarSequence.AsyncIterator: Sendable where Base.AsyncIterator: Sendable {}
+
+extension AsyncSequence where Element == UInt8 {
+    /// The Unicode scalars of these bytes, read as UTF-8.
+    public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
+}

@@ -1,0 +1,123 @@
+/// Finds the lines of UTF-8 that are not empty. It looks for the last byte of each terminator, and back from there when
+/// the terminator is longer: so it does not matter where a buffer ends. Between CR and LF it sees an empty line.
+@usableFromInline
+package struct LineScanner: ByteScanner {
+    private var buffer = ByteBuffer()
+    /// The beginning of the line that `buffer` goes on with.
+    private var begun: [UInt8] = []
+
+    /// From this size on what a long line took is given back.
+    private static let keptCapacity = 64 * 1024
+
+    package init() {}
+
+    @usableFromInline
+    package mutating func refill(_ bytes: [UInt8]) { buffer.refill(bytes) }
+
+    @usableFromInline
+    package mutating func refill(_ byte: UInt8) { buffer.refill(byte) }
+
+    @usableFromInline
+    package mutating func next() -> String? {
+        while buffer.offset < buffer.bytes.count {
+            let start = buffer.offset
+            guard let end = endOfLine() else {
+                begun.append(contentsOf: buffer.bytes[start...])
+                buffer.offset = buffer.bytes.count
+                return nil
+            }
+            buffer.offset = end.index + 1
+            if let line = line(to: end, from: start) { return line }
+        }
+        return nil
+    }
+
+    @usableFromInline
+    package mutating func finish() -> String? {
+        if begun.isEmpty { return nil }
+        defer { begun = [] }
+        return String(decoding: begun, as: UTF8.self)
+    }
+
+    /// Where a line ends: the place of its terminator's last byte, and how long the terminator is.
+    private struct End {
+        var index: Int
+        var length: Int
+    }
+
+    /// What lies between two terminators; nil if that is nothing.
+    private mutating func line(to end: End, from start: Int) -> String? {
+        if begun.isEmpty {
+            let stop = end.index + 1 - end.length
+            if start == stop { return nil }
+            return buffer.bytes.withUnsafeBufferPointer {
+                String(decoding: UnsafeBufferPointer(rebasing: $0[start..<stop]), as: UTF8.self)
+            }
+        }
+        begun.append(contentsOf: buffer.bytes[start...end.index])
+        // Not more than there is: `endOfLine` has seen these bytes.
+        begun.removeLast(end.length)
+        defer { begun.removeAll(keepingCapacity: begun.count < Self.keptCapacity) }
+        return begun.isEmpty ? nil : String(decoding: begun, as: UTF8.self)
+    }
+
+    private func endOfLine() -> End? {
+        let start = buffer.offset
+        return buffer.bytes.withUnsafeBytes { bytes in
+            var index = start
+            while index < bytes.count {
+                // Eight bytes at once, as long as none of them can be the last of a terminator.
+                while index + 8 <= bytes.count,
+                    !Self.mayEndLine(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                {
+                    index += 8
+                }
+                let stop = min(index + 8, bytes.count)
+                while index < stop {
+                    if let length = terminatorLength(endingAt: index, of: bytes, from: start) {
+                        return End(index: index, length: length)
+                    }
+                    index += 1
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Whether one of the bytes of `word` is LF, VT, FF, CR, or none of ASCII.
+    @inline(__always)
+    private static func mayEndLine(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let low = word & (ones &* 0x7F)
+        // In each byte the top bit is set if its lower seven are less than 0x0E, and if they are more than 0x09.
+        // Neither borrows from its neighbour or carries into it.
+        let below = (ones &* (0x7F + 0x0E)) &- low
+        let above = low &+ (ones &* (0x7F - 0x09))
+        return ((below & above) | word) & (ones &* 0x80) != 0
+    }
+
+    /// The length of the terminator whose last byte is at `index`; nil if there is none.
+    @inline(__always)
+    private func terminatorLength(endingAt index: Int, of bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        switch bytes[index] {
+        case 0x0A...0x0D: return 1
+        case 0x85: return byte(1, before: index, of: bytes, from: start) == 0xC2 ? 2 : nil
+        case 0xA8, 0xA9:
+            let isSeparator =
+                byte(1, before: index, of: bytes, from: start) == 0x80
+                && byte(2, before: index, of: bytes, from: start) == 0xE2
+            return isSeparator ? 3 : nil
+        default: return nil
+        }
+    }
+
+    /// A byte of the same line, if it has so many: in the buffer, or in what came before it.
+    private func byte(
+        _ distance: Int, before index: Int, of bytes: UnsafeRawBufferPointer, from start: Int
+    ) -> UInt8? {
+        let position = index - distance
+        if position >= start { return bytes[position] }
+        let back = start - position
+        return back <= begun.count ? begun[begun.count - back] : nil
+    }
+}

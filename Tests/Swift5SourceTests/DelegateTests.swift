@@ -1,0 +1,115 @@
+import Foundation
+import FoundationNetworking
+import TestSupport
+import Testing
+
+/// A delegate with plain variables, relying on its serial queue.
+private class Downloader: NSObject {
+    var received = Data()
+    var redirects = 0
+    var transactions = 0
+    var onEnd: ((Error?) -> Void)?
+    lazy var session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: nil)
+
+    func start(_ url: URL) {
+        session.dataTask(with: url).resume()
+        session.finishTasksAndInvalidate()
+    }
+}
+
+extension Downloader: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) {
+        guard (response as? HTTPURLResponse)?.statusCode == 200 else { return completionHandler(.cancel) }
+        DispatchQueue.global().async { completionHandler(.allow) }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        received.append(data)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        redirects += 1
+        completionHandler(request)
+    }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        completionHandler(.performDefaultHandling, nil)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        transactions = metrics.transactionMetrics.count
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: Error?) {
+        onEnd?(error)
+    }
+}
+
+private protocol DataLoading {
+    func data(for request: URLRequest) async throws -> (Data, URLResponse)
+}
+
+extension URLSession: DataLoading {}
+
+/// Its initializer calls a deprecated one, as on Apple platforms.
+private class CannedTask: URLSessionDataTask, @unchecked Sendable {
+    private let answer: () -> Void
+
+    init(answer: @escaping () -> Void) {
+        self.answer = answer
+    }
+
+    override func resume() { answer() }
+}
+
+private class CannedSession: URLSession, @unchecked Sendable {
+    var data: Data?
+
+    override func dataTask(
+        with url: URL, completionHandler: @escaping (Data?, URLResponse?, Error?) -> Void
+    ) -> URLSessionDataTask {
+        let data = self.data
+        return CannedTask { completionHandler(data, nil, nil) }
+    }
+}
+
+@Suite struct DelegateTests {
+    @Test func `a delegate with variables`() async throws {
+        let server = try ScriptedServer.answering { $0.path == "/" ? .redirect(to: "/there") : .text("body") }
+        defer { server.stop() }
+        let downloader = Downloader()
+        let error: Error? = await withCheckedContinuation { continuation in
+            downloader.onEnd = { continuation.resume(returning: $0) }
+            downloader.start(server.url())
+        }
+        #expect(error == nil)
+        #expect(downloader.received == Data("body".utf8))
+        #expect(downloader.redirects == 1)
+        #expect(downloader.transactions == 2)
+    }
+
+    @Test func `sessions in place of which others stand`() async throws {
+        let server = try ScriptedServer.answering(.text("body"))
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        let loading: DataLoading = session
+        #expect(try await loading.data(for: URLRequest(url: server.url())).0 == Data("body".utf8))
+        session.invalidateAndCancel()
+
+        let canned = CannedSession()
+        canned.data = Data("canned".utf8)
+        var answer: Data?
+        canned.dataTask(with: server.url()) { data, _, _ in answer = data }.resume()
+        #expect(answer == Data("canned".utf8))
+        canned.invalidateAndCancel()
+    }
+}
