@@ -76,7 +76,7 @@ extension URLSession {
 
             func next() async throws -> Data? {
                 try await withTaskCancellationHandler {
-                    try await feed.next { task.core?.readerTookAll() }
+                    try await feed.next { [task] in task.core?.readerTookAll() }
                 } onCancel: {
                     task.cancel()
                 }

@@ -12,7 +12,7 @@ internal import Synchronization
 /// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
 /// stops the reading once `highWater` bytes wait (T-65).
-final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
+final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     // Sendable because what is mutable is atomic, guarded by `lock`, or marked as confined to the loop.
 
     private let core: SessionCore
@@ -395,7 +395,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         hasEnded = true
         load = nil
         let ending = Ending(error: error, body: body)
-        if !result.usesQueue, delegates.areNone { return finish(ending) }
+        if !result.usesQueue, delegates.areNone {
+            lock.withLock { self.ending = ending }
+            // Not from here: the caller's executor and what is let go of are other people's code and may block.
+            return core.loop.callOut(self)
+        }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
         if error == .cancelled { events = [] }
@@ -463,6 +467,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         lock.unlock()
         if mayRead { core.loop.post { self.load?.resumeReading() } }
         return goesOn
+    }
+
+    /// The end of a task that uses no queue.
+    func callOut() {
+        if let ending = lock.withLock({ ending }) { finish(ending) }
     }
 
     /// Delivers the end, and lets go of everything.
