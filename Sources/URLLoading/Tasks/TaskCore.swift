@@ -374,7 +374,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
                 follow(request)
                 load.answerRedirect(next)
             } catch {
-                load.cancel(error)
+                load.cancel(error.at(request.url?.absoluteString))
             }
         }
     }
@@ -385,6 +385,12 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     private func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
+        let length = request.knownBodyLength
+        if length != 0 {
+            // A body starts anew; without one, what was sent before is what there is to tell.
+            bytesExpectedToSend.store(length, ordering: .relaxed)
+            bytesSent.store(0, ordering: .relaxed)
+        }
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 

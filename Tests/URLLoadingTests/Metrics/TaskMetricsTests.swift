@@ -85,6 +85,8 @@ import URLLoading
         #expect(transaction.countOfRequestHeaderBytesSent == Int64(received.head.count))
         #expect(transaction.countOfRequestBodyBytesSent == 3)
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 3)
+        // The server counts what it has sent when it has sent it.
+        try await server.connection(0).waitUntilAccepted(Int(transaction.countOfResponseHeaderBytesReceived) + 11)
         #expect(transaction.countOfResponseHeaderBytesReceived == Int64(server.connections[0].bytesAccepted - 11))
         #expect(transaction.countOfResponseBodyBytesReceived == 11)
         #expect(transaction.countOfResponseBodyBytesAfterDecoding == 11)

@@ -19,6 +19,9 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var answer: @Sendable (URLSessionDataTask, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void = {
         $1(.allow)
     }
+    /// What is said to a redirect.
+    var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
+    let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
     /// How many calls ran at the same time at most.
@@ -73,8 +76,9 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+        proposed.record(request)
         note(.redirect(task.taskIdentifier, response.statusCode), session, task)
-        completionHandler(request)
+        redirect(request, completionHandler)
     }
 
     func urlSession(
