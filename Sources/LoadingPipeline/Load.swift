@@ -316,6 +316,8 @@ package final class Load: LoopTimerTarget {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
+        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
+        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
         finishBody(.complete)
     }
 
