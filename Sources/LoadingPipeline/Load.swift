@@ -322,7 +322,9 @@ package final class Load: LoopTimerTarget {
     }
 
     func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
-        if isConnecting, request.waitsForConnectivity, connectivity.shouldWait(after: error) {
+        if isConnecting {
+            let meaning = ConnectivityStage.meaning(of: error)
+            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else { return end(meaning) }
             return waitForConnectivity()
         }
         // What came before the failure is the client's (T-38).
