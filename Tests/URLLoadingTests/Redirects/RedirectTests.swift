@@ -92,10 +92,11 @@ import URLLoading
     }
 
     // what is the result itself, with its own body
-    @Test(arguments: [
-        (300, "/end"), (304, "/end"), (309, "/end"), (399, "/end"), (302, nil), (302, ""), (302, "http://"),
-        (302, "http://127.0.0.1:99999/"), (302, "http://[::1/"), (200, "/end"), (404, "/end"),
-    ] as [(Int, String?)])
+    @Test(
+        arguments: [
+            (300, "/end"), (304, "/end"), (309, "/end"), (399, "/end"), (302, nil), (302, ""), (302, "http://"),
+            (302, "http://127.0.0.1:99999/"), (302, "http://[::1/"), (200, "/end"), (404, "/end"),
+        ] as [(Int, String?)])
     func `a response that leads nowhere`(status: Int, location: String?) async throws {
         let server = try ScriptedServer.answering { _ in
             let response = status == 304 ? CannedResponse.status(304) : .text("here", status: status)

@@ -109,6 +109,24 @@ import URLLoading
         #expect(delegate.received.current > 0)
     }
 
+    // C-8: one clock for all that it takes, whatever is begun anew
+    @Test func `redirects do not move the resource timer`() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let pause = Signal("a pause")
+                _ = try? pause.wait(within: .milliseconds(100))
+                try connection.send(.redirect(to: "/"), to: request)
+            }
+        }
+        defer { server.stop() }
+        let begin = ContinuousClock.now
+        #expect(
+            try await calls(URLRequest(url: server.url())) { $0.timeoutIntervalForResource = 0.5 }.suffix(3)
+                == [.metrics(1), .completed(1, .timedOut), .invalid])
+        #expect(ContinuousClock.now - begin >= .milliseconds(500))
+        #expect(server.requests.count < 8)
+    }
+
     // S-93, CONN-24: the line counts for the resource timer, not for the request timer
     @Test func `waiting for a connection`() async throws {
         let held = Signal("the first response")
