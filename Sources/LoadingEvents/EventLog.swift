@@ -51,7 +51,8 @@ package struct LoadEvent: Sendable, Equatable {
         case requestEnded(bytes: Int64, content: Int64)
         case informationalResponse(status: Int)
         case responseStarted
-        case responseHead(status: Int, bytes: Int64)
+        /// `minorVersion` is that of HTTP/1, which the server chooses anew with each response.
+        case responseHead(status: Int, minorVersion: Int, bytes: Int64)
         /// `bytes` of the body as they came over the wire, framing included; `decoded` as the caller got them.
         case responseEnded(bytes: Int64, decoded: Int64)
         case failed(code: Int)

@@ -391,11 +391,15 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
+        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
+        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
         finishBody(.complete)
     }
 
     func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
-        if isConnecting, request.waitsForConnectivity, connectivity.shouldWait(after: error) {
+        if isConnecting {
+            let meaning = ConnectivityStage.meaning(of: error)
+            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else { return end(meaning) }
             return waitForConnectivity()
         }
         // What came before the failure is the client's (T-38).

@@ -103,6 +103,13 @@ int ctt_server_set_versions(ctt_server *server, int minimum, int maximum) {
         && SSL_CTX_set_max_proto_version(server->context, maximum) == 1;
 }
 
+int ctt_server_withhold_certificate(ctt_server *server) {
+    // Suites without authentication exist up to TLS 1.2 only, and without a certificate no others can be had.
+    SSL_CTX_set_dh_auto(server->context, 1);
+    return SSL_CTX_set_max_proto_version(server->context, TLS1_2_VERSION) == 1
+        && SSL_CTX_set_cipher_list(server->context, "aNULL") == 1;
+}
+
 int ctt_server_set_ciphers(ctt_server *server, const char *ciphers) {
     return SSL_CTX_set_cipher_list(server->context, ciphers) == 1;
 }

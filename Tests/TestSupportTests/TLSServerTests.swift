@@ -50,6 +50,16 @@ import Testing
         try server.finish()
     }
 
+    @Test func `a server without certificate serves those who want none`() throws {
+        let server = try server(TLSServerOptions(authority: authority).with { $0.showsCertificate = false })
+        defer { server.stop() }
+        let url = server.url().absoluteString
+        let output = try Curl.run("--insecure", "--ciphers", "aNULL:@SECLEVEL=0", "--tls-max", "1.2", url).output
+        #expect(output == "secure")
+        #expect(server.connections.first?.handshake?.version == "TLSv1.2")
+        #expect(try Curl.run("--insecure", url).exit == .code(35))
+    }
+
     @Test func `the chain is sent whole or in part`() throws {
         let identity = try authority.intermediate().issue(.localhost)
         let whole = try server(TLSServerOptions(identity))

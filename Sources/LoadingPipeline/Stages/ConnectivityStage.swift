@@ -13,6 +13,20 @@ struct ConnectivityStage {
     /// The load is about to look for a way: what changes from now on is worth another try.
     mutating func begin(on loop: EventLoop) { mark = RouteWatch.shared.mark(on: loop) }
 
+    /// What a failed connect or question for a name means: while this machine has no way out, nothing is wrong with the
+    /// server (CONN-12, CONN-14, ERR-5).
+    static func meaning(of error: LoadError) -> LoadError {
+        let mayBeOurs =
+            switch error.cause {
+            // Without any address the kernel misses one of its own before it misses a route.
+            case .posix(let code)?: code == EADDRNOTAVAIL
+            case .dns(let code)?: code == EAI_AGAIN || code == EAI_SYSTEM
+            default: false
+            }
+        guard mayBeOurs, !RouteWatch.hasRoute else { return error }
+        return LoadError(code: LoadError.notConnectedToInternet.code, cause: error.cause)
+    }
+
     /// Only what a new route may cure: a server that refuses while there is a route fails at once.
     func shouldWait(after error: LoadError) -> Bool {
         if case .posix(EHOSTUNREACH)? = error.cause { return true }

@@ -145,7 +145,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
-        record(.responseHead(status: head.status, bytes: Int64(head.byteCount)))
+        record(.responseHead(status: head.status, minorVersion: head.minorVersion, bytes: Int64(head.byteCount)))
         load?.exchangeReceived(head: head, body: body)
     }
 

@@ -15,13 +15,13 @@ struct RedirectStage {
             count: count)
         {
         case .notARedirect: return nil
-        case .tooMany: throw .tooManyRedirects
+        case .tooMany(let url): throw LoadError.tooManyRedirects.at(url)
         case .follow(let redirected):
             count += 1
             // Nothing but HTTP is loaded through a redirect, least of all a local file.
-            if redirected.leavesHTTP { throw .unsupportedURL }
+            if redirected.leavesHTTP { throw LoadError.unsupportedURL.at(redirected.url) }
             var next = request
-            do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError }
+            do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError.at(redirected.url) }
             next.urlText = redirected.url
             next.method = redirected.method
             next.fields = request.fields.without(names: redirected.droppedFields)

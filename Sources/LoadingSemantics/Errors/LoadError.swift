@@ -21,11 +21,20 @@ package struct LoadError: Error, Sendable, Equatable {
     package var cause: Cause?
     /// For −1009: 0 cellular, 1 expensive, 2 constrained, 3 ultra-constrained (ERR-13, C-10).
     package var networkUnavailableReason: Int?
+    /// The address that failed, when it is another than that of the request: one that was not even asked for.
+    package var url: String?
 
     package init(code: Int, cause: Cause? = nil, networkUnavailableReason: Int? = nil) {
         self.code = code
         self.cause = cause
         self.networkUnavailableReason = networkUnavailableReason
+    }
+
+    /// The same failure of another address.
+    package func at(_ url: String?) -> LoadError {
+        var copy = self
+        copy.url = url
+        return copy
     }
 }
 

@@ -41,6 +41,8 @@ package final class EventLoop: @unchecked Sendable {
     private let lock = Lock()
     private var inbox: [@Sendable () -> Void] = []
     private var callouts: [any Callout] = []
+    /// How many of them have been made.
+    private var calloutsHead = 0
     private var isAsleep = false
 
     // MARK: Shared, immutable or atomic
@@ -187,8 +189,18 @@ package final class EventLoop: @unchecked Sendable {
     private func nextCallout() -> (any Callout)? {
         lock.lock()
         defer { lock.unlock() }
-        // First come, first served; the list is as long as there are sessions with something to say.
-        return callouts.isEmpty ? nil : callouts.removeFirst()
+        // First come, first served.
+        guard calloutsHead < callouts.count else { return nil }
+        let first = callouts[calloutsHead]
+        calloutsHead += 1
+        if calloutsHead == callouts.count {
+            callouts.removeAll(keepingCapacity: callouts.count <= 1024)
+            calloutsHead = 0
+        } else if calloutsHead >= 1024 {
+            callouts.removeFirst(calloutsHead)
+            calloutsHead = 0
+        }
+        return first
     }
 
     /// Takes the loop from a thread that has been in callbacks since `lent` was read. False when it just came back.

@@ -35,6 +35,11 @@ extension TLSError {
             posix: failure.posix)
     }
 
+    /// There was no descriptor left to read roots with: nothing is known of the certificate.
+    static func noDescriptor(_ code: Int32) -> TLSError {
+        TLSError(code: secureConnectionFailed, reason: "no descriptor to read roots with", posix: code)
+    }
+
     /// The failure of a certificate evaluation (TLS-5).
     static func evaluation(_ failure: clt_failure) -> TLSError {
         TLSError(code: VerifyCode(rawValue: failure.verify)?.errorCode ?? certificateUntrusted, failure)

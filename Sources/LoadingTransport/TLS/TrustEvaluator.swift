@@ -82,8 +82,13 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
         let response = stapledResponse ?? []
         var failure = evaluate(chain, serverName, at: time, response)
-        if let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code), loadBundles() {
-            failure = evaluate(chain, serverName, at: time, response)
+        if let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code) {
+            // Roots are read when they are asked for: those that could not be read are not unknown.
+            switch loadBundles() {
+            case .nothing: break
+            case .added: failure = evaluate(chain, serverName, at: time, response)
+            case .lacksDescriptor(let code): return .rejected(.noDescriptor(code))
+            }
         }
         return failure.map { .rejected(.evaluation($0)) } ?? .trusted
     }
@@ -103,13 +108,26 @@ package final class TrustEvaluator: @unchecked Sendable {
         return trusted ? nil : failure
     }
 
-    /// Whether there may be roots that were not there before. Two threads may come here at once: that costs time, but
-    /// neither gives its verdict without the bundles.
-    private func loadBundles() -> Bool {
-        guard !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return false }
-        for file in bundles { clt_roots_add_file(roots, file) }
+    /// What there is to say of roots that a first evaluation did not find.
+    private enum Loaded {
+        case nothing
+        /// There may be roots that were not there before.
+        case added
+        /// With its errno.
+        case lacksDescriptor(Int32)
+    }
+
+    /// Two threads may come here at once: that costs time, but neither gives its verdict without the bundles.
+    private func loadBundles() -> Loaded {
+        var shortage = DescriptorReserve.shortage
+        guard shortage == 0 else { return .lacksDescriptor(shortage) }
+        guard !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return .nothing }
+        for file in bundles where !clt_roots_add_file(roots, file) {
+            shortage = max(shortage, DescriptorReserve.shortage)
+        }
+        guard shortage == 0 else { return .lacksDescriptor(shortage) }
         lock.withLock { hasLoadedBundles = true }
-        return true
+        return .added
     }
 
     package func evaluate(_ peer: TLSPeer, at time: Int64) -> TrustEvaluation {

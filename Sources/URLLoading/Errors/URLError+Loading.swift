@@ -14,8 +14,8 @@ extension URLError {
         var info = userInfo
         info[NSURLErrorNetworkUnavailableReasonKey] = error.networkUnavailableReason
         return make(
-            code: error.code, url: url, underlying: error.cause?.error, taskDescription: taskDescription,
-            userInfo: info)
+            code: error.code, url: error.url.map { URL(string: $0) } ?? url, underlying: error.cause?.error,
+            taskDescription: taskDescription, userInfo: info)
     }
 
     /// An error as a task delivers it.

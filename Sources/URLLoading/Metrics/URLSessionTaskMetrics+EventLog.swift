@@ -77,7 +77,9 @@ extension TransactionRecord {
             requestBodyBytesSent = bytes
             requestBodyBytesBeforeEncoding = content
         case .responseStarted: responseStart = date
-        case .responseHead(_, let bytes): responseHeaderBytesReceived = bytes
+        case .responseHead(_, let minorVersion, let bytes):
+            responseHeaderBytesReceived = bytes
+            if minorVersion == 0 { networkProtocolName = "http/1.0" }
         case .responseEnded(let bytes, let decoded):
             responseEnd = date
             responseBodyBytesReceived = bytes

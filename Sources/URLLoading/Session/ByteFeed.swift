@@ -1,101 +1,134 @@
 internal import Foundation
 internal import LoadingEvents
+internal import LoadingTransport
 
 /// A body on its way to one `async` reader: pieces in, pieces out, and a stop to the reading of the socket while
 /// `highWater` bytes wait.
-final class ByteFeed: @unchecked Sendable {
+///
+/// Whoever waits is resumed with the loop lent: to resume somebody calls his executor, which may be anybody's code.
+final class ByteFeed: Callout, @unchecked Sendable {
     // Sendable because everything mutable is guarded by `lock`.
 
+    private let loop: EventLoop
     private let lock = Lock()
     private var pieces: [Data] = []
     private var waitingBytes = 0
     private var isFull = false
     private var end: (any Error)??
-    private var reader: CheckedContinuation<Data?, any Error>?
+    private var reader: Reader?
     private var responseWaiter: (@Sendable (Result<URLResponse, any Error>) -> Void)?
     private var response: URLResponse?
 
+    /// Who waits for a piece, and what to call when reading had stopped and may go on.
+    private struct Reader {
+        let continuation: CheckedContinuation<Data?, any Error>
+        let goOn: @Sendable () -> Void
+    }
+
     private static let highWater = 256 * 1024
+
+    init(on loop: EventLoop) { self.loop = loop }
 
     // MARK: From the loop
 
     /// False when the reader has enough for now.
     func append(_ piece: Data) -> Bool {
         lock.lock()
-        if let reader {
-            self.reader = nil
-            lock.unlock()
-            reader.resume(returning: piece)
-            return true
-        }
+        // More than one piece may come before the first is told.
+        let mustTell = reader != nil && pieces.isEmpty
         pieces.append(piece)
         waitingBytes += piece.count
         isFull = waitingBytes >= Self.highWater
-        defer { lock.unlock() }
-        return !isFull
+        let wantsMore = !isFull
+        lock.unlock()
+        if mustTell { loop.callOut(self) }
+        return wantsMore
     }
 
     func receive(_ response: URLResponse) {
         lock.lock()
         self.response = response
-        let waiter = responseWaiter
-        responseWaiter = nil
+        let mustTell = responseWaiter != nil
         lock.unlock()
-        waiter?(.success(response))
+        if mustTell { loop.callOut(self) }
     }
 
+    // MARK: With the loop lent, or on the delegate queue
+
     func finish(_ error: (any Error)?) {
+        lock.withLock { end = .some(error) }
+        callOut()
+    }
+
+    /// Resumes whoever waits for what is there by now.
+    func callOut() {
         lock.lock()
-        end = .some(error)
-        let reader = self.reader
-        self.reader = nil
-        let waiter = responseWaiter
-        responseWaiter = nil
+        let outcome = responseOutcome
+        let waiter = outcome == nil ? nil : responseWaiter
+        if waiter != nil { responseWaiter = nil }
+        let waiting = reader
+        let next = waiting == nil ? nil : takeNext()
+        if next != nil { reader = nil }
         lock.unlock()
-        waiter?(.failure(error ?? URLError(.badServerResponse)))
-        if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
+        if let outcome { waiter?(outcome) }
+        guard let waiting, let next else { return }
+        if next.mayGoOn { waiting.goOn() }
+        waiting.continuation.resume(with: next.result)
     }
 
     // MARK: From the reader
 
     func whenResponded(_ body: @escaping @Sendable (Result<URLResponse, any Error>) -> Void) {
         lock.lock()
-        let known: Result<URLResponse, any Error>? =
-            if let response { .success(response) } else if let end {
-                .failure(end ?? URLError(.badServerResponse))
-            } else { nil }
+        let known = responseOutcome
         if known == nil { responseWaiter = body }
         lock.unlock()
         if let known { body(known) }
     }
 
     /// The next piece, nil at the end. `goOn` is called when reading had stopped and may go on.
-    func next(isolation actor: isolated (any Actor)?, _ goOn: () -> Void) async throws -> Data? {
+    func next(
+        isolation actor: isolated (any Actor)?, _ goOn: @escaping @Sendable () -> Void
+    ) async throws -> Data? {
         if let known = take(goOn) { return try known.get() }
         return try await withCheckedThrowingContinuation(isolation: actor) { continuation in
             if let known = take(goOn, orWaitWith: continuation) { continuation.resume(with: known) }
         }
     }
 
-    /// What is there: a piece, nil at the end, or an error. When there is nothing yet, `reader` waits for it.
+    /// What is there: a piece, nil at the end, or an error. When there is nothing yet, `continuation` waits for it.
     private func take(
-        _ goOn: () -> Void, orWaitWith reader: CheckedContinuation<Data?, any Error>? = nil
+        _ goOn: @escaping @Sendable () -> Void, orWaitWith continuation: CheckedContinuation<Data?, any Error>? = nil
     ) -> Result<Data?, any Error>? {
         lock.lock()
+        // Two readers at once is a misuse that must not hang either: the second sees the end.
+        guard reader == nil else {
+            lock.unlock()
+            return .success(nil)
+        }
+        let next = takeNext()
+        if next == nil { reader = continuation.map { Reader(continuation: $0, goOn: goOn) } }
+        lock.unlock()
+        guard let next else { return nil }
+        if next.mayGoOn { goOn() }
+        return next.result
+    }
+
+    // MARK: Under the lock
+
+    private var responseOutcome: Result<URLResponse, any Error>? {
+        if let response { return .success(response) }
+        return end.map { .failure($0 ?? URLError(.badServerResponse)) }
+    }
+
+    /// All that waits, else how it ended; nil while there is nothing. Reading may go on when it had stopped.
+    private func takeNext() -> (result: Result<Data?, any Error>, mayGoOn: Bool)? {
         if !pieces.isEmpty {
-            let piece = takeAll()
             let mayGoOn = isFull
             isFull = false
-            lock.unlock()
-            if mayGoOn { goOn() }
-            return .success(piece)
+            return (.success(takeAll()), mayGoOn)
         }
-        defer { lock.unlock() }
-        if let end { return end.map { .failure($0) } ?? .success(nil) }
-        // Two readers at once is a misuse that must not hang either: the second sees the end.
-        if self.reader != nil { return .success(nil) }
-        self.reader = reader
-        return nil
+        return end.map { (($0.map { .failure($0) } ?? .success(nil)), false) }
     }
 
     private func takeAll() -> Data {

@@ -93,7 +93,7 @@ extension URLSession {
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
         let handle = CancellableTask()
-        let feed = ByteFeed()
+        let feed = ByteFeed(on: core.loop)
         let task = core.dataTask(self, request, .feed(feed), delegate: delegate)
         return try await withTaskCancellationHandler {
             let response = try await withCheckedThrowingContinuation { continuation in

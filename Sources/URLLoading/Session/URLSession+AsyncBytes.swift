@@ -75,7 +75,7 @@ extension URLSession {
 
             func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
                 try await withTaskCancellationHandler {
-                    try await feed.next(isolation: actor) { task.core?.readerTookAll() }
+                    try await feed.next(isolation: actor) { [task] in task.core?.readerTookAll() }
                 } onCancel: {
                     task.cancel()
                 }

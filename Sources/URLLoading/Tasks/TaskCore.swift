@@ -12,7 +12,7 @@ internal import Synchronization
 /// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
 /// stops the reading once `highWater` bytes wait (T-65).
-final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
+final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     // Sendable because what is mutable is atomic, guarded by `lock`, or marked as confined to the loop.
 
     private let core: SessionCore
@@ -458,7 +458,7 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
                 follow(request)
                 load.answerRedirect(next)
             } catch {
-                load.cancel(error)
+                load.cancel(error.at(request.url?.absoluteString))
             }
         }
     }
@@ -469,6 +469,12 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
 
     private func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
+        let length = request.knownBodyLength
+        if length != 0 {
+            // A body starts anew; without one, what was sent before is what there is to tell.
+            bytesExpectedToSend.store(length, ordering: .relaxed)
+            bytesSent.store(0, ordering: .relaxed)
+        }
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
@@ -486,7 +492,9 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
             case .nothing, .whole: false
             }
         if !result.usesQueue, !hasFile, delegates.areNone, locked({ $0.resumeDataHandlers.isEmpty }) {
-            return finish(ending)
+            lock.withLock { self.ending = ending }
+            // Not from here: the caller's executor and what is let go of are other people's code and may block.
+            return core.loop.callOut(self)
         }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
@@ -561,6 +569,11 @@ final class TaskCore: LoadClient, Delivery, @unchecked Sendable {
         lock.unlock()
         if mayRead { core.loop.post { self.load?.resumeReading() } }
         return goesOn
+    }
+
+    /// The end of a task that uses no queue.
+    func callOut() {
+        if let ending = lock.withLock({ ending }) { finish(ending) }
     }
 
     /// Delivers the end, and lets go of everything.

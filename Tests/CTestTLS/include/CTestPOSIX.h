@@ -9,5 +9,10 @@ int ctt_accept(int listener);
 int ctt_pipe(int ends[2]);
 /// At most 15 bytes are kept.
 void ctt_name_thread(const char *name);
+/// Gives the calling thread, and those it starts from then on, a network with nothing in it but a loopback interface
+/// that is down. -1 with `errno` where that is not allowed.
+int ctt_leave_network(void);
+/// Of the calling thread's network.
+int ctt_set_loopback(int up);
 
 #endif

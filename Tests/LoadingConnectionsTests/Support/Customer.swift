@@ -111,6 +111,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     func exchangeReceived(body: UnsafeRawBufferPointer) {}
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
     func exchangeFilled(_ count: Int) {}
+    func exchangePipe() -> Int32? { nil }
+    func exchangeFilledPipe(_ count: Int) {}
     func exchangeEnded(bodyBytes: Int64) { note("is done") }
     func exchangeFailed(_ failure: ExchangeFailure) { note("lost \(failure.error.code)") }
 }

@@ -74,6 +74,37 @@ import Testing
     }
 }
 
+/// A process that cannot open a file. Each test lowers the limit in a process of its own.
+@Suite(.needs(.openssl)) struct RootsWithoutDescriptorTests {
+    // TLS-4, CONN-14: roots that cannot be read now are not unknown, and can be read later
+    @Test(arguments: [true, false]) func `roots are read when there is a descriptor for them`(
+        inBundle: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let authority = try TestCertificateAuthority()
+        let bundle = try directory.write(authority.root.pem, to: "root.pem").path
+        _ = try ChildProcess.run("/usr/bin/openssl", ["rehash", directory.path])
+        let der = try authority.issue(.localhost).certificate.der
+        let roots = inBundle ? ("", bundle) : (directory.path, "")
+        await #expect(processExitsWith: .success) {
+            [der = der as [UInt8], folder = roots.0 as String, file = roots.1 as String] in
+            let roots = SystemRoots(
+                directories: folder.isEmpty ? [] : [folder], files: file.isEmpty ? [] : [file])
+            guard let evaluator = TrustEvaluator(system: roots), let chain = CertificateChain(der: [der]) else {
+                exit(2)
+            }
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var taken: [Int32] = []
+            while case let descriptor = open("/dev/null", O_RDONLY), descriptor >= 0 { taken.append(descriptor) }
+            let without = evaluator.evaluate(chain, host: "localhost", at: now)
+            for descriptor in taken { close(descriptor) }
+            guard case .rejected(let error) = without, error.code == -1200, error.posix == EMFILE else { exit(3) }
+            exit(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted ? EXIT_SUCCESS : 4)
+        }
+    }
+}
+
 @Suite struct ServerNameTests {
     // TLS-11
     @Test(arguments: [

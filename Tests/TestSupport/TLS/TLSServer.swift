@@ -16,6 +16,9 @@ package final class TLSServer: @unchecked Sendable {
         try set("versions") {
             ctt_server_set_versions($0, Int32(options.minimumVersion.rawValue), Int32(options.maximumVersion.rawValue))
         }
+        if !options.showsCertificate {
+            try set("anonymity") { ctt_server_withhold_certificate($0) }
+        }
         for certificate in options.sentChain ?? options.identity.intermediates {
             try set("chain") { ctt_server_add_chain($0, certificate.der, certificate.der.count) }
         }

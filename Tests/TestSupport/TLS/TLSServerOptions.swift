@@ -22,6 +22,8 @@ package struct TLSServerOptions: Sendable {
     package var identity: TestIdentity
     /// What is sent after the server's own certificate; the identity's intermediates when nil.
     package var sentChain: [TestCertificate]?
+    /// Whether the server shows its certificate at all; without one only TLS 1.2 without authentication is left.
+    package var showsCertificate = true
     package var minimumVersion = Version.tls12
     package var maximumVersion = Version.tls13
     /// For TLS 1.2 and below, in OpenSSL's notation: `AES128-SHA` has no forward secrecy.

@@ -40,6 +40,20 @@ import URLLoading
             ])
     }
 
+    // T-36, ERR-11, AUTH-34: whoever has no credential gets to see what was said
+    @Test(arguments: [
+        (401, "WWW-Authenticate", "Basic realm=\"x\""), (401, "X-None", ""), (407, "Proxy-Authenticate", "Basic"),
+    ])
+    func `a wish for a credential is no error`(status: Int, field: String, value: String) async throws {
+        let server = try ScriptedServer.answering(.text("who are you", status: status).with(field: field, value))
+        defer { server.stop() }
+        #expect(
+            try await calls(URLRequest(url: server.url())) == [
+                .created(1), .response(1, status), .data(1, "who are you"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(server.requests.count == 1)
+    }
+
     // T-28
     @Test(arguments: [("GET", 204), ("GET", 304), ("GET", 200), ("HEAD", 200)])
     func `no body, no data`(method: String, status: Int) async throws {

@@ -39,6 +39,14 @@ import Testing
         #expect((error as NSError).code == code)
     }
 
+    // ERR-1, ERR-12, ERR-16: every number has its code, and none becomes −1
+    @Test func codesKeepTheirNumbers() {
+        let numbers =
+            [-995, -996, -997, -999, -2000] + Array(-1022 ... -1000) + Array(-1103 ... -1100)
+            + Array(-1206 ... -1200) + Array(-3007 ... -3000)
+        #expect(numbers.map { URLError.make(code: $0, url: nil).code.rawValue } == numbers)
+    }
+
     // ERR-13, ERR-14, RES-12, RES-13
     @Test func accessors() {
         let offline = URLError.make(.networkUnavailable(reason: 1), url: url)

@@ -59,6 +59,12 @@ import URLLoading
                 let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError
                 #expect(cause?.domain == NSPOSIXErrorDomain)
                 #expect(cause?.code == Int(ECONNREFUSED))
+                #expect(error.userInfo["NSErrorFailingURLStringKey"] as? String == url.absoluteString)
+                #expect(
+                    error.userInfo["_NSURLErrorFailingURLSessionTaskErrorKey"] as? String == "URLSessionDataTask <1>")
+                #expect(
+                    error.userInfo["_NSURLErrorRelatedURLSessionTaskErrorKey"] as? [String]
+                        == ["URLSessionDataTask <1>"])
             }
         }
     }
@@ -72,6 +78,29 @@ import URLLoading
         let withStream = URLRequest(url: server.url()).with { $0.httpBodyStream = InputStream(data: Data("x".utf8)) }
         #expect(try await LoadRecorder.load(withStream) == [.failed(.dataLengthExceedsMaximum), .invalid])
         #expect(server.connectionCount == 0)
+    }
+
+    // ERR-9: nothing to send is no body
+    @Test func `a GET with an empty body`() async throws {
+        let server = try ScriptedServer.answering { .text($0.summary) }
+        defer { server.stop() }
+        let request = URLRequest(url: server.url()).with { $0.httpBody = Data() }
+        #expect(try await LoadRecorder.load(request) == [.response(200), .data("GET / "), .succeeded, .invalid])
+        #expect(server.requests.map { $0["Content-Length"] } == [nil])
+    }
+
+    // MISC-27, R-13: spaces and letters of other alphabets in a path and a query are sent as what a URL may hold
+    @Test(arguments: [
+        ("/a b/c?d e=f g", "/a%20b/c?d%20e=f%20g"), ("/%20%2F%7e", "/%20%2F%7e"),
+        ("/\u{FC}?\u{20AC}", "/%C3%BC?%E2%82%AC"),
+        ("?q", "/?q"), ("/#part", "/"), ("/a?#", "/a?"), ("//double//", "//double//"),
+        ("/[x]|\"<>", "/%5Bx%5D%7C%22%3C%3E"),
+    ])
+    func `a path and a query`(written: String, target: String) async throws {
+        let server = try ScriptedServer.answering { .text($0.target) }
+        defer { server.stop() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)\(written)"))
+        #expect(try await LoadRecorder.load(url) == [.response(200), .data(target), .succeeded, .invalid])
     }
 
     // MISC-1, MISC-27: what works however odd it looks
@@ -89,6 +118,27 @@ import URLLoading
         #expect(
             try await LoadRecorder.load(url) == [.response(200), .data(expected), .succeeded, .invalid])
     }
+
+    // CONN-21: a name of other letters, where this machine knows it for one of its own (RFC 6761)
+    @Test(
+        .enabled(if: Self.knowsOwnNames, "the system's resolver does not know *.localhost"),
+        arguments: [
+            "b\u{FC}cher.localhost", "B\u{DC}CHER.localhost", "xn--bcher-kva.localhost", "b%C3%BCcher.localhost",
+        ])
+    func `an international name`(name: String) async throws {
+        let server = try ScriptedServer.answering(.dualStack) { .text($0["Host"] ?? "") }
+        defer { server.stop() }
+        let url = try #require(URL(string: "http://\(name):\(server.port)/"))
+        #expect(
+            try await LoadRecorder.load(url)
+                == [.response(200), .data("xn--bcher-kva.localhost:\(server.port)"), .succeeded, .invalid])
+    }
+
+    private static let knowsOwnNames: Bool = {
+        var list: UnsafeMutablePointer<addrinfo>?
+        defer { if list != nil { freeaddrinfo(list) } }
+        return getaddrinfo("xn--bcher-kva.localhost", nil, nil, &list) == 0
+    }()
 
     // CONN-21: a name of other letters goes to the resolver in its ASCII form
     @Test func `an international name fails as any other unknown name`() async throws {

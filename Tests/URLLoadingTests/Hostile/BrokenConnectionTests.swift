@@ -21,6 +21,21 @@ import URLLoading
             [.response(200), .data("hello"), .failed(.networkConnectionLost)]
         ),
         (
+            [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .reset],
+            [.informational(103), .failed(.networkConnectionLost)]
+        ),
+        (
+            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .reset],
+            [.response(200), .failed(.networkConnectionLost)]
+        ),
+        (
+            [
+                .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y"),
+                .reset,
+            ],
+            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+        ),
+        (
             [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .reset],
             [.response(200), .data("hello"), .failed(.networkConnectionLost)]
         ),

@@ -22,6 +22,12 @@ import URLLoading
         }
     }
 
+    private static func server(isSecure: Bool) throws -> ScriptedServer {
+        // The environment tells the other process what to trust.
+        try isSecure
+            ? .answering(tls: TrustedAuthority.server()) { _ in .text("ok") } : .answering(.text("ok"))
+    }
+
     // CONN-14, ERR-5: of 3,000 loads with more connections allowed than there are descriptors, none fails
     @Test(.timeLimit(.minutes(3))) func `more loads than descriptors`() async throws {
         let server = try ScriptedServer.answering { .text($0.target) }
@@ -50,10 +56,10 @@ import URLLoading
         #expect(server.connectionCount > 100)
     }
 
-    // CONN-14, ERR-5: by address and by name
-    @Test(.timeLimit(.minutes(1)), arguments: ["127.0.0.1", "localhost"])
-    func `no descriptor at all`(host: String) async throws {
-        let server = try ScriptedServer.answering(.text("ok"))
+    // CONN-14, ERR-5: by address and by name, in the clear and over TLS
+    @Test(.timeLimit(.minutes(1)), arguments: ["127.0.0.1", "localhost"], [false, true])
+    func `no descriptor at all`(host: String, isSecure: Bool) async throws {
+        let server = try Self.server(isSecure: isSecure)
         defer { server.stop() }
         let address = server.url(host: host).absoluteString
         await #expect(processExitsWith: .success) { [address = address as String] in

@@ -20,7 +20,23 @@ import URLLoading
         defer { server.stop() }
         let heard = try await LoadRecorder.load(server.url())
         #expect(server.connectionCount == 1)
+        if arrival == .inOnePiece { try await hearByHandler(response, of: server) }
         return heard
+    }
+
+    /// T-48: a handler gets the same, all or nothing, once.
+    private func hearByHandler(_ response: HostileResponse, of server: ScriptedServer) async throws {
+        let handled = EventRecorder<Call>()
+        let session = URLSession { _ in }
+        session.dataTask(with: server.url(), completionHandler: handled.handler).resume()
+        try await handled.waitFor(count: 1)
+        await session.flush()
+        session.invalidateAndCancel()
+        guard case .completed(let code)? = response.heard.last else { throw URLError(.unknown) }
+        let expected: Call =
+            code.map { .handled(nil, nil, URLError.Code(rawValue: $0)) }
+            ?? .handled(String(decoding: response.heard.body, as: UTF8.self), 200, nil)
+        #expect(handled.events == [expected])
     }
 
     // ERR-5, ERR-6, CONN-27

@@ -43,6 +43,7 @@ import URLLoading
         Case("a client's", .serverCertificateUntrusted) {
             try TrustedAuthority.server(.localhost.with { $0.purposes = [.clientAuthentication] })
         },
+        Case("none", .secureConnectionFailed) { try TrustedAuthority.server().with { $0.showsCertificate = false } },
         Case("TLS 1.0 alone", .secureConnectionFailed) {
             try TrustedAuthority.server().with {
                 $0.minimumVersion = .tls10
@@ -74,8 +75,23 @@ import URLLoading
         defer { server.stop() }
         let host = name == "another address's" ? "127.0.0.1" : "localhost"
         #expect(try await LoadRecorder.load(server.url(host: host)) == [.failed(code), .invalid])
+
+        // T-48, ERR-2, ERR-3: the same by handler, once, with all that is to be told
+        let handled = EventRecorder<Call>()
+        let failure = Watched<URLError?>(nil)
+        let session = URLSession { _ in }
+        session.dataTask(with: server.url("/path", host: host)) { data, response, error in
+            failure.withValue { $0 = error as? URLError }
+            handled.handler(data, response, error)
+        }.resume()
+        try await handled.waitFor(count: 1)
+        await session.flush()
+        #expect(handled.events == [.handled(nil, nil, code)])
+        #expect(failure.current?.failingURL == server.url("/path", host: host))
+        #expect((failure.current?.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == "URLLoadingTLSErrorDomain")
+        session.invalidateAndCancel()
         #expect(server.requests.isEmpty)
-        #expect(server.connectionCount == 1)
+        #expect(server.connectionCount == 2)
     }
 
     // TLS-5
@@ -123,6 +139,36 @@ import URLLoading
         "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
     ])
     func `a server that answers with something else`(answer: String) async throws {
+        let heard = try await hear { connection in
+            _ = try connection.receive()
+            try connection.send(answer)
+            try connection.waitForClose()
+        }
+        #expect(heard == [.failed(.secureConnectionFailed), .invalid])
+    }
+
+    /// Messages of a TLS 1.2 handshake, as one record.
+    private static func handshake(_ messages: [[UInt8]]) -> [UInt8] {
+        let bytes = messages.flatMap { $0 }
+        return [0x16, 3, 3, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+    }
+
+    private static func serverHello(cipher: UInt16) -> [UInt8] {
+        [2, 0, 0, 38, 3, 3] + [UInt8](repeating: 7, count: 32) + [0, UInt8(cipher >> 8), UInt8(cipher & 255), 0]
+    }
+
+    private static let helloDone: [UInt8] = [14, 0, 0, 0]
+
+    // TLS-4, TLS-5: who shows no certificate is nobody, by whatever way he leaves it out
+    @Test(arguments: [
+        // DH_anon_WITH_AES_128_GCM_SHA256, which nobody offered
+        handshake([serverHello(cipher: 0x00A6), helloDone]),
+        // ECDHE_RSA_WITH_AES_128_GCM_SHA256, which demands one
+        handshake([serverHello(cipher: 0xC02F), helloDone]),
+        handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 3, 0, 0, 0], helloDone]),
+        handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 6, 0, 0, 3, 0, 0, 0], helloDone]),
+    ])
+    func `a server that leaves its certificate out`(answer: [UInt8]) async throws {
         let heard = try await hear { connection in
             _ = try connection.receive()
             try connection.send(answer)

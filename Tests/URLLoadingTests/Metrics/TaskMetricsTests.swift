@@ -85,6 +85,8 @@ import URLLoading
         #expect(transaction.countOfRequestHeaderBytesSent == Int64(received.head.count))
         #expect(transaction.countOfRequestBodyBytesSent == 3)
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 3)
+        // The server counts what it has sent when it has sent it.
+        try await server.connection(0).waitUntilAccepted(Int(transaction.countOfResponseHeaderBytesReceived) + 11)
         #expect(transaction.countOfResponseHeaderBytesReceived == Int64(server.connections[0].bytesAccepted - 11))
         #expect(transaction.countOfResponseBodyBytesReceived == 11)
         #expect(transaction.countOfResponseBodyBytesAfterDecoding == 11)
@@ -212,5 +214,130 @@ import URLLoading
         #expect(present(second) == "x------xxxx")
         #expect(isInOrder(second))
         #expect(second.isReusedConnection)
+    }
+
+    // MET-1, MET-17, MET-11: each hop is a transaction of its own
+    @Test(arguments: [true, false]) func `redirects`(asks: Bool) async throws {
+        let server = try ScriptedServer.answering { request in
+            switch request.path {
+            case "/1": CannedResponse.text("moved", status: 301).with(field: "Location", "/2")
+            case "/2": .redirect(to: "/3", status: 307)
+            default: .text("hello")
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let own = MetricsDelegate()
+        let session = URLSession(asks ? delegate : own)
+        session.dataTask(with: server.url("/1")).resume()
+        session.finishTasksAndInvalidate()
+        let metrics = try #require(
+            try await (asks ? delegate.metrics : own.metrics).waitFor(count: 1).first)
+        #expect(metrics.redirectCount == 2)
+        let transactions = metrics.transactionMetrics
+        #expect(transactions.map(\.request.url) == ["/1", "/2", "/3"].map { server.url($0) })
+        #expect(transactions.map { ($0.response as? HTTPURLResponse)?.statusCode } == [301, 307, 200])
+        #expect(transactions.map(present) == ["x--x--xxxxx", "x------xxxx", "x------xxxx"])
+        #expect(transactions.map(isInOrder) == [true, true, true])
+        #expect(transactions.map(\.isReusedConnection) == [false, true, true])
+        #expect(transactions.map(\.countOfResponseBodyBytesReceived) == [5, 0, 5])
+        // Nobody was given the body of a redirect.
+        #expect(transactions.map(\.countOfResponseBodyBytesAfterDecoding) == [0, 0, 5])
+        let known = transactions.flatMap(dates).compactMap { $0 }
+        #expect(known == known.sorted())
+    }
+
+    // MET-16, MET-1: a redirect that ends the task
+    @Test func `a redirect to nowhere`() async throws {
+        let refusing = try RefusingPort()
+        let server = try ScriptedServer.answering(.redirect(to: "http://127.0.0.1:\(refusing.port)/"))
+        defer { server.stop() }
+        let metrics = try #require(try await metrics(of: [URLRequest(url: server.url())]).first)
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map(present) == ["x--x--xxxxx", "x--x-------"])
+        #expect(metrics.transactionMetrics.map { $0.response == nil } == [false, true])
+    }
+
+    // MET-2, MET-5, MET-7, MET-10
+    @Test(arguments: [(TLSServerOptions.Version.tls12, tls_protocol_version_t.TLSv12), (.tls13, .TLSv13)])
+    func `over TLS`(version: TLSServerOptions.Version, negotiated: tls_protocol_version_t) async throws {
+        let options = try TrustedAuthority.server().with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+            $0.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256"
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("hello") }
+        defer { server.stop() }
+        let url = server.url(host: "localhost")
+        let metrics = try await metrics(of: [URLRequest(url: url), URLRequest(url: url)])
+        let transactions = metrics.compactMap(\.transactionMetrics.first)
+        #expect(transactions.map(present) == ["xxxxxxxxxxx", "x------xxxx"])
+        #expect(transactions.map(isInOrder) == [true, true])
+        // A connection is not made before its TLS is.
+        #expect(transactions[0].connectEndDate == transactions[0].secureConnectionEndDate)
+        #expect(transactions.map(\.negotiatedTLSProtocolVersion) == [negotiated, negotiated])
+        let cipher: tls_ciphersuite_t =
+            version == .tls12 ? .ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 : .AES_256_GCM_SHA384
+        #expect(transactions.map(\.negotiatedTLSCipherSuite) == [cipher, cipher])
+        #expect(transactions.map(\.networkProtocolName) == ["http/1.1", "http/1.1"])
+        // Of HTTP, not of TLS's records.
+        #expect(transactions.map(\.countOfResponseBodyBytesReceived) == [5, 5])
+    }
+
+    // MET-4, MET-5, MET-16
+    @Test func `a handshake that fails`() async throws {
+        _ = try TrustedAuthority.authority
+        let server = try ScriptedServer.answering(tls: TLSServerOptions(authority: TestCertificateAuthority())) { _ in
+            .text("never")
+        }
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(present(transaction) == "x--xx------")
+        #expect(transaction.response == nil)
+        #expect(transaction.negotiatedTLSProtocolVersion == nil)
+    }
+
+    // MET-7
+    @Test func `a server of HTTP 1.0`() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(transaction.networkProtocolName == "http/1.0")
+    }
+
+    // MET-11, ENC-7
+    @Test func `bytes of a coded body`() async throws {
+        let coded = CodedBodies.gzip(String(repeating: "hello ", count: 1_000))
+        let server = try ScriptedServer.answering(CannedResponse.bytes(coded).with(field: "Content-Encoding", "gzip"))
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(transaction.countOfResponseBodyBytesReceived == Int64(coded.count))
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 6_000)
+    }
+
+    // MET-12, MET-13
+    @Test func `what is not known of a network is not said`() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(
+            [transaction.isCellular, transaction.isExpensive, transaction.isConstrained, transaction.isMultipath]
+                == [false, false, false, false])
+        #expect(transaction.domainResolutionProtocol == .unknown)
+    }
+}
+
+/// Wants metrics and nothing else, so that redirects are not asked about.
+private final class MetricsDelegate: NSObject, URLSessionTaskDelegate {
+    let metrics = EventRecorder<URLSessionTaskMetrics>()
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        self.metrics.record(metrics)
     }
 }

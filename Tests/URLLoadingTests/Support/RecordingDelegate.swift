@@ -21,6 +21,9 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
     /// Called when a data task has become a download.
     var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
+    /// What is said to a redirect.
+    var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
+    let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
     /// How many calls ran at the same time at most.
@@ -75,8 +78,9 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
+        proposed.record(request)
         note(.redirect(task.taskIdentifier, response.statusCode), session, task)
-        completionHandler(request)
+        redirect(request, completionHandler)
     }
 
     func urlSession(

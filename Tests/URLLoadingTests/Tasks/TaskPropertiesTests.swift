@@ -5,7 +5,7 @@ import URLLoading
 
 /// What a task says of itself.
 @Suite(.leavesNothing) struct TaskPropertiesTests {
-    // T-11, T-12, T-13, T-17, T-18, T-19, T-20, T-22, S-90
+    // T-11, T-12, T-13, T-17, T-18, T-19, T-20, T-22, T-25, S-90
     @Test func `a new task`() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
@@ -156,7 +156,7 @@ import URLLoading
         #expect(progress.completedUnitCount == 10)
     }
 
-    // T-21
+    // T-10, T-21
     @Test func `progress acts on the task`() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }

@@ -57,16 +57,16 @@ import URLLoading
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
             for _ in 0..<8 {
-                // Eight times a quarter of the interval.
+                // Eight times a fifth of the interval.
                 let pause = Signal("a pause")
-                #expect(throws: DeadlineExceeded.self) { try pause.wait(within: .milliseconds(100)) }
+                #expect(throws: DeadlineExceeded.self) { try pause.wait(within: .milliseconds(200)) }
                 try connection.send("x")
             }
             try connection.waitForClose()
         }
         defer { server.stop() }
         #expect(
-            try await calls(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 0.4 } == [
+            try await calls(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 1 } == [
                 .created(1), .response(1, 200), .data(1, "xxxxxxxx"), .metrics(1), .completed(1, nil), .invalid,
             ])
     }
@@ -79,7 +79,7 @@ import URLLoading
             let head = try connection.readRequestHead()
             for _ in 0..<8 {
                 let pause = Signal("a pause")
-                #expect(throws: DeadlineExceeded.self) { try pause.wait(within: .milliseconds(100)) }
+                #expect(throws: DeadlineExceeded.self) { try pause.wait(within: .milliseconds(200)) }
                 _ = try connection.receive(exactly: 2_000_000)
             }
             try connection.send(.text("x"), to: head)
@@ -89,7 +89,7 @@ import URLLoading
         var request = URLRequest(url: server.url())
         request.httpMethod = "POST"
         request.httpBody = Data(count: 16_000_000)
-        let calls = try await calls(request) { $0.timeoutIntervalForRequest = 0.5 }
+        let calls = try await calls(request) { $0.timeoutIntervalForRequest = 1 }
         #expect(calls.suffix(5) == [.response(1, 200), .data(1, "x"), .metrics(1), .completed(1, nil), .invalid])
     }
 
@@ -107,6 +107,24 @@ import URLLoading
         try await delegate.ended.wait()
         #expect(delegate.error.current == .timedOut)
         #expect(delegate.received.current > 0)
+    }
+
+    // C-8: one clock for all that it takes, whatever is begun anew
+    @Test func `redirects do not move the resource timer`() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let pause = Signal("a pause")
+                _ = try? pause.wait(within: .milliseconds(100))
+                try connection.send(.redirect(to: "/"), to: request)
+            }
+        }
+        defer { server.stop() }
+        let begin = ContinuousClock.now
+        #expect(
+            try await calls(URLRequest(url: server.url())) { $0.timeoutIntervalForResource = 0.5 }.suffix(3)
+                == [.metrics(1), .completed(1, .timedOut), .invalid])
+        #expect(ContinuousClock.now - begin >= .milliseconds(500))
+        #expect(server.requests.count < 8)
     }
 
     // S-93, CONN-24: the line counts for the resource timer, not for the request timer

@@ -26,11 +26,13 @@ import URLLoading
         #expect(server.requests.map { $0["Accept-Encoding"] } == ["gzip, deflate, br"])
     }
 
-    // TLS-11: an address is no name
-    @Test func `a load from an address`() async throws {
-        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("ok") }
+    // TLS-4, TLS-11: an address is no name
+    @Test(arguments: ["127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]"])
+    func `a load from an address`(host: String) async throws {
+        let server = try ScriptedServer.answering(.dualStack, tls: try TrustedAuthority.server()) { _ in .text("ok") }
         defer { server.stop() }
-        #expect(try await LoadRecorder.load(server.url()) == [.response(200), .data("ok"), .succeeded, .invalid])
+        let url = try #require(URL(string: "https://\(host):\(server.port)/"))
+        #expect(try await LoadRecorder.load(url) == [.response(200), .data("ok"), .succeeded, .invalid])
         #expect(server.connections.map { $0.handshake?.serverName } == [nil])
     }
 

@@ -104,6 +104,48 @@ import URLLoading
         #expect(try await LoadRecorder.load(request) == [.failed(.requestBodyStreamExhausted), .invalid])
     }
 
+    // T-5, T-9, S-84: a stream that does not come back keeps its own thread and nothing else
+    @Test(arguments: [true, false]) func `a stream whose read does not return`(times: Bool) async throws {
+        let isRead = Signal("a read of the stream")
+        let release = Signal("the end of the read")
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let calls: EventRecorder<Call>
+        weak var weakSession: URLSession?
+        weak var weakDelegate: RecordingDelegate?
+        weak var weakStream: HeldStream?
+        do {
+            let delegate = RecordingDelegate()
+            let session = URLSession(delegate) { if times { $0.timeoutIntervalForRequest = 0.2 } }
+            let stream = HeldStream(Array("late".utf8), onRead: isRead, until: release)
+            let task = session.dataTask(
+                with: URLRequest(url: server.url()).with {
+                    $0.httpMethod = "POST"
+                    $0.httpBodyStream = stream
+                })
+            task.resume()
+            session.finishTasksAndInvalidate()
+            try await isRead.wait()
+            if !times { task.cancel() }
+            (calls, weakSession, weakDelegate, weakStream) = (delegate.calls, session, delegate, stream)
+        }
+        let code = times ? URLError.Code.timedOut : .cancelled
+        try await calls.wait(for: .invalid)
+        #expect(calls.events == [.created(1), .metrics(1), .completed(1, code), .invalid])
+        try await server.connection(0).waitForEnd()
+        try await Self.waitUntilGone { weakSession == nil && weakDelegate == nil }
+        #expect(weakStream != nil)
+        release.fire()
+        try await Self.waitUntilGone { weakStream == nil }
+    }
+
+    /// Looks again and again: no event tells that an object is gone.
+    private static func waitUntilGone(_ isGone: () -> Bool) async throws {
+        let end = ContinuousClock.now + .testDeadline
+        while !isGone(), ContinuousClock.now < end { await Task.yield() }
+        #expect(isGone())
+    }
+
     // CONN-22, T-29: a slow server holds the reading of the stream up
     @Test(.timeLimit(.minutes(2))) func `a large stream needs little memory`() async throws {
         let length = 128 << 20
