@@ -53,7 +53,10 @@ import URLLoading
     // T-2, T-3, S-79: whoever comes last decides, on whatever threads they come
     @Test func `a task that is suspended and resumed on two threads at once`() async throws {
         let held = Signal("the answers")
-        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        var options = ScriptedServer.Options()
+        // The two threads turn round each other, which takes long where they have to share a processor.
+        options.deadline = .seconds(60)
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held), options: options)
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 8 }
@@ -63,8 +66,8 @@ import URLLoading
         let done = Signal("all resumed")
         Thread {
             for task in tasks {
-                while current.current !== task {}
-                while task.state != .suspended {}
+                while current.current !== task { sched_yield() }
+                while task.state != .suspended { sched_yield() }
                 task.resume()
             }
             done.fire()
@@ -73,7 +76,7 @@ import URLLoading
             task.resume()
             current.withValue { $0 = task }
             task.suspend()
-            while task.state != .running {}
+            while task.state != .running { sched_yield() }
         }
         try await done.wait()
         held.fire()

@@ -26,7 +26,8 @@ import URLLoading
 
     // T-5, S-42, MET-16
     @Test func `right after resume`() async throws {
-        let server = try ScriptedServer.answering(.text("x"))
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
