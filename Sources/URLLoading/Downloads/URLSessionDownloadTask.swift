@@ -12,7 +12,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// with `URLError.cancelled` as well, which has the same data.
     ///
     /// The handler is called on the session's delegate queue, exactly once.
-    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+    @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard let core else { return completionHandler(nil) }
         core.cancel(self, producingResumeData: completionHandler)
     }

@@ -154,14 +154,14 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// A suspended task that writes the body of its response to a file and gives `completionHandler` its place, on the
     /// delegate queue, exactly once. The file is removed when the handler returns. The error is nil if there was a
     /// response, whatever its status.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         core.downloadTask(self, request, .fileHandler(completionHandler), delegate: nil)
     }
 
     /// A suspended task that loads a URL to a file; see ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         downloadTask(with: URLRequest(url: url), completionHandler: completionHandler)
@@ -177,7 +177,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     /// A suspended task that goes on with a download; see ``downloadTask(withResumeData:)`` and
     /// ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
