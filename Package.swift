@@ -88,7 +88,7 @@ let package = Package(
                 "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
-            name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading"],
+            name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
             swiftSettings: strict),
         .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

@@ -174,8 +174,10 @@ import URLSessionCommandCore
         )
     }
 
-    @Test func insecureIsRefusedAndNotIgnored() {
-        #expect(failure("-k", "h") == UsageError("-k is not available in this version", exitCode: .unavailable))
+    @Test(arguments: ["-k", "--insecure"]) func insecure(_ name: String) throws {
+        var request = CommandLineRequest(url: "h")
+        request.isInsecure = true
+        #expect(try Arguments.parse([name, "h"]) == .load(request))
     }
 
     @Test func helpFitsAScreen() {

@@ -23,6 +23,7 @@ package final class ConnectionSecurity {
 
     /// The default evaluation: the configuration's roots, the host's name, the time of day (TLS-4).
     func verdict(on peer: TLSPeer) -> TLSTrustVerdict {
+        guard configuration.evaluatesTrust else { return .accept }
         guard let evaluator = madeContext?.evaluator else {
             return .reject(TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator"))
         }

@@ -100,7 +100,7 @@ package struct Arguments {
         case .http11, .compressed: break
         case .http2: throw Self.unavailable("--http2")
         case .http3: throw Self.unavailable("--http3")
-        case .insecure: throw UsageError("-k is not available in this version", exitCode: .unavailable)
+        case .insecure: request.isInsecure = true
         case .connectTimeout:
             throw UsageError(
                 "--connect-timeout: URLSession has none; use --idle-timeout (no progress) or -m (whole load)")

@@ -35,6 +35,8 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var timeout: Double?
     /// Seconds without any progress (`timeoutIntervalForRequest`).
     package var idleTimeout: Double?
+    /// Takes any certificate.
+    package var isInsecure = false
     package var includesHead = false
     /// 0 quiet, 1 heads and events, 2 the same with secrets shown.
     package var verbosity = 0

@@ -8,6 +8,7 @@ package enum HelpText {
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
                  -A, --user-agent TEXT  -I, --head    --compressed, --http1.1 (always)
         Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
+        TLS      -k, --insecure (any certificate, with a warning)
         Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
         Output   -o, --output FILE|-    -O, --remote-name
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)

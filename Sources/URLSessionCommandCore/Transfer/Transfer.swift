@@ -53,6 +53,9 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
             progress?.end()
             task.cancel()
         }
+        if command.isInsecure, !command.isSilent {
+            StandardError.write("urlsession: warning: -k takes any certificate; anybody may be at the other end\n")
+        }
         narrator.request(task.currentRequest ?? builder.request)
         progress?.begin()
         task.resume()
