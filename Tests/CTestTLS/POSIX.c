@@ -60,3 +60,15 @@ int ctt_set_loopback(int up) {
     close(control);
     return result ? 0 : -1;
 }
+
+int ctt_add_loopback_address(uint32_t address) {
+    int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (control < 0) return -1;
+    struct ifreq request;
+    memset(&request, 0, sizeof request);
+    // A second address has a label of its own.
+    strcpy(request.ifr_name, "lo:1");
+    int result = set_address(control, &request, SIOCSIFADDR, address);
+    close(control);
+    return result;
+}

@@ -3,6 +3,8 @@
 #ifndef C_TEST_POSIX_H
 #define C_TEST_POSIX_H
 
+#include <stdint.h>
+
 /// A non-blocking descriptor that no child process inherits; -1 with `errno` on failure.
 int ctt_accept(int listener);
 /// Two ends that no child process inherits.
@@ -14,5 +16,7 @@ void ctt_name_thread(const char *name);
 int ctt_leave_network(void);
 /// Of the calling thread's network.
 int ctt_set_loopback(int up);
+/// Gives the loopback interface one more address, in the machine's byte order.
+int ctt_add_loopback_address(uint32_t address);
 
 #endif

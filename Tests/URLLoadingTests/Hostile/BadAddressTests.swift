@@ -119,27 +119,6 @@ import URLLoading
             try await LoadRecorder.load(url) == [.response(200), .data(expected), .succeeded, .invalid])
     }
 
-    // CONN-21: a name of other letters, where this machine knows it for one of its own (RFC 6761)
-    @Test(
-        .enabled(if: Self.knowsOwnNames, "the system's resolver does not know *.localhost"),
-        arguments: [
-            "b\u{FC}cher.localhost", "B\u{DC}CHER.localhost", "xn--bcher-kva.localhost", "b%C3%BCcher.localhost",
-        ])
-    func `an international name`(name: String) async throws {
-        let server = try ScriptedServer.answering(.dualStack) { .text($0["Host"] ?? "") }
-        defer { server.stop() }
-        let url = try #require(URL(string: "http://\(name):\(server.port)/"))
-        #expect(
-            try await LoadRecorder.load(url)
-                == [.response(200), .data("xn--bcher-kva.localhost:\(server.port)"), .succeeded, .invalid])
-    }
-
-    private static let knowsOwnNames: Bool = {
-        var list: UnsafeMutablePointer<addrinfo>?
-        defer { if list != nil { freeaddrinfo(list) } }
-        return getaddrinfo("xn--bcher-kva.localhost", nil, nil, &list) == 0
-    }()
-
     // CONN-21: a name of other letters goes to the resolver in its ASCII form
     @Test func `an international name fails as any other unknown name`() async throws {
         let url = try #require(URL(string: "http://b\u{FC}cher.invalid/"))

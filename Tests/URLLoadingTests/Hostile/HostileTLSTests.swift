@@ -110,13 +110,41 @@ import URLLoading
         #expect(server.requests.isEmpty)
     }
 
-    // C-19: the session's own limits
-    @Test func `a server older than the session allows`() async throws {
+    // C-19: the session's own limits, with or against those of the server
+    @Test(arguments: [
+        (tls_protocol_version_t.TLSv13, tls_protocol_version_t.TLSv13, TLSServerOptions.Version.tls12, false),
+        (.TLSv12, .TLSv12, .tls13, false), (.TLSv12, .TLSv12, .tls12, true), (.TLSv12, .TLSv13, .tls13, true),
+        (.TLSv12, .TLSv13, .tls11, false), (.TLSv11, .TLSv13, .tls11, true), (.TLSv10, .TLSv10, .tls10, true),
+        (.TLSv10, .TLSv10, .tls11, false), (.TLSv13, .TLSv12, .tls12, false), (.TLSv13, .TLSv12, .tls13, false),
+    ])
+    func `a server within and beyond what the session allows`(
+        minimum: tls_protocol_version_t, maximum: tls_protocol_version_t, version: TLSServerOptions.Version,
+        isAllowed: Bool
+    ) async throws {
+        let options = try TrustedAuthority.server().with {
+            $0.minimumVersion = version
+            $0.maximumVersion = version
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("ok") }
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.tlsMinimumSupportedProtocolVersion = minimum
+            $0.tlsMaximumSupportedProtocolVersion = maximum
+        }
+        #expect(
+            heard == (isAllowed ? [.response(200), .data("ok"), .succeeded] : [.failed(.secureConnectionFailed)])
+                + [.invalid])
+        #expect(server.requests.count == (isAllowed ? 1 : 0))
+    }
+
+    // C-19: the older names set the same limits
+    @Test func `limits by their older names`() async throws {
         let options = try TrustedAuthority.server().with { $0.maximumVersion = .tls12 }
         let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
         defer { server.stop() }
         let heard = try await LoadRecorder.load(URLRequest(url: server.url())) {
-            $0.tlsMinimumSupportedProtocolVersion = .TLSv13
+            $0.tlsMinimumSupportedProtocol = .tlsProtocol13
+            #expect($0.tlsMinimumSupportedProtocolVersion == .TLSv13)
         }
         #expect(heard == [.failed(.secureConnectionFailed), .invalid])
     }
