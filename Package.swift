@@ -61,13 +61,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-    ],
-    swiftLanguageModes: [.v6]
-)
 
-// The tests are named by whole sentences and end processes, for which they need a later Swift than the rest.
-#if compiler(>=6.2)
-    package.targets += [
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
@@ -100,5 +94,6 @@ let package = Package(
             name: "Swift5SourceTests", dependencies: ["FoundationNetworking", "TestSupport"],
             swiftSettings: withoutWarnings + [.swiftLanguageMode(.v5)]),
         .testTarget(name: "RealServerTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
-    ]
-#endif
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -16,7 +16,7 @@ import URLLoading
     }
 
     // CONN-1, T-16
-    @Test func `a file, its head, and one that is not there`() async throws {
+    @Test("a file, its head, and one that is not there") func aFileItsHeadAndOneThatIsNotThere() async throws {
         let server = try NginxServer(files: ["hello.txt": Array("hello".utf8)])
         defer { server.stop() }
         try await using { session in
@@ -43,8 +43,8 @@ import URLLoading
     }
 
     // CONN-26
-    @Test(arguments: [200, 204, 304, 400, 404, 500, 503, 599])
-    func `statuses`(status: Int) async throws {
+    @Test("statuses", arguments: [200, 204, 304, 400, 404, 500, 503, 599])
+    func statuses(status: Int) async throws {
         let server = try NginxServer()
         defer { server.stop() }
         try await using { session in
@@ -54,7 +54,7 @@ import URLLoading
     }
 
     // MISC-6: a range is the caller's own affair
-    @Test func `a range`() async throws {
+    @Test("a range") func aRange() async throws {
         let server = try NginxServer(files: ["digits": Array("0123456789".utf8)])
         defer { server.stop() }
         try await using { session in
@@ -68,7 +68,7 @@ import URLLoading
     }
 
     // ENC-1, ENC-3, ENC-6
-    @Test func `a compressed file`() async throws {
+    @Test("a compressed file") func aCompressedFile() async throws {
         let text = Array(String(repeating: "hello ", count: 100_000).utf8)
         let server = try NginxServer(files: ["text.txt": text])
         defer { server.stop() }
@@ -83,8 +83,8 @@ import URLLoading
     }
 
     // CONN-22
-    @Test(.timeLimit(.minutes(2)), arguments: [1 << 20, 64 << 20])
-    func `a large file arrives as it is`(length: Int) async throws {
+    @Test("a large file arrives as it is", .timeLimit(.minutes(2)), arguments: [1 << 20, 64 << 20])
+    func aLargeFileArrivesAsItIs(length: Int) async throws {
         let bytes = [UInt8].pattern(count: length)
         let server = try NginxServer(files: ["large": bytes])
         defer { server.stop() }
@@ -97,7 +97,7 @@ import URLLoading
     }
 
     // MISC-5, CONN-23
-    @Test func `uploads of data and of a stream`() async throws {
+    @Test("uploads of data and of a stream") func uploadsOfDataAndOfAStream() async throws {
         let server = try NginxServer()
         defer { server.stop() }
         try await using { session async throws in
@@ -111,7 +111,9 @@ import URLLoading
     }
 
     // CONN-1, CONN-10: the server ends a connection after some requests, and nobody notices
-    @Test func `a server that limits the requests of a connection`() async throws {
+    @Test("a server that limits the requests of a connection") func aServerThatLimitsTheRequestsOfAConnection()
+        async throws
+    {
         var options = NginxServer.Options()
         options.keepAliveRequests = 3
         let server = try NginxServer(files: ["x": Array("x".utf8)], options: options)
@@ -128,7 +130,7 @@ import URLLoading
     }
 
     // CONN-1
-    @Test func `a server that closes after each response`() async throws {
+    @Test("a server that closes after each response") func aServerThatClosesAfterEachResponse() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }
         try await using { session async throws in
@@ -141,7 +143,7 @@ import URLLoading
     }
 
     // CONN-19: the server says how long it keeps an idle connection, and keeps it
-    @Test func `a server that closes idle connections`() async throws {
+    @Test("a server that closes idle connections") func aServerThatClosesIdleConnections() async throws {
         var options = NginxServer.Options()
         options.keepAliveTimeout = 1
         let server = try NginxServer(files: ["x": Array("x".utf8)], options: options)
@@ -157,7 +159,7 @@ import URLLoading
     }
 
     // CONN-1
-    @Test func `many loads at once`() async throws {
+    @Test("many loads at once") func manyLoadsAtOnce() async throws {
         let bytes = [UInt8].pattern(count: 100_000)
         let server = try NginxServer(files: ["x": bytes])
         defer { server.stop() }
@@ -174,7 +176,7 @@ import URLLoading
     }
 
     // ERR-5, CONN-10: while the server is away nobody answers; when it is back all is well
-    @Test func `a server that goes away`() async throws {
+    @Test("a server that goes away") func aServerThatGoesAway() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         try await using { session async throws in
             #expect(try await session.data(from: server.url("/x")).0 == Data("x".utf8))
@@ -185,7 +187,7 @@ import URLLoading
     }
 
     // CONN-10: a restart closes idle connections, and nobody notices
-    @Test func `a server that starts anew between two loads`() async throws {
+    @Test("a server that starts anew between two loads") func aServerThatStartsAnewBetweenTwoLoads() async throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }
         try await using { session async throws in
@@ -198,7 +200,7 @@ import URLLoading
     }
 
     // TLS-4, TLS-8, CONN-1: a connection is kept, and a session resumed by the next
-    @Test func `loads over https`() async throws {
+    @Test("loads over https") func loadsOverHttps() async throws {
         var options = NginxServer.Options()
         options.offersHTTP2 = false
         let bytes = [UInt8].pattern(count: 1 << 20)
@@ -219,7 +221,7 @@ import URLLoading
     }
 
     // TLS-5
-    @Test func `nginx with a certificate of an unknown root`() async throws {
+    @Test("nginx with a certificate of an unknown root") func nginxWithACertificateOfAnUnknownRoot() async throws {
         _ = try TrustedAuthority.authority
         let server = try NginxServer()
         defer { server.stop() }

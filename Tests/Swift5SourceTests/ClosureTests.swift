@@ -69,7 +69,7 @@ private func waited(_ session: URLSession, _ url: URL) -> (Data?, Error?) {
 }
 
 @Suite struct ClosureTests {
-    @Test func `handlers that change what they capture`() throws {
+    @Test("handlers that change what they capture") func handlersThatChangeWhatTheyCapture() throws {
         let server = try ScriptedServer.answering(.text("body"))
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

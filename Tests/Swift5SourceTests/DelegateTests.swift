@@ -83,7 +83,7 @@ private class CannedSession: URLSession, @unchecked Sendable {
 }
 
 @Suite struct DelegateTests {
-    @Test func `a delegate with variables`() async throws {
+    @Test("a delegate with variables") func aDelegateWithVariables() async throws {
         let server = try ScriptedServer.answering { $0.path == "/" ? .redirect(to: "/there") : .text("body") }
         defer { server.stop() }
         let downloader = Downloader()
@@ -97,7 +97,7 @@ private class CannedSession: URLSession, @unchecked Sendable {
         #expect(downloader.transactions == 2)
     }
 
-    @Test func `sessions in place of which others stand`() async throws {
+    @Test("sessions in place of which others stand") func sessionsInPlaceOfWhichOthersStand() async throws {
         let server = try ScriptedServer.answering(.text("body"))
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

@@ -135,7 +135,7 @@ private func post(_ quote: Quote, to url: URL, _ session: URLSession) async thro
         }
     }
 
-    @Test func `what programs add to URLSession`() async throws {
+    @Test("what programs add to URLSession") func whatProgramsAddToURLSession() async throws {
         let server = try makeServer()
         defer { server.stop() }
         #expect(try await URLSession.api.decoded(Quote.self, from: server.url("/quote")) == Quote(text: "one"))
@@ -146,7 +146,7 @@ private func post(_ quote: Quote, to url: URL, _ session: URLSession) async thro
         await URLSession.api.flush()
     }
 
-    @Test func `handlers made into other things`() async throws {
+    @Test("handlers made into other things") func handlersMadeIntoOtherThings() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let session = URLSession(configuration: API.configuration)
@@ -163,7 +163,7 @@ private func post(_ quote: Quote, to url: URL, _ session: URLSession) async thro
         session.invalidateAndCancel()
     }
 
-    @Test func `an actor with a session`() async throws {
+    @Test("an actor with a session") func anActorWithASession() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let loads = SharedLoads()
@@ -175,7 +175,7 @@ private func post(_ quote: Quote, to url: URL, _ session: URLSession) async thro
         await API.session.flush()
     }
 
-    @Test func `cancelling, listing, progress`() async throws {
+    @Test("cancelling, listing, progress") func cancellingListingProgress() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: Signal("never")))
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)

@@ -180,7 +180,7 @@ private final class Refined: Progressing, @unchecked Sendable {
         try .answering { request in request.path == "/" ? .redirect(to: "/there") : .text("body") }
     }
 
-    @Test func `completion handlers`() async throws {
+    @Test("completion handlers") func completionHandlers() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let delegate = PlainDelegate()
@@ -191,7 +191,7 @@ private final class Refined: Progressing, @unchecked Sendable {
         #expect(delegate.seen.current == ["redirect", "response", "body", "metrics of 2", "done"])
     }
 
-    @Test func `async methods`() async throws {
+    @Test("async methods") func asyncMethods() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let delegate = AwaitingDelegate()
@@ -202,7 +202,7 @@ private final class Refined: Progressing, @unchecked Sendable {
         #expect(delegate.seen.current == ["redirect", "response", "body", "done"])
     }
 
-    @Test func `async methods of a task's delegate`() async throws {
+    @Test("async methods of a task's delegate") func asyncMethodsOfATasksDelegate() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let delegate = AwaitingDelegate()
@@ -214,7 +214,7 @@ private final class Refined: Progressing, @unchecked Sendable {
         session.invalidateAndCancel()
     }
 
-    @MainActor @Test func `a controller of the main actor`() async throws {
+    @MainActor @Test("a controller of the main actor") func aControllerOfTheMainActor() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let controller = Controller()
@@ -223,7 +223,7 @@ private final class Refined: Progressing, @unchecked Sendable {
         #expect(controller.seen == ["redirect", "response", "body", "done"])
     }
 
-    @MainActor @Test func `a controller on the main queue`() async throws {
+    @MainActor @Test("a controller on the main queue") func aControllerOnTheMainQueue() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let controller = MainQueueController()
@@ -232,7 +232,9 @@ private final class Refined: Progressing, @unchecked Sendable {
         #expect(controller.seen == ["redirect", "body", "done"])
     }
 
-    @Test func `conformances in extensions, and overridden methods`() async throws {
+    @Test("conformances in extensions, and overridden methods") func conformancesInExtensionsAndOverriddenMethods()
+        async throws
+    {
         let server = try makeServer()
         defer { server.stop() }
         for (delegate, last) in [(Progressing(), "done"), (Refined(), "done, refined")] {

@@ -88,7 +88,7 @@ private final class SilentSession: URLSession, @unchecked Sendable {
         return String(decoding: data, as: UTF8.self)
     }
 
-    @Test func `a session behind a protocol of the program's`() async throws {
+    @Test("a session behind a protocol of the program's") func aSessionBehindAProtocolOfThePrograms() async throws {
         let server = try ScriptedServer.answering(.text("real"))
         defer { server.stop() }
         let session = URLSession(configuration: .ephemeral)
@@ -107,7 +107,7 @@ private final class SilentSession: URLSession, @unchecked Sendable {
         maker.invalidateAndCancel()
     }
 
-    @Test func `subclasses of session and task`() async throws {
+    @Test("subclasses of session and task") func subclassesOfSessionAndTask() async throws {
         let session = CannedSession()
         let url = try #require(URL(string: "https://example.org/"))
         let answer = Locked<Data?>(nil)

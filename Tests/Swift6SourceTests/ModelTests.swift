@@ -83,7 +83,7 @@ struct Quote: Codable, Equatable, Sendable {
         }
     }
 
-    @Test func `a model that awaits`() async throws {
+    @Test("a model that awaits") func aModelThatAwaits() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let model = QuoteModel(session: session)
@@ -99,8 +99,8 @@ struct Quote: Codable, Equatable, Sendable {
         session.invalidateAndCancel()
     }
 
-    @Test(arguments: [QuoteModel.loadWithHandler, QuoteModel.loadInTask])
-    func `a model with handlers`(load: @MainActor (QuoteModel) -> @MainActor (URL) -> Void) async throws {
+    @Test("a model with handlers", arguments: [QuoteModel.loadWithHandler, QuoteModel.loadInTask])
+    func aModelWithHandlers(load: @MainActor (QuoteModel) -> @MainActor (URL) -> Void) async throws {
         let server = try makeServer()
         defer { server.stop() }
         let model = QuoteModel(session: session)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.curl)) struct AnsweringTests {
-    @Test func `a connection is kept for the next request`() throws {
+    @Test("a connection is kept for the next request") func aConnectionIsKeptForTheNextRequest() throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/chunks": .chunked(["ab", "c"], trailers: [.init("X", "y")])
@@ -29,7 +29,8 @@ import Testing
         #expect(server.requests.map(\.target) == ["/chunks", "/empty", "/moved", "/echo", "/end"])
     }
 
-    @Test func `held responses and paced bodies go when the test says so`() throws {
+    @Test("held responses and paced bodies go when the test says so")
+    func heldResponsesAndPacedBodiesGoWhenTheTestSaysSo() throws {
         let head = Signal("the head")
         let body = Signal("the body")
         let ticks = Ticks()
@@ -61,7 +62,8 @@ import Testing
         #expect(try client.receiveToEnd() == "")
     }
 
-    @Test func `a body without end stops with its client, which is no failure`() throws {
+    @Test("a body without end stops with its client, which is no failure")
+    func aBodyWithoutEndStopsWithItsClientWhichIsNoFailure() throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let client = try RawClient(port: server.port)
@@ -73,7 +75,7 @@ import Testing
         #expect(connection.end == .reset)
     }
 
-    @Test func `HEAD gets the head alone`() throws {
+    @Test("HEAD gets the head alone") func headGetsTheHeadAlone() throws {
         let server = try ScriptedServer.answering(.bytes([1, 2, 3]))
         defer { server.stop() }
         let client = try RawClient(port: server.port)

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 
 @Suite struct ChildProcessTests {
-    @Test func `a program's output and exit code are given`() throws {
+    @Test("a program's output and exit code are given") func aProgramsOutputAndExitCodeAreGiven() throws {
         let result = try ChildProcess.run("/bin/sh", ["-c", "echo $WORD; exit 3"], environment: ["WORD": "hello"])
         #expect(result.exit == .code(3))
         #expect(result.output == "hello\n")
     }
 
-    @Test func `a program that does not go by itself is ended`() throws {
+    @Test("a program that does not go by itself is ended") func aProgramThatDoesNotGoByItselfIsEnded() throws {
         let process = try ChildProcess("/bin/sleep", ["600"])
         #expect(process.exit == nil)
         process.end()

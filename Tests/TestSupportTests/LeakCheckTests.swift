@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct LeakCheckTests {
-    @Test func `an open descriptor is named with what it is`() async throws {
+    @Test("an open descriptor is named with what it is") func anOpenDescriptorIsNamedWithWhatItIs() async throws {
         var ends: [Int32] = [-1, -1]
         let leaks = await LeakCheck.leaks(within: .milliseconds(100)) { _ = pipe(&ends) }
         let found = try #require(leaks.first)
@@ -13,7 +13,9 @@ import Testing
         for end in ends { close(end) }
     }
 
-    @Test func `a count must be back, and what goes late is waited for`() async throws {
+    @Test("a count must be back, and what goes late is waited for") func aCountMustBeBackAndWhatGoesLateIsWaitedFor()
+        async throws
+    {
         let live = EventRecorder<Int>()
         LeakCheck.register(name: "live things") { live.count }
         defer { LeakCheck.unregister(name: "live things") }
@@ -21,7 +23,8 @@ import Testing
         #expect(await LeakCheck.leaks {} == [])
     }
 
-    @Test func `a server that goes leaves nothing, which takes its threads with it`() async throws {
+    @Test("a server that goes leaves nothing, which takes its threads with it")
+    func aServerThatGoesLeavesNothingWhichTakesItsThreadsWithIt() async throws {
         let leaks = try await LeakCheck.leaks {
             let server = try ScriptedServer.answering(.text("x"), options: .dualStack)
             let clients = try (0..<3).map { _ in try RawClient(port: server.port) }
@@ -31,7 +34,7 @@ import Testing
         #expect(leaks == [])
     }
 
-    @Test func `a server that stays is named with its threads`() async throws {
+    @Test("a server that stays is named with its threads") func aServerThatStaysIsNamedWithItsThreads() async throws {
         var server: ScriptedServer?
         let leaks = try await LeakCheck.leaks(within: .milliseconds(50)) {
             let stays = try ScriptedServer.answering(.text("x"))
@@ -45,13 +48,13 @@ import Testing
         server?.stop()
     }
 
-    @Test(.leakChecked) func `the trait lets a clean test pass`() async throws {
+    @Test("the trait lets a clean test pass", .leakChecked) func theTraitLetsACleanTestPass() async throws {
         let authority = try TestCertificateAuthority()
         let server = try ScriptedServer.answering(.text("x"), tls: TLSServerOptions(authority: authority))
         #expect(try Curl.run("--insecure", server.url().absoluteString).output == "x")
     }
 
-    @Test func `a check records an issue for what is left`() async throws {
+    @Test("a check records an issue for what is left") func aCheckRecordsAnIssueForWhatIsLeft() async throws {
         var ends: [Int32] = [-1, -1]
         await withKnownIssue {
             await LeakCheck.check(within: .milliseconds(50)) { _ = pipe(&ends) }

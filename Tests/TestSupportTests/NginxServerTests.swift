@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.nginx), .needs(.curl)) struct NginxServerTests {
-    @Test func `files, ranges, compression and statuses`() throws {
+    @Test("files, ranges, compression and statuses") func filesRangesCompressionAndStatuses() throws {
         let server = try NginxServer(files: ["a/b.txt": Array("0123456789".utf8), "big.bin": .pattern(count: 300_000)])
         defer { server.stop() }
         #expect(try Curl.run("--range", "2-4", server.url("/a/b.txt").absoluteString).output == "234")
@@ -19,7 +19,8 @@ import Testing
         #expect(try fetch("--data", "body", server.url("/upload").absoluteString).hasPrefix("200 "))
     }
 
-    @Test func `the secure port speaks HTTP 1 and 2 with the authority's certificate`() throws {
+    @Test("the secure port speaks HTTP 1 and 2 with the authority's certificate")
+    func theSecurePortSpeaksHTTP1And2WithTheAuthoritysCertificate() throws {
         let server = try NginxServer(files: ["x": Array("x".utf8)])
         defer { server.stop() }
         let files = try TemporaryDirectory()
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `the log tells how many connections were used`() throws {
+    @Test("the log tells how many connections were used") func theLogTellsHowManyConnectionsWereUsed() throws {
         var options = NginxServer.Options()
         options.keepAliveRequests = 2
         let server = try NginxServer(files: ["x": [120]], options: options)
@@ -46,14 +47,15 @@ import Testing
         #expect(log.map(\.bodyBytesSent) == [1, 1, 1])
     }
 
-    @Test func `a configuration that nginx refuses is told with its words`() throws {
+    @Test("a configuration that nginx refuses is told with its words")
+    func aConfigurationThatNginxRefusesIsToldWithItsWords() throws {
         var options = NginxServer.Options()
         options.directives = "nonsense;"
         let failure = #expect(throws: NginxServer.StartFailure.self) { try NginxServer(options: options) }
         #expect(failure?.description.contains(#"unknown directive "nonsense""#) == true)
     }
 
-    @Test(.leakChecked) func `nothing of it stays`() throws {
+    @Test("nothing of it stays", .leakChecked) func nothingOfItStays() throws {
         let server = try NginxServer(files: ["x": [120]])
         #expect(try Curl.run(server.url("/x").absoluteString).output == "x")
         server.stop()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.curl)) struct ScriptedServerTests {
-    @Test func `a script reads a request and answers it`() throws {
+    @Test("a script reads a request and answers it") func aScriptReadsARequestAndAnswersIt() throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
@@ -28,7 +28,9 @@ import Testing
         #expect(server.connections[0].bytesAccepted == 43)
     }
 
-    @Test func `chunks and trailers are joined, and kept as they came`() throws {
+    @Test("chunks and trailers are joined, and kept as they came") func chunksAndTrailersAreJoinedAndKeptAsTheyCame()
+        throws
+    {
         let server = try ScriptedServer { _ = try $0.readRequest() }
         defer { server.stop() }
         let client = try RawClient(port: server.port)
@@ -43,7 +45,8 @@ import Testing
         #expect(request.raw == Array((head + body).utf8))
     }
 
-    @Test func `a reset, a close and the client's own ways to end are told apart`() throws {
+    @Test("a reset, a close and the client's own ways to end are told apart")
+    func aResetACloseAndTheClientsOwnWaysToEndAreToldApart() throws {
         let ready = Signal("the client's connect")
         let server = try ScriptedServer(connections: [
             [.wait(ready), .reset], [.send("x"), .close], [.send("x"), .waitForClose], [.send("x"), .waitForClose],
@@ -64,7 +67,7 @@ import Testing
         try server.finish()
     }
 
-    @Test func `steps hold back until the test's signal`() async throws {
+    @Test("steps hold back until the test's signal") func stepsHoldBackUntilTheTestsSignal() async throws {
         let released = Signal("the release")
         let begun = Signal("the first half")
         let server = try ScriptedServer(steps: [
@@ -81,7 +84,7 @@ import Testing
         try await server.finish()
     }
 
-    @Test func `what a script throws is told by finish`() throws {
+    @Test("what a script throws is told by finish") func whatAScriptThrowsIsToldByFinish() throws {
         let server = try ScriptedServer(steps: [.expect(method: "GET", target: "/right")])
         defer { server.stop() }
         let client = try RawClient(port: server.port)
@@ -91,7 +94,9 @@ import Testing
         #expect(failure?.description == "expected GET /right, got GET /wrong")
     }
 
-    @Test func `a wait that comes to nothing names what was awaited`() throws {
+    @Test("a wait that comes to nothing names what was awaited") func aWaitThatComesToNothingNamesWhatWasAwaited()
+        throws
+    {
         var options = ScriptedServer.Options()
         options.deadline = .milliseconds(20)
         let server = try ScriptedServer(options) { _ = try $0.readRequest() }
@@ -102,7 +107,8 @@ import Testing
         #expect(failure?.description == "waited 0.02 seconds in vain for bytes on connection 0")
     }
 
-    @Test func `a client that does not read blocks the server, and lets it go on`() async throws {
+    @Test("a client that does not read blocks the server, and lets it go on")
+    func aClientThatDoesNotReadBlocksTheServerAndLetsItGoOn() async throws {
         var options = ScriptedServer.Options()
         options.sendBufferSize = 65_536
         let server = try ScriptedServer(options) { connection in
@@ -119,7 +125,8 @@ import Testing
         #expect(server.bytesAccepted == 4_000_000)
     }
 
-    @Test func `stop ends scripts wherever they wait, threads and descriptors included`() async throws {
+    @Test("stop ends scripts wherever they wait, threads and descriptors included")
+    func stopEndsScriptsWhereverTheyWaitThreadsAndDescriptorsIncluded() async throws {
         let never = Signal("what never comes")
         let leaks = try await LeakCheck.leaks {
             let server = try ScriptedServer { connection in
@@ -142,14 +149,15 @@ import Testing
         #expect(leaks == [])
     }
 
-    @Test func `both loopback addresses are served on one port`() throws {
+    @Test("both loopback addresses are served on one port") func bothLoopbackAddressesAreServedOnOnePort() throws {
         let server = try ScriptedServer.answering(.dualStack) { .text($0["Host"] ?? "") }
         defer { server.stop() }
         #expect(try Curl.run(server.url().absoluteString).output == "127.0.0.1:\(server.port)")
         #expect(try Curl.run(server.url(host: "[::1]").absoluteString).output == "[::1]:\(server.port)")
     }
 
-    @Test func `a refusing port refuses and a saturated one keeps silent`() throws {
+    @Test("a refusing port refuses and a saturated one keeps silent")
+    func aRefusingPortRefusesAndASaturatedOneKeepsSilent() throws {
         let refusing = try RefusingPort()
         #expect(throws: POSIXFailure("connect", code: ECONNREFUSED)) { try RawClient(port: refusing.port) }
         let saturated = try SaturatedPort()

@@ -17,8 +17,10 @@ import Testing
         try ScriptedServer.answering(tls: options) { _ in .text("secure") }
     }
 
-    @Test(arguments: [(TLSServerOptions.Version.tls12, "TLSv1.2"), (.tls13, "TLSv1.3")])
-    func `a client that trusts the root gets through`(version: TLSServerOptions.Version, name: String) throws {
+    @Test(
+        "a client that trusts the root gets through",
+        arguments: [(TLSServerOptions.Version.tls12, "TLSv1.2"), (.tls13, "TLSv1.3")])
+    func aClientThatTrustsTheRootGetsThrough(version: TLSServerOptions.Version, name: String) throws {
         let server = try server(
             TLSServerOptions(authority: authority).with {
                 $0.minimumVersion = version
@@ -40,7 +42,7 @@ import Testing
         #expect(connection.bytesAccepted > 6)
     }
 
-    @Test func `a client that does not trust the root says so`() throws {
+    @Test("a client that does not trust the root says so") func aClientThatDoesNotTrustTheRootSaysSo() throws {
         let server = try server(TLSServerOptions(authority: authority))
         defer { server.stop() }
         #expect(try Curl.run(server.url().absoluteString).exit == .code(60))
@@ -50,7 +52,8 @@ import Testing
         try server.finish()
     }
 
-    @Test func `a server without certificate serves those who want none`() throws {
+    @Test("a server without certificate serves those who want none")
+    func aServerWithoutCertificateServesThoseWhoWantNone() throws {
         let server = try server(TLSServerOptions(authority: authority).with { $0.showsCertificate = false })
         defer { server.stop() }
         let url = server.url().absoluteString
@@ -60,7 +63,7 @@ import Testing
         #expect(try Curl.run("--insecure", url).exit == .code(35))
     }
 
-    @Test func `the chain is sent whole or in part`() throws {
+    @Test("the chain is sent whole or in part") func theChainIsSentWholeOrInPart() throws {
         let identity = try authority.intermediate().issue(.localhost)
         let whole = try server(TLSServerOptions(identity))
         defer { whole.stop() }
@@ -70,7 +73,8 @@ import Testing
         #expect(try Curl.run("--cacert", root, part.url().absoluteString).exit == .code(60))
     }
 
-    @Test func `a client certificate is asked for, required and handed on`() throws {
+    @Test("a client certificate is asked for, required and handed on")
+    func aClientCertificateIsAskedForRequiredAndHandedOn() throws {
         let asked = try server(
             TLSServerOptions(authority: authority).with { $0.clientCertificate = .asked(trusting: [authority.root]) })
         defer { asked.stop() }
@@ -94,8 +98,10 @@ import Testing
         #expect(required.connections[1].handshake?.clientCertificate == client.certificate)
     }
 
-    @Test(arguments: [(2, [false, true, true, true, true, true]), (0, [false, false, false, false, false, false])])
-    func `sessions are resumed where there are tickets`(tickets: Int, resumed: [Bool]) throws {
+    @Test(
+        "sessions are resumed where there are tickets",
+        arguments: [(2, [false, true, true, true, true, true]), (0, [false, false, false, false, false, false])])
+    func sessionsAreResumedWhereThereAreTickets(tickets: Int, resumed: [Bool]) throws {
         let server = try ScriptedServer(
             tls: TLSServerOptions(authority: authority).with {
                 $0.sessionTickets = tickets
@@ -111,7 +117,7 @@ import Testing
         #expect(server.connections.map(\.handshake?.wasResumed) == resumed)
     }
 
-    @Test func `a stapled response is seen`() throws {
+    @Test("a stapled response is seen") func aStapledResponseIsSeen() throws {
         let identity = try authority.issue(.localhost)
         let server = try ScriptedServer(
             tls: TLSServerOptions(identity).with {
@@ -126,7 +132,8 @@ import Testing
         #expect(output.contains("Cert Status: revoked"))
     }
 
-    @Test func `old versions and weak certificates are spoken when asked for`() throws {
+    @Test("old versions and weak certificates are spoken when asked for")
+    func oldVersionsAndWeakCertificatesAreSpokenWhenAskedFor() throws {
         let identity = try authority.issue(
             .localhost.with {
                 $0.key = .rsa(bits: 1024)
@@ -145,7 +152,7 @@ import Testing
         #expect(try server.connection(0).waitForHandshake()?.version == "TLSv1")
     }
 
-    @Test func `a truncation and an orderly end differ`() throws {
+    @Test("a truncation and an orderly end differ") func aTruncationAndAnOrderlyEndDiffer() throws {
         let server = try ScriptedServer(tls: TLSServerOptions(authority: authority)) { connection in
             try connection.send("abc")
             if connection.index == 0 { connection.closeAbruptly() } else { connection.close() }
@@ -156,7 +163,8 @@ import Testing
         #expect(try !OpenSSLCommand.run(connect).contains("unexpected eof while reading"))
     }
 
-    @Test func `TLS over a descriptor that somebody else accepted`() throws {
+    @Test("TLS over a descriptor that somebody else accepted") func tlsOverADescriptorThatSomebodyElseAccepted() throws
+    {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         let connection = try ServerConnection(adopting: ends[0])

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 @Suite(.needs(.openssl)) struct TestCertificateAuthorityTests {
-    @Test func `a leaf below the root verifies, and one below an intermediate`() throws {
+    @Test("a leaf below the root verifies, and one below an intermediate")
+    func aLeafBelowTheRootVerifiesAndOneBelowAnIntermediate() throws {
         let authority = try TestCertificateAuthority()
         #expect(try OpenSSLCommand.verification(of: authority.issue(.localhost), root: authority.root) == "OK")
 
@@ -12,15 +13,17 @@ import Testing
         #expect(try OpenSSLCommand.verification(of: below, root: authority.root) == "OK")
     }
 
-    @Test(arguments: [
-        (CertificateProfile.localhost.with { $0.validity = .expired }, "certificate has expired"),
-        (.localhost.with { $0.validity = .notYetValid }, "certificate is not yet valid"),
-        (.client("Somebody"), "unsuitable certificate purpose"),
-        (.localhost.with { $0.purposes = [.codeSigning] }, "unsuitable certificate purpose"),
-        (.server("elsewhere.test"), "hostname mismatch"),
-        (.localhost, "OK"),
-    ])
-    func `a fault in the profile is the one found`(profile: CertificateProfile, finding: String) throws {
+    @Test(
+        "a fault in the profile is the one found",
+        arguments: [
+            (CertificateProfile.localhost.with { $0.validity = .expired }, "certificate has expired"),
+            (.localhost.with { $0.validity = .notYetValid }, "certificate is not yet valid"),
+            (.client("Somebody"), "unsuitable certificate purpose"),
+            (.localhost.with { $0.purposes = [.codeSigning] }, "unsuitable certificate purpose"),
+            (.server("elsewhere.test"), "hostname mismatch"),
+            (.localhost, "OK"),
+        ])
+    func aFaultInTheProfileIsTheOneFound(profile: CertificateProfile, finding: String) throws {
         let authority = try TestCertificateAuthority()
         let found = try OpenSSLCommand.verification(
             of: authority.issue(profile), root: authority.root, "-purpose", "sslserver", "-verify_hostname", "localhost"
@@ -28,7 +31,8 @@ import Testing
         #expect(found == finding)
     }
 
-    @Test func `a self-signed certificate and a strange root are not trusted`() throws {
+    @Test("a self-signed certificate and a strange root are not trusted")
+    func aSelfSignedCertificateAndAStrangeRootAreNotTrusted() throws {
         let authority = try TestCertificateAuthority()
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         #expect(
@@ -39,7 +43,7 @@ import Testing
                 == "unable to get local issuer certificate")
     }
 
-    @Test func `weak keys and digests are made as asked`() throws {
+    @Test("weak keys and digests are made as asked") func weakKeysAndDigestsAreMadeAsAsked() throws {
         let authority = try TestCertificateAuthority()
         let weak = try authority.issue(
             .localhost.with {
@@ -51,7 +55,7 @@ import Testing
         #expect(text.contains("Signature Algorithm: ecdsa-with-SHA1"))
     }
 
-    @Test func `names are written as what they are`() throws {
+    @Test("names are written as what they are") func namesAreWrittenAsWhatTheyAre() throws {
         let authority = try TestCertificateAuthority()
         let named = try authority.issue(.server("*.example.test", "127.0.0.1", "::1", .uri("https://a.test")))
         #expect(
@@ -63,7 +67,8 @@ import Testing
         #expect(!text.contains("X509v3 Subject Alternative Name:"))
     }
 
-    @Test func `the archive opens with its password and holds the chain`() throws {
+    @Test("the archive opens with its password and holds the chain")
+    func theArchiveOpensWithItsPasswordAndHoldsTheChain() throws {
         let authority = try TestCertificateAuthority()
         let client = try authority.intermediate().issue(.client("Somebody"))
         let directory = try TemporaryDirectory()
@@ -74,7 +79,7 @@ import Testing
         #expect(output.contains("BEGIN PRIVATE KEY"))
     }
 
-    @Test func `the files go with the last reference`() throws {
+    @Test("the files go with the last reference") func theFilesGoWithTheLastReference() throws {
         let authority = try TestCertificateAuthority()
         var files: CertificateFiles? = try CertificateFiles(authority.issue(.localhost), of: authority)
         let root = try #require(files).root

@@ -2,7 +2,9 @@ import TestSupport
 import Testing
 
 @Suite struct WaitingTests {
-    @Test func `a signal releases those who wait, before and after`() async throws {
+    @Test("a signal releases those who wait, before and after") func aSignalReleasesThoseWhoWaitBeforeAndAfter()
+        async throws
+    {
         let signal = Signal("go")
         async let waiting: Void = signal.wait()
         signal.fire()
@@ -12,7 +14,8 @@ import Testing
         #expect(signal.isFired)
     }
 
-    @Test func `a recorder gives events in order, by count, by event and by condition`() async throws {
+    @Test("a recorder gives events in order, by count, by event and by condition")
+    func aRecorderGivesEventsInOrderByCountByEventAndByCondition() async throws {
         let recorder = EventRecorder<Int>()
         async let two = recorder.waitFor(count: 2)
         async let three = recorder.wait(for: 3)
@@ -24,7 +27,9 @@ import Testing
         #expect(recorder.events == [1, 2, 3])
     }
 
-    @Test func `a deadline names what was awaited and what was seen`() async throws {
+    @Test("a deadline names what was awaited and what was seen") func aDeadlineNamesWhatWasAwaitedAndWhatWasSeen()
+        async throws
+    {
         let recorder = EventRecorder<String>()
         recorder.record("a")
         let failure = await #expect(throws: DeadlineExceeded.self) {
@@ -34,7 +39,7 @@ import Testing
             failure?.description == #"waited 0.01 seconds in vain for the event b; seen until then: ["a"]"#)
     }
 
-    @Test func `a cancelled wait ends at once`() async throws {
+    @Test("a cancelled wait ends at once") func aCancelledWaitEndsAtOnce() async throws {
         let signal = Signal()
         let task = Task { try await signal.wait() }
         task.cancel()

@@ -64,7 +64,7 @@ import Testing
     }
 
     // CONN-9: RFC 8305 §4, IPv6 first
-    @Test func `both families answer`() async throws {
+    @Test("both families answer") func bothFamiliesAnswer() async throws {
         let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
         defer { server.stop() }
         book.set("both", ["127.0.0.1", "::1"])
@@ -77,7 +77,9 @@ import Testing
     }
 
     // CONN-9
-    @Test(arguments: [Loopback.ipv4, .ipv6]) func `an address instead of a name`(address: Loopback) async throws {
+    @Test("an address instead of a name", arguments: [Loopback.ipv4, .ipv6]) func anAddressInsteadOfAName(
+        address: Loopback
+    ) async throws {
         var options = ScriptedServer.Options()
         options.addresses = [address]
         let server = try ScriptedServer(options, steps: [.waitForClose])
@@ -89,7 +91,7 @@ import Testing
     }
 
     // CONN-9: a refusal is no reason to wait
-    @Test func `the first address refuses`() async throws {
+    @Test("the first address refuses") func theFirstAddressRefuses() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let refusing = try RefusingPort(on: .ipv6, port: server.port)
@@ -103,7 +105,7 @@ import Testing
     }
 
     // CONN-9: RFC 8305 §5, the next address after a quarter of a second
-    @Test func `the first address is silent`() async throws {
+    @Test("the first address is silent") func theFirstAddressIsSilent() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let silent = try SaturatedPort(on: .ipv6, port: server.port)
@@ -118,7 +120,7 @@ import Testing
     }
 
     // CONN-9: RFC 8305 §3, IPv4 goes ahead when the answer about IPv6 takes more than 50 ms
-    @Test func `the answer about IPv6 is slow`() async throws {
+    @Test("the answer about IPv6 is slow") func theAnswerAboutIPv6IsSlow() async throws {
         let server = try ScriptedServer(.dualStack, steps: [.waitForClose])
         defer { server.stop() }
         book.set("slow", ["127.0.0.1", "::1"])
@@ -136,7 +138,7 @@ import Testing
     }
 
     // CONN-9: without waiting
-    @Test func `there is no IPv6`() async throws {
+    @Test("there is no IPv6") func thereIsNoIPv6() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         book.set("four", ["127.0.0.1"])
@@ -147,7 +149,7 @@ import Testing
     }
 
     // CONN-12, ERR-5
-    @Test func `every address refuses`() async throws {
+    @Test("every address refuses") func everyAddressRefuses() async throws {
         let refusing = try RefusingPort(on: [.ipv4, .ipv6])
         book.set("none", ["127.0.0.1", "::1"])
         #expect(try await race("none", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
@@ -155,16 +157,16 @@ import Testing
     }
 
     // ERR-5
-    @Test func `no such name`() async throws {
+    @Test("no such name") func noSuchName() async throws {
         #expect(try await race("unknown", 80) == .failed(.cannotFindHost(-2)))
         #expect(kinds == [.resolutionStarted(host: "unknown"), .resolutionEnded(addresses: 0)])
     }
 
     // CONN-12, CONN-14: without a way out it is not the name that is to blame
     @Test(
-        .inNetworkNamespace,
+        "name servers that cannot be asked", .inNetworkNamespace,
         .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
-    func `name servers that cannot be asked`() async throws {
+    func nameServersThatCannotBeAsked() async throws {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
             book.set(NameQuestion("any", family), .failure(.tryAgain))
         }
@@ -179,7 +181,9 @@ import Testing
     }
 
     // CONN-14: the resolver needs descriptors as well
-    @Test(arguments: [EMFILE, ENFILE, EAGAIN]) func `nothing left to ask with`(code: Int32) async throws {
+    @Test("nothing left to ask with", arguments: [EMFILE, ENFILE, EAGAIN]) func nothingLeftToAskWith(code: Int32)
+        async throws
+    {
         for family in [SocketAddress.Family.ipv4, .ipv6] {
             book.set(NameQuestion("any", family), .failure(NameFailure(code: EAI_SYSTEM, posixCode: code)))
         }
@@ -187,7 +191,9 @@ import Testing
     }
 
     // CONN-20: the machine has moved; this very load finds it
-    @Test func `remembered addresses that refuse are asked for anew`() async throws {
+    @Test("remembered addresses that refuse are asked for anew") func rememberedAddressesThatRefuseAreAskedForAnew()
+        async throws
+    {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let refusing = try RefusingPort(on: .ipv6, port: server.port)
@@ -206,7 +212,8 @@ import Testing
     }
 
     // CONN-20, CONN-12: the first failure is told when there is nothing new
-    @Test func `remembered addresses that refuse and are still the same`() async throws {
+    @Test("remembered addresses that refuse and are still the same")
+    func rememberedAddressesThatRefuseAndAreStillTheSame() async throws {
         let refusing = try RefusingPort()
         book.set("same", ["127.0.0.1"])
         try await remember("same")
@@ -219,7 +226,7 @@ import Testing
     }
 
     // CONN-20: an answer that was just got is not asked for again at once
-    @Test func `new addresses that refuse`() async throws {
+    @Test("new addresses that refuse") func newAddressesThatRefuse() async throws {
         let refusing = try RefusingPort()
         book.set("new", ["127.0.0.1"])
         #expect(try await race("new", refusing.port) == .failed(.cannotConnectToHost(ECONNREFUSED)))
@@ -229,7 +236,8 @@ import Testing
     }
 
     // CONN-20: silence as long as a second is no answer either
-    @Test func `who gives up on a silent address asks anew the next time`() async throws {
+    @Test("who gives up on a silent address asks anew the next time")
+    func whoGivesUpOnASilentAddressAsksAnewTheNextTime() async throws {
         let silent = try SaturatedPort()
         book.set("silent", ["127.0.0.1"])
         try await remember("silent")
@@ -248,7 +256,7 @@ import Testing
     }
 
     // T-5: a race that is given up leaves nothing behind, and tells nothing
-    @Test func `a cancelled race`() async throws {
+    @Test("a cancelled race") func aCancelledRace() async throws {
         let silent = try SaturatedPort()
         book.hold("held")
         for host in ["127.0.0.1", "held"] {

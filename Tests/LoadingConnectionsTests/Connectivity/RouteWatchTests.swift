@@ -56,7 +56,8 @@ import Testing
     }
 
     // CONN-14
-    @Test func `a change is told to all who wait, once, in the order in which they came`() async throws {
+    @Test("a change is told to all who wait, once, in the order in which they came")
+    func aChangeIsToldToAllWhoWaitOnceInTheOrderInWhichTheyCame() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         for name in ["a", "b", "c"] { _ = await wait(name, for: watch) }
@@ -71,7 +72,7 @@ import Testing
     }
 
     // CONN-14: a route that came after the attempt had failed, and before anybody waited for one
-    @Test func `a change since the mark is not missed`() async throws {
+    @Test("a change since the mark is not missed") func aChangeSinceTheMarkIsNotMissed() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         let mark = await loop.run { [loop] in watch.mark(on: loop) }
@@ -86,7 +87,8 @@ import Testing
     }
 
     // CONN-14: the same, when the watch has not come to read it
-    @Test func `a change that nobody has read yet is not missed`() async throws {
+    @Test("a change that nobody has read yet is not missed") func aChangeThatNobodyHasReadYetIsNotMissed() async throws
+    {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch) { kernel.change() }
@@ -94,7 +96,7 @@ import Testing
     }
 
     // CONN-14: what changed before is no news
-    @Test func `a change before the mark is not told`() async throws {
+    @Test("a change before the mark is not told") func aChangeBeforeTheMarkIsNotTold() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("first", for: watch)
@@ -110,7 +112,7 @@ import Testing
     }
 
     // T-5: a load that is cancelled while it waits leaves nothing behind
-    @Test func `who waits no more is forgotten`() async throws {
+    @Test("who waits no more is forgotten") func whoWaitsNoMoreIsForgotten() async throws {
         final class Kept: Sendable {}
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
@@ -138,7 +140,7 @@ import Testing
     }
 
     // CONN-14: without a socket there is another try after a second, and a socket is asked for each time
-    @Test func `a kernel that gives no socket at first`() async throws {
+    @Test("a kernel that gives no socket at first") func aKernelThatGivesNoSocketAtFirst() async throws {
         let kernel = Kernel(refusing: 2)
         let watch = RouteWatch(openSocket: { kernel.open() })
         let start = ContinuousClock.now
@@ -153,7 +155,9 @@ import Testing
     }
 
     // CONN-14: nobody knows what changed before there was a socket
-    @Test func `a socket that comes between the mark and the wait`() async throws {
+    @Test("a socket that comes between the mark and the wait") func aSocketThatComesBetweenTheMarkAndTheWait()
+        async throws
+    {
         let kernel = Kernel(refusing: 1)
         let watch = RouteWatch(openSocket: { kernel.open() })
         let start = ContinuousClock.now
@@ -163,7 +167,7 @@ import Testing
     }
 
     // CONN-14
-    @Test func `a socket that breaks is replaced`() async throws {
+    @Test("a socket that breaks is replaced") func aSocketThatBreaksIsReplaced() async throws {
         let kernel = Kernel()
         let watch = RouteWatch(openSocket: { kernel.open() })
         _ = await wait("a", for: watch)
@@ -178,9 +182,9 @@ import Testing
 
     // CONN-14: what the kernel itself says
     @Test(
-        .inNetworkNamespace,
+        "an interface of this machine comes up", .inNetworkNamespace,
         .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
-    func `an interface of this machine comes up`() async throws {
+    func anInterfaceOfThisMachineComesUp() async throws {
         let mark = await loop.run { [loop] in RouteWatch.shared.mark(on: loop) }
         _ = await wait("up", for: .shared)
         try NetworkNamespace.raiseLoopback()

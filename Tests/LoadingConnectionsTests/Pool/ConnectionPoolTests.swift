@@ -12,7 +12,9 @@ import Testing
     private func patientServer() throws -> ScriptedServer { try ScriptedServer(steps: [.waitForClose]) }
 
     // CONN-1, C-24
-    @Test(arguments: [1, 3]) func `no more connections than allowed`(limit: Int) async throws {
+    @Test("no more connections than allowed", arguments: [1, 3]) func noMoreConnectionsThanAllowed(limit: Int)
+        async throws
+    {
         let server = try patientServer()
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port, limit: limit)
@@ -32,7 +34,9 @@ import Testing
     }
 
     // CONN-1: by priority, then first come first served
-    @Test func `who waits is served by priority and then in order`() async throws {
+    @Test("who waits is served by priority and then in order") func whoWaitsIsServedByPriorityAndThenInOrder()
+        async throws
+    {
         let server = try patientServer()
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port, limit: 1)
@@ -47,7 +51,7 @@ import Testing
     }
 
     // T-19, CONN-1: a priority may be changed while one waits
-    @Test func `who waits moves with his priority`() async throws {
+    @Test("who waits moves with his priority") func whoWaitsMovesWithHisPriority() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port, limit: 1)
@@ -67,7 +71,7 @@ import Testing
     }
 
     // CONN-1, CONN-24: a connection that is being made for somebody who was served otherwise goes to the next
-    @Test func `an attempt is passed on`() async throws {
+    @Test("an attempt is passed on") func anAttemptIsPassedOn() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let book = NameBook(["host": ["127.0.0.1"]])
@@ -96,7 +100,7 @@ import Testing
     }
 
     // CONN-1, T-5: without anybody to have it, it is given up
-    @Test func `an attempt that nobody waits for`() async throws {
+    @Test("an attempt that nobody waits for") func anAttemptThatNobodyWaitsFor() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let book = NameBook(["host": ["127.0.0.1"]])
@@ -116,7 +120,7 @@ import Testing
     }
 
     // CONN-12, CONN-1: each attempt fails for one, and the others get one of their own
-    @Test func `a server that refuses`() async throws {
+    @Test("a server that refuses") func aServerThatRefuses() async throws {
         let refusing = try RefusingPort()
         let house = PoolOnLoop(to: refusing.port, limit: 1)
         for name in ["a", "b", "c"] { _ = await house.customer(name) }
@@ -129,7 +133,7 @@ import Testing
     }
 
     // CONN-10: who lost a request on a used connection gets a new one, and the other old ones go
-    @Test func `a new connection was asked for`() async throws {
+    @Test("a new connection was asked for") func aNewConnectionWasAskedFor() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port, limit: 2)
@@ -149,7 +153,7 @@ import Testing
     }
 
     // CONN-18
-    @Test func `after a flush nothing old is used`() async throws {
+    @Test("after a flush nothing old is used") func afterAFlushNothingOldIsUsed() async throws {
         let server = try patientServer()
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
@@ -168,7 +172,8 @@ import Testing
     }
 
     // CONN-19: what the server closes while it is idle holds nothing any more
-    @Test func `a pool goes though its idle connections were closed by the server`() async throws {
+    @Test("a pool goes though its idle connections were closed by the server")
+    func aPoolGoesThoughItsIdleConnectionsWereClosedByTheServer() async throws {
         let isIdle = Signal("an idle connection")
         let server = try ScriptedServer(steps: [.wait(isIdle), .close])
         defer { server.stop() }

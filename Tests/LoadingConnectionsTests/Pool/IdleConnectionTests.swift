@@ -9,7 +9,9 @@ import Testing
     // MARK: Expiry
 
     // CONN-19
-    @Test func `an idle connection is closed when its time is over`() async throws {
+    @Test("an idle connection is closed when its time is over") func anIdleConnectionIsClosedWhenItsTimeIsOver()
+        async throws
+    {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
@@ -23,7 +25,7 @@ import Testing
     }
 
     // CONN-19: the time counts from the last use
-    @Test func `a connection that is used again stays`() async throws {
+    @Test("a connection that is used again stays") func aConnectionThatIsUsedAgainStays() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
@@ -48,7 +50,7 @@ import Testing
     }
 
     // CONN-19: while it is in use no idle time counts
-    @Test func `a connection in use is not closed`() async throws {
+    @Test("a connection in use is not closed") func aConnectionInUseIsNotClosed() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
@@ -68,7 +70,7 @@ import Testing
     }
 
     // CONN-19: less a second for what is on its way
-    @Test func `an announced time is kept beside a longer one`() async throws {
+    @Test("an announced time is kept beside a longer one") func anAnnouncedTimeIsKeptBesideALongerOne() async throws {
         let both = Signal("both requests")
         let server = try ScriptedServer { connection in
             while try connection.nextRequest() != nil {
@@ -91,7 +93,9 @@ import Testing
     }
 
     // CONN-14: who has no descriptor takes that of the connection that is unused longest
-    @Test func `the connection that is unused longest makes room`() async throws {
+    @Test("the connection that is unused longest makes room") func theConnectionThatIsUnusedLongestMakesRoom()
+        async throws
+    {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
@@ -152,7 +156,8 @@ import Testing
     }
 
     // CONN-10: a request that may go out only once is not lost with it
-    @Test func `a connection that has just been closed is not given to a POST`() async throws {
+    @Test("a connection that has just been closed is not given to a POST")
+    func aConnectionThatHasJustBeenClosedIsNotGivenToAPOST() async throws {
         let (house, server) = try await whileClosed { house, _ in
             Customer("second", of: house, keeps: false, sends: "POST").ask(isRepeatable: false)
         }
@@ -168,7 +173,8 @@ import Testing
     }
 
     // CONN-10: over TLS too
-    @Test func `a secure connection that has just been closed is not given to a POST`() async throws {
+    @Test("a secure connection that has just been closed is not given to a POST")
+    func aSecureConnectionThatHasJustBeenClosedIsNotGivenToAPOST() async throws {
         let authority = try TestCertificateAuthority()
         var configuration = TLSConfiguration()
         configuration.roots = .only([.der(authority.root.der)])
@@ -184,7 +190,9 @@ import Testing
     }
 
     // CONN-10: a secure connection with nothing but session tickets on it is as good as before
-    @Test func `a secure connection that is open is given to a POST`() async throws {
+    @Test("a secure connection that is open is given to a POST") func aSecureConnectionThatIsOpenIsGivenToAPOST()
+        async throws
+    {
         let authority = try TestCertificateAuthority()
         let server = try ScriptedServer.answering(tls: try TLSServerOptions(authority: authority)) { _ in .text("x") }
         defer { server.stop() }
@@ -204,7 +212,8 @@ import Testing
     }
 
     // CONN-10: who can be repeated is, so nothing is asked of the kernel for it
-    @Test func `a connection that was used a moment ago is given to a GET unseen`() async throws {
+    @Test("a connection that was used a moment ago is given to a GET unseen")
+    func aConnectionThatWasUsedAMomentAgoIsGivenToAGETUnseen() async throws {
         let taken = Watched<Bool?>(nil)
         let (house, server) = try await whileClosed { house, _ in
             taken.withValue { $0 = house.pool.takeIdle(house.origin, isRepeatable: true) != nil }
@@ -215,7 +224,8 @@ import Testing
     }
 
     // CONN-10, CONN-19: closing is likely after a while
-    @Test func `a connection that was idle for more than a second is looked at`() async throws {
+    @Test("a connection that was idle for more than a second is looked at")
+    func aConnectionThatWasIdleForMoreThanASecondIsLookedAt() async throws {
         let taken = Watched<[Bool]>([])
         let (house, server) = try await whileClosed { house, first in
             first.connection?.idleSince -= 1_000_000_001
@@ -228,7 +238,8 @@ import Testing
     }
 
     // CONN-10, CONN-1: nor does who waits in line get a connection that was closed behind its last response
-    @Test func `a connection that was closed at its return is not given to a POST`() async throws {
+    @Test("a connection that was closed at its return is not given to a POST")
+    func aConnectionThatWasClosedAtItsReturnIsNotGivenToAPOST() async throws {
         let close = Signal("the end of the first connection")
         let server = try ScriptedServer { connection in
             if connection.index == 0 {

@@ -11,7 +11,7 @@ import Testing
     private func found() throws -> NameAnswer { .success([try #require(address)]) }
 
     // CONN-20
-    @Test func `an answer lives half a minute`() throws {
+    @Test("an answer lives half a minute") func anAnswerLivesHalfAMinute() throws {
         var memory = AnswerMemory()
         memory.remember(try found(), to: four, at: 1_000)
         #expect(memory.answer(to: four, at: 1_000) == (try found()))
@@ -21,8 +21,8 @@ import Testing
     }
 
     // CONN-9: a host without IPv6 is not asked for it at each connection
-    @Test(arguments: [-2, -5, -9] as [Int32])
-    func `a family without addresses is remembered beside one that has some`(code: Int32) throws {
+    @Test("a family without addresses is remembered beside one that has some", arguments: [-2, -5, -9] as [Int32])
+    func aFamilyWithoutAddressesIsRememberedBesideOneThatHasSome(code: Int32) throws {
         var memory = AnswerMemory()
         let none = NameAnswer.failure(NameFailure(code: code))
         memory.remember(none, to: six, at: 0)
@@ -33,8 +33,8 @@ import Testing
     }
 
     // CONN-14: a server that could not be asked has said nothing
-    @Test(arguments: [-3, -4, -11] as [Int32])
-    func `what was no answer is not remembered`(code: Int32) throws {
+    @Test("what was no answer is not remembered", arguments: [-3, -4, -11] as [Int32])
+    func whatWasNoAnswerIsNotRemembered(code: Int32) throws {
         var memory = AnswerMemory()
         memory.remember(try found(), to: four, at: 0)
         memory.remember(.failure(NameFailure(code: code)), to: six, at: 0)
@@ -43,7 +43,7 @@ import Testing
     }
 
     // CONN-20
-    @Test func `a host is forgotten in both families`() throws {
+    @Test("a host is forgotten in both families") func aHostIsForgottenInBothFamilies() throws {
         var memory = AnswerMemory()
         for question in [four, six, NameQuestion("b", .ipv4)] { memory.remember(try found(), to: question, at: 0) }
         memory.forget("a")
@@ -54,7 +54,9 @@ import Testing
     }
 
     // CONN-20: however many names a program asks for
-    @Test func `the memory is bounded, and what is oldest goes first`() throws {
+    @Test("the memory is bounded, and what is oldest goes first") func theMemoryIsBoundedAndWhatIsOldestGoesFirst()
+        throws
+    {
         var memory = AnswerMemory()
         for index in 0..<10_000 {
             memory.remember(try found(), to: NameQuestion("h\(index)", .ipv4), at: Int64(index))
@@ -66,7 +68,9 @@ import Testing
     }
 
     // CONN-20: all of one moment
-    @Test func `the memory is bounded though the clock stands still`() throws {
+    @Test("the memory is bounded though the clock stands still") func theMemoryIsBoundedThoughTheClockStandsStill()
+        throws
+    {
         var memory = AnswerMemory()
         for index in 0..<1_100 { memory.remember(try found(), to: NameQuestion("h\(index)", .ipv4), at: 5) }
         #expect(memory.count <= 512)

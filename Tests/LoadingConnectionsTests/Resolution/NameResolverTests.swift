@@ -31,7 +31,7 @@ import Testing
     }
 
     // CONN-21
-    @Test func `the system's resolver knows this machine`() async throws {
+    @Test("the system's resolver knows this machine") func theSystemsResolverKnowsThisMachine() async throws {
         NameResolver.shared.forget("localhost")
         ask(.shared, "localhost")
         #expect(try await heard.waitFor(count: 1) == [Heard("localhost", ["127.0.0.1"])])
@@ -40,7 +40,7 @@ import Testing
     }
 
     // CONN-9: RFC 8305 §3
-    @Test func `the families are asked for apart`() async throws {
+    @Test("the families are asked for apart") func theFamiliesAreAskedForApart() async throws {
         let book = NameBook(["a": ["10.0.0.1"]])
         book.hold("a", [.ipv6])
         let resolver = book.resolver()
@@ -52,7 +52,7 @@ import Testing
     }
 
     // CONN-21
-    @Test func `who asks what is being asked shares its answer`() async throws {
+    @Test("who asks what is being asked shares its answer") func whoAsksWhatIsBeingAskedSharesItsAnswer() async throws {
         let book = NameBook(["a": ["10.0.0.1", "10.0.0.2"]])
         book.hold("a")
         let resolver = book.resolver()
@@ -66,7 +66,7 @@ import Testing
     }
 
     // CONN-15: time that other hosts' names take is not this one's
-    @Test func `ten hosts with slow names hold up nobody else`() async throws {
+    @Test("ten hosts with slow names hold up nobody else") func tenHostsWithSlowNamesHoldUpNobodyElse() async throws {
         let book = NameBook(["quick": ["10.0.0.1"]])
         let resolver = book.resolver()
         for index in 0..<10 {
@@ -82,7 +82,7 @@ import Testing
     }
 
     // CONN-21: no more threads than allowed, and none that has nothing to do
-    @Test func `threads come with need and go without`() async throws {
+    @Test("threads come with need and go without") func threadsComeWithNeedAndGoWithout() async throws {
         let book = NameBook(["a": ["10.0.0.1"], "b": ["10.0.0.2"], "c": ["10.0.0.3"]])
         book.hold("a")
         book.hold("b")
@@ -106,7 +106,7 @@ import Testing
     }
 
     // T-5: a load that is cancelled leaves nothing behind
-    @Test func `a question that nobody waits for is not asked`() async throws {
+    @Test("a question that nobody waits for is not asked") func aQuestionThatNobodyWaitsForIsNotAsked() async throws {
         final class Kept: Sendable {}
         let book = NameBook(["slow": ["10.0.0.1"], "wanted": ["10.0.0.2"]])
         book.hold("slow")
@@ -136,7 +136,8 @@ import Testing
     }
 
     // T-5
-    @Test func `who withdraws hears nothing, and those who asked the same hear all`() async throws {
+    @Test("who withdraws hears nothing, and those who asked the same hear all")
+    func whoWithdrawsHearsNothingAndThoseWhoAskedTheSameHearAll() async throws {
         let book = NameBook(["a": ["10.0.0.1"]])
         book.hold("a")
         let resolver = book.resolver()
@@ -153,7 +154,7 @@ import Testing
     }
 
     // CONN-20: an answer is remembered until it is forgotten
-    @Test func `an answer is asked for once`() async throws {
+    @Test("an answer is asked for once") func anAnswerIsAskedForOnce() async throws {
         let book = NameBook(["a": ["10.0.0.1"], "b": ["10.0.0.9"]])
         let resolver = book.resolver()
         for host in ["a", "b"] {
@@ -175,7 +176,8 @@ import Testing
     }
 
     // CONN-18: what was asked before a flush is not for those who come after it
-    @Test func `an answer from before a flush is not remembered`() async throws {
+    @Test("an answer from before a flush is not remembered") func anAnswerFromBeforeAFlushIsNotRemembered() async throws
+    {
         let book = NameBook(["a": ["10.0.0.1"]])
         book.hold("a")
         let resolver = book.resolver()
@@ -190,7 +192,9 @@ import Testing
     }
 
     // CONN-21
-    @Test func `an answer never comes before the question returns`() async throws {
+    @Test("an answer never comes before the question returns") func anAnswerNeverComesBeforeTheQuestionReturns()
+        async throws
+    {
         let book = NameBook(["a": ["10.0.0.1"]])
         let resolver = book.resolver()
         ask(resolver, "a")

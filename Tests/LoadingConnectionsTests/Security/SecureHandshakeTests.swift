@@ -100,10 +100,12 @@ import Testing
     }
 
     // C-19
-    @Test(arguments: [
-        (TLSServerOptions.Version.tls12, TLSVersion.tls12), (.tls13, .tls13),
-    ])
-    func `a server that is trusted`(version: TLSServerOptions.Version, expected: TLSVersion) async throws {
+    @Test(
+        "a server that is trusted",
+        arguments: [
+            (TLSServerOptions.Version.tls12, TLSVersion.tls12), (.tls13, .tls13),
+        ])
+    func aServerThatIsTrusted(version: TLSServerOptions.Version, expected: TLSVersion) async throws {
         let options = try TLSServerOptions(authority: authority).with {
             $0.minimumVersion = version
             $0.maximumVersion = version
@@ -114,7 +116,7 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test func `a certificate out of its time`() async throws {
+    @Test("a certificate out of its time") func aCertificateOutOfItsTime() async throws {
         for (validity, code) in [(.expired, -1201), (.notYetValid, -1204)] as [(CertificateProfile.Validity, Int)] {
             let profile = CertificateProfile.localhost.with { $0.validity = validity }
             #expect(try await outcome(of: TLSServerOptions(authority: authority, profile: profile)) == .failed(code))
@@ -122,20 +124,20 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test func `a certificate that nobody vouches for`() async throws {
+    @Test("a certificate that nobody vouches for") func aCertificateThatNobodyVouchesFor() async throws {
         #expect(try await outcome(of: TLSServerOptions(TestIdentity.selfSigned(.localhost))) == .failed(-1202))
         #expect(try await outcome(of: TLSServerOptions(authority: TestCertificateAuthority())) == .failed(-1203))
     }
 
     // TLS-4, TLS-5
-    @Test func `a certificate of another host`() async throws {
+    @Test("a certificate of another host") func aCertificateOfAnotherHost() async throws {
         let other = try TLSServerOptions(authority: authority, profile: .server("other.example", "127.0.0.2"))
         for host in ["localhost", "127.0.0.1"] { #expect(try await outcome(of: other, host: host) == .failed(-1202)) }
     }
 
     // C-19, TLS-5
-    @Test(arguments: [TLSServerOptions.Version.tls10, .tls11])
-    func `a version that is too old`(version: TLSServerOptions.Version) async throws {
+    @Test("a version that is too old", arguments: [TLSServerOptions.Version.tls10, .tls11])
+    func aVersionThatIsTooOld(version: TLSServerOptions.Version) async throws {
         let options = try TLSServerOptions(authority: authority).with {
             $0.minimumVersion = version
             $0.maximumVersion = version
@@ -144,13 +146,15 @@ import Testing
     }
 
     // TLS-5: asked for, and nobody here has one
-    @Test func `a server that asks for a certificate`() async throws {
+    @Test("a server that asks for a certificate") func aServerThatAsksForACertificate() async throws {
         let asking = try TLSServerOptions(authority: authority).with { $0.clientCertificate = .asked(trusting: []) }
         #expect(try await outcome(of: asking) == .connected(.tls13, isResumed: false))
     }
 
     // ERR-5
-    @Test func `a server that goes in the middle of the handshake`() async throws {
+    @Test("a server that goes in the middle of the handshake") func aServerThatGoesInTheMiddleOfTheHandshake()
+        async throws
+    {
         for isReset in [false, true] {
             let server = try ScriptedServer { connection in
                 _ = try connection.receive()
@@ -162,7 +166,7 @@ import Testing
     }
 
     // TLS-5
-    @Test func `a server that does not speak TLS`() async throws {
+    @Test("a server that does not speak TLS") func aServerThatDoesNotSpeakTLS() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             try connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -173,7 +177,7 @@ import Testing
     }
 
     // CONN-15, T-5: it may take for ever, and who gives it up hears nothing more
-    @Test func `a server that says nothing`() async throws {
+    @Test("a server that says nothing") func aServerThatSaysNothing() async throws {
         let hasHello = Signal("the client's hello")
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
@@ -193,7 +197,7 @@ import Testing
     }
 
     // TLS-5: what the server lets go of in mid-message is no handshake
-    @Test func `a server that stops in the middle of its hello`() async throws {
+    @Test("a server that stops in the middle of its hello") func aServerThatStopsInTheMiddleOfItsHello() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             try connection.send([0x16, 0x03, 0x03, 0x00, 0x7A, 0x02, 0x00, 0x00])
@@ -204,8 +208,8 @@ import Testing
     }
 
     // TLS-8: the next connection resumes, and not with another origin's session
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a second connection resumes the first one's session`(version: TLSServerOptions.Version) async throws {
+    @Test("a second connection resumes the first one's session", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aSecondConnectionResumesTheFirstOnesSession(version: TLSServerOptions.Version) async throws {
         let options = try TLSServerOptions(authority: authority).with {
             $0.minimumVersion = version
             $0.maximumVersion = version

@@ -35,7 +35,7 @@ import Testing
     }
 
     // S-70
-    @Test func `pieces in order`() async throws {
+    @Test("pieces in order") func piecesInOrder() async throws {
         let folder = try TemporaryDirectory()
         let (written, closed) = try await outcome(.newFile(inFolder: folder.path)) { writer in
             for piece in ["a", "bc", "", "def"] { _ = writer.write(Data(piece.utf8)) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     // RES-4: what is behind the offset was never confirmed
-    @Test func `going on in a file`() async throws {
+    @Test("going on in a file") func goingOnInAFile() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("abcdef", to: "known")
         let (_, closed) = try await outcome(.existing(path: file.path, offset: 3)) { _ = $0.write(Data("xy".utf8)) }
@@ -56,7 +56,7 @@ import Testing
     }
 
     // ERR-8
-    @Test func `a folder that is not there`() async throws {
+    @Test("a folder that is not there") func aFolderThatIsNotThere() async throws {
         let (written, closed) = try await outcome(.newFile(inFolder: "/nonexistent")) {
             _ = $0.write(Data("a".utf8))
             _ = $0.write(Data("b".utf8))
@@ -66,13 +66,13 @@ import Testing
     }
 
     // ERR-8
-    @Test func `a file that is not there`() async throws {
+    @Test("a file that is not there") func aFileThatIsNotThere() async throws {
         let (_, closed) = try await outcome(.existing(path: "/nonexistent/file", offset: 1)) { _ in }
         #expect(closed == .failure(.opening(POSIXFailure(ENOENT))))
     }
 
     // ERR-8: and what was written of it is gone
-    @Test func `a file that can't grow`() async throws {
+    @Test("a file that can't grow") func aFileThatCantGrow() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("", to: "known")
         // No file of the process may grow beyond it meanwhile: well above what other tests write.
@@ -93,7 +93,7 @@ import Testing
     }
 
     // CONN-22: enough is enough until the disk has it
-    @Test func `back-pressure`() async throws {
+    @Test("back-pressure") func backPressure() async throws {
         let folder = try TemporaryDirectory()
         let answers = EventRecorder<Bool>()
         _ = try await outcome(.newFile(inFolder: folder.path)) { writer in

@@ -14,7 +14,7 @@ import Testing
     }
 
     // TLS-4
-    @Test func `a hashed directory comes before a bundle`() {
+    @Test("a hashed directory comes before a bundle") func aHashedDirectoryComesBeforeABundle() {
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(hashed: ["/etc/ssl/certs"], files: [bundle])
@@ -23,7 +23,7 @@ import Testing
         #expect(locate() == SystemRoots(directories: [], files: []))
     }
 
-    @Test func `the variables replace what is usual`() {
+    @Test("the variables replace what is usual") func theVariablesReplaceWhatIsUsual() {
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(directory: "/a:/b", hashed: ["/b", "/etc/ssl/certs"], files: [bundle])
@@ -53,7 +53,8 @@ import Testing
     }
 
     // TLS-4
-    @Test(.needs(.openssl)) func `a hashed directory is asked for the root`() throws {
+    @Test("a hashed directory is asked for the root", .needs(.openssl)) func aHashedDirectoryIsAskedForTheRoot() throws
+    {
         try directory.write(authority.root.pem, to: "root.pem")
         let chain = try authority.intermediate().issue(.localhost).chain
         let roots = SystemRoots(directories: [directory.path], files: [])
@@ -63,7 +64,7 @@ import Testing
     }
 
     // TLS-4
-    @Test func `a bundle has what the directory has not`() throws {
+    @Test("a bundle has what the directory has not") func aBundleHasWhatTheDirectoryHasNot() throws {
         let others = try (0..<3).map { try TestCertificateAuthority(.authority("Other \($0)")).root.pem }
         let bundle = try directory.write((others + [authority.root.pem]).joined(), to: "bundle.pem").path
         let chain = try authority.issue(.localhost).chain
@@ -76,45 +77,50 @@ import Testing
 
 /// A process that cannot open a file. Each test lowers the limit in a process of its own.
 @Suite(.needs(.openssl)) struct RootsWithoutDescriptorTests {
-    // TLS-4, CONN-14: roots that cannot be read now are not unknown, and can be read later
-    @Test(arguments: [true, false]) func `roots are read when there is a descriptor for them`(
-        inBundle: Bool
-    ) async throws {
-        let directory = try TemporaryDirectory()
-        let authority = try TestCertificateAuthority()
-        let bundle = try directory.write(authority.root.pem, to: "root.pem").path
-        _ = try ChildProcess.run("/usr/bin/openssl", ["rehash", directory.path])
-        let der = try authority.issue(.localhost).certificate.der
-        let roots = inBundle ? ("", bundle) : (directory.path, "")
-        await #expect(processExitsWith: .success) {
-            [der = der as [UInt8], folder = roots.0 as String, file = roots.1 as String] in
-            let roots = SystemRoots(
-                directories: folder.isEmpty ? [] : [folder], files: file.isEmpty ? [] : [file])
-            guard let evaluator = TrustEvaluator(system: roots), let chain = CertificateChain(der: [der]) else {
-                exit(2)
+    #if compiler(>=6.2)
+        // TLS-4, CONN-14: roots that cannot be read now are not unknown, and can be read later
+        @Test("roots are read when there is a descriptor for them", arguments: [true, false])
+        func rootsAreReadWhenThereIsADescriptorForThem(
+            inBundle: Bool
+        ) async throws {
+            let directory = try TemporaryDirectory()
+            let authority = try TestCertificateAuthority()
+            let bundle = try directory.write(authority.root.pem, to: "root.pem").path
+            _ = try ChildProcess.run("/usr/bin/openssl", ["rehash", directory.path])
+            let der = try authority.issue(.localhost).certificate.der
+            let roots = inBundle ? ("", bundle) : (directory.path, "")
+            await #expect(processExitsWith: .success) {
+                [der = der as [UInt8], folder = roots.0 as String, file = roots.1 as String] in
+                let roots = SystemRoots(
+                    directories: folder.isEmpty ? [] : [folder], files: file.isEmpty ? [] : [file])
+                guard let evaluator = TrustEvaluator(system: roots), let chain = CertificateChain(der: [der]) else {
+                    exit(2)
+                }
+                // A limit of nothing, and not a table that is full: other threads of the process close descriptors as well.
+                var limit = rlimit()
+                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+                let without = evaluator.evaluate(chain, host: "localhost", at: now)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                guard case .rejected(let error) = without, error.code == -1200, error.posix == EMFILE else { exit(3) }
+                exit(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted ? EXIT_SUCCESS : 4)
             }
-            // A limit of nothing, and not a table that is full: other threads of the process close descriptors as well.
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
-            let without = evaluator.evaluate(chain, host: "localhost", at: now)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            guard case .rejected(let error) = without, error.code == -1200, error.posix == EMFILE else { exit(3) }
-            exit(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted ? EXIT_SUCCESS : 4)
         }
-    }
+    #endif
 }
 
 @Suite struct ServerNameTests {
     // TLS-11
-    @Test(arguments: [
-        ("example.test", ServerName.name("example.test")), ("example.test.", .name("example.test")),
-        ("127.0.0.1", .address([127, 0, 0, 1])), ("[::1]", .address([UInt8](repeating: 0, count: 15) + [1])),
-        ("::1%eth0", .address([UInt8](repeating: 0, count: 15) + [1])), ("1.2.3", .name("1.2.3")), ("", nil),
-        (".", nil), ("a\u{0}b", nil),
-    ])
-    func `a host is a name or an address`(host: String, name: ServerName?) {
+    @Test(
+        "a host is a name or an address",
+        arguments: [
+            ("example.test", ServerName.name("example.test")), ("example.test.", .name("example.test")),
+            ("127.0.0.1", .address([127, 0, 0, 1])), ("[::1]", .address([UInt8](repeating: 0, count: 15) + [1])),
+            ("::1%eth0", .address([UInt8](repeating: 0, count: 15) + [1])), ("1.2.3", .name("1.2.3")), ("", nil),
+            (".", nil), ("a\u{0}b", nil),
+        ])
+    func aHostIsANameOrAnAddress(host: String, name: ServerName?) {
         #expect(ServerName(host: host) == name)
     }
 }

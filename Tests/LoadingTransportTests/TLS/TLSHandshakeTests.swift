@@ -15,11 +15,13 @@ import Testing
     }
 
     // MET-10, TLS-11
-    @Test(arguments: [
-        (TLSServerOptions.Version.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256" as String?, 0xC02B as UInt16),
-        (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9), (.tls13, nil, 0x1302),
-    ])
-    func `facts of a connection`(version: TLSServerOptions.Version, cipher: String?, number: UInt16) throws {
+    @Test(
+        "facts of a connection",
+        arguments: [
+            (TLSServerOptions.Version.tls12, "ECDHE-ECDSA-AES128-GCM-SHA256" as String?, 0xC02B as UInt16),
+            (.tls12, "ECDHE-ECDSA-CHACHA20-POLY1305", 0xCCA9), (.tls13, nil, 0x1302),
+        ])
+    func factsOfAConnection(version: TLSServerOptions.Version, cipher: String?, number: UInt16) throws {
         let identity = try authority.intermediate().issue(.localhost)
         let server = try serve(
             TLSServerOptions(identity).only(version).with {
@@ -46,8 +48,10 @@ import Testing
     }
 
     // TLS-11
-    @Test(arguments: [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", nil), ("[::1]", nil)])
-    func `names are told to the server, addresses are not`(host: String, told: String?) throws {
+    @Test(
+        "names are told to the server, addresses are not",
+        arguments: [("localhost", "localhost"), ("localhost.", "localhost"), ("127.0.0.1", nil), ("[::1]", nil)])
+    func namesAreToldToTheServerAddressesAreNot(host: String, told: String?) throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
@@ -58,8 +62,8 @@ import Testing
     }
 
     // TLS-5
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `the default evaluation fails the handshake`(version: TLSServerOptions.Version) throws {
+    @Test("the default evaluation fails the handshake", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func theDefaultEvaluationFailsTheHandshake(version: TLSServerOptions.Version) throws {
         let cases: [(CertificateProfile, Int, String)] = [
             (.localhost.with { $0.validity = .expired }, -1201, "certificate expired"),
             (.localhost.with { $0.validity = .notYetValid }, -1204, "bad certificate"),
@@ -82,8 +86,8 @@ import Testing
     }
 
     // AUTH-2, AUTH-30
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a decision may take its time`(version: TLSServerOptions.Version) throws {
+    @Test("a decision may take its time", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aDecisionMayTakeItsTime(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(.selfSigned(.server("elsewhere.test"))).only(version))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
@@ -102,8 +106,10 @@ import Testing
     }
 
     // TLS-10
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a stapled response is heeded unless the owner accepts the server anyway`(
+    @Test(
+        "a stapled response is heeded unless the owner accepts the server anyway",
+        arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aStapledResponseIsHeededUnlessTheOwnerAcceptsTheServerAnyway(
         version: TLSServerOptions.Version
     ) throws {
         let identity = try authority.issue(.localhost)
@@ -122,8 +128,8 @@ import Testing
     }
 
     // C-19, TLS-5
-    @Test(arguments: [TLSServerOptions.Version.tls10, .tls11])
-    func `old versions are spoken only when asked for`(version: TLSServerOptions.Version) throws {
+    @Test("old versions are spoken only when asked for", arguments: [TLSServerOptions.Version.tls10, .tls11])
+    func oldVersionsAreSpokenOnlyWhenAskedFor(version: TLSServerOptions.Version) throws {
         let server = try serve(TLSServerOptions(authority: authority).only(version))
         defer { server.stop() }
         let client = try TLSClient(to: server, context: TLSContext(trusting: authority))
@@ -135,7 +141,7 @@ import Testing
     }
 
     // C-19
-    @Test func `the highest version is bounded`() throws {
+    @Test("the highest version is bounded") func theHighestVersionIsBounded() throws {
         let server = try serve(TLSServerOptions(authority: authority))
         defer { server.stop() }
         let context = try TLSContext(trusting: authority) { $0.maximumVersion = .tls12 }
@@ -148,7 +154,7 @@ import Testing
         #expect(newer.stream.session.version == .tls13)
     }
 
-    @Test func `a configuration that makes no sense is an error`() throws {
+    @Test("a configuration that makes no sense is an error") func aConfigurationThatMakesNoSenseIsAnError() throws {
         for change in [
             { $0.applicationProtocols = [""] }, { $0.applicationProtocols = [String(repeating: "a", count: 256)] },
             { $0.minimumVersion = TLSVersion(rawValue: 0x0999) },
@@ -169,7 +175,7 @@ import Testing
     }
 
     // TLS-5
-    @Test func `no common protocol or cipher`() throws {
+    @Test("no common protocol or cipher") func noCommonProtocolOrCipher() throws {
         let server = try serve(
             TLSServerOptions(authority: authority).with {
                 $0.applicationProtocols = ["h2"]
@@ -186,12 +192,14 @@ import Testing
     }
 
     // TLS-5
-    @Test(arguments: [
-        Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [UInt8](repeating: 0, count: 100),
-        [UInt8](repeating: 0xFF, count: 70_000), [0x16, 3, 3, 0, 4, 2, 0, 0, 0], [0x16, 3, 3, 0xFF, 0xFF, 2],
-        [0x15, 3, 3, 0, 2, 2, 40],
-    ])
-    func `what is not TLS fails the handshake`(garbage: [UInt8]) throws {
+    @Test(
+        "what is not TLS fails the handshake",
+        arguments: [
+            Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [UInt8](repeating: 0, count: 100),
+            [UInt8](repeating: 0xFF, count: 70_000), [0x16, 3, 3, 0, 4, 2, 0, 0, 0], [0x16, 3, 3, 0xFF, 0xFF, 2],
+            [0x15, 3, 3, 0, 2, 2, 40],
+        ])
+    func whatIsNotTLSFailsTheHandshake(garbage: [UInt8]) throws {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             try connection.send(garbage)
@@ -206,7 +214,9 @@ import Testing
     }
 
     // TLS-5
-    @Test func `a peer that goes in mid-handshake is a lost connection`() throws {
+    @Test("a peer that goes in mid-handshake is a lost connection") func aPeerThatGoesInMidHandshakeIsALostConnection()
+        throws
+    {
         let server = try ScriptedServer { connection in
             _ = try connection.receive()
             switch connection.index {

@@ -32,8 +32,8 @@ import Testing
     }
 
     // AUTH-31, TLS-5
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a required certificate`(version: TLSServerOptions.Version) throws {
+    @Test("a required certificate", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aRequiredCertificate(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .required(trusting: [authority.root]))
         defer { server.stop() }
 
@@ -52,8 +52,8 @@ import Testing
     }
 
     // AUTH-31
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a certificate that is only asked for`(version: TLSServerOptions.Version) throws {
+    @Test("a certificate that is only asked for", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aCertificateThatIsOnlyAskedFor(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .asked(trusting: [authority.root]))
         defer { server.stop() }
         #expect(try outcome(TLSClient(to: server, context: context), identity: nil) == nil)
@@ -63,8 +63,8 @@ import Testing
     }
 
     // AUTH-12, AUTH-31
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `the request names issuers and may wait`(version: TLSServerOptions.Version) throws {
+    @Test("the request names issuers and may wait", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func theRequestNamesIssuersAndMayWait(version: TLSServerOptions.Version) throws {
         let server = try serve(version, .required(trusting: [authority.root]))
         defer { server.stop() }
         let client = try TLSClient(to: server, context: context)
@@ -87,7 +87,7 @@ import Testing
         return element(0x30, element(0x31, element(0x30, attribute)))
     }
 
-    @Test func `a server may ask in mid-connection`() throws {
+    @Test("a server may ask in mid-connection") func aServerMayAskInMidConnection() throws {
         let options = try TLSServerOptions(authority: authority).only(.tls13).with {
             $0.clientCertificate = .asked(trusting: [authority.root])
         }
@@ -126,7 +126,7 @@ import Testing
         #expect(answers == ["nobody", "somebody"])
     }
 
-    @Test func `an identity comes as PEM, DER or PKCS 12`() throws {
+    @Test("an identity comes as PEM, DER or PKCS 12") func anIdentityComesAsPEMDEROrPKCS12() throws {
         let known = try authority.intermediate().issue(.client("Somebody"))
         let chain = known.chain.map(\.der)
         let forms = [
@@ -138,7 +138,8 @@ import Testing
         #expect(forms.map { $0.chain?.der } == [chain, chain, chain, chain])
     }
 
-    @Test(.needs(.openssl)) func `old archives and encrypted keys open too`() throws {
+    @Test("old archives and encrypted keys open too", .needs(.openssl)) func oldArchivesAndEncryptedKeysOpenToo() throws
+    {
         let known = try authority.intermediate().issue(.client("Somebody"))
         let files = try CertificateFiles(known, of: authority)
         let old = try TemporaryDirectory()
@@ -164,7 +165,7 @@ import Testing
     }
 
     // TLS-5
-    @Test func `what is no identity is an error`() throws {
+    @Test("what is no identity is an error") func whatIsNoIdentityIsAnError() throws {
         let known = try authority.issue(.client("Somebody"))
         let other = try authority.issue(.client("Other"))
         let failures: [() throws -> TLSIdentity] = [

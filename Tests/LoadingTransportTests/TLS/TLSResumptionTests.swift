@@ -35,8 +35,8 @@ import Testing
     }
 
     // TLS-8
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `the second connection resumes and asks nothing`(version: TLSServerOptions.Version) throws {
+    @Test("the second connection resumes and asks nothing", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func theSecondConnectionResumesAndAsksNothing(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         let first = try visit(server)
@@ -63,8 +63,8 @@ import Testing
     }
 
     // TLS-8
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a session outlives connections that end abruptly`(version: TLSServerOptions.Version) throws {
+    @Test("a session outlives connections that end abruptly", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aSessionOutlivesConnectionsThatEndAbruptly(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         var resumptions: [TLSResumption] = []
@@ -74,8 +74,8 @@ import Testing
     }
 
     // TLS-8
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a session is offered to its own host and context only`(version: TLSServerOptions.Version) throws {
+    @Test("a session is offered to its own host and context only", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aSessionIsOfferedToItsOwnHostAndContextOnly(version: TLSServerOptions.Version) throws {
         let server = try serve(version)
         defer { server.stop() }
         let resumption = try #require(visit(server).client.resumptions.first)
@@ -89,8 +89,10 @@ import Testing
     }
 
     // TLS-8
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a session that the server has forgotten leads to a full handshake`(
+    @Test(
+        "a session that the server has forgotten leads to a full handshake",
+        arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aSessionThatTheServerHasForgottenLeadsToAFullHandshake(
         version: TLSServerOptions.Version
     ) throws {
         let first = try serve(version)
@@ -103,7 +105,7 @@ import Testing
         #expect(visit.client.questions == ["trust"])
     }
 
-    @Test func `a session tells whose it is`() throws {
+    @Test("a session tells whose it is") func aSessionTellsWhoseItIs() throws {
         let server = try serve(.tls13) { $0.clientCertificate = .required(trusting: [authority.root]) }
         defer { server.stop() }
         let identity = try TLSIdentity(authority.issue(.client("Somebody")))
@@ -115,7 +117,7 @@ import Testing
         #expect(second.client.resumptions.first?.identity === identity)
     }
 
-    @Test func `a server without tickets offers nothing`() throws {
+    @Test("a server without tickets offers nothing") func aServerWithoutTicketsOffersNothing() throws {
         let server = try serve(.tls13) { $0.sessionTickets = 0 }
         defer { server.stop() }
         #expect(try visit(server).client.resumptions.isEmpty)

@@ -22,12 +22,14 @@ import Testing
         try TLSServerOptions(authority: authority).only(version)
     }
 
-    @Test(arguments: [
-        (TLSServerOptions.Version.tls12, 1, 40_000), (.tls13, 1, 40_000), (.tls13, 7, 100_000),
-        (.tls12, 16_384, 3_000_001), (.tls13, 16_384, 3_000_001), (.tls13, 5_000, 3_000_001),
-        (.tls13, 1_048_576, 8_000_003),
-    ])
-    func `what is sent arrives, whatever the buffer`(
+    @Test(
+        "what is sent arrives, whatever the buffer",
+        arguments: [
+            (TLSServerOptions.Version.tls12, 1, 40_000), (.tls13, 1, 40_000), (.tls13, 7, 100_000),
+            (.tls12, 16_384, 3_000_001), (.tls13, 16_384, 3_000_001), (.tls13, 5_000, 3_000_001),
+            (.tls13, 1_048_576, 8_000_003),
+        ])
+    func whatIsSentArrivesWhateverTheBuffer(
         version: TLSServerOptions.Version, capacity: Int, count: Int
     ) throws {
         let body = [UInt8].pattern(count: count)
@@ -41,7 +43,8 @@ import Testing
         #expect(bytes == body)
     }
 
-    @Test(arguments: [1, 13, 1_000, 16_385]) func `records of any size are put together`(size: Int) throws {
+    @Test("records of any size are put together", arguments: [1, 13, 1_000, 16_385])
+    func recordsOfAnySizeArePutTogether(size: Int) throws {
         let body = [UInt8].pattern(count: size * 50)
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.send(body, inPiecesOf: size)
@@ -53,11 +56,13 @@ import Testing
         #expect(bytes == body)
     }
 
-    @Test(arguments: [
-        (TLSServerOptions.Version.tls12, Int.max, 3_000_001), (.tls13, .max, 3_000_001), (.tls13, 1, 2_000),
-        (.tls12, 20_000, 2_000_003),
-    ])
-    func `what is written arrives, though the socket is often full`(
+    @Test(
+        "what is written arrives, though the socket is often full",
+        arguments: [
+            (TLSServerOptions.Version.tls12, Int.max, 3_000_001), (.tls13, .max, 3_000_001), (.tls13, 1, 2_000),
+            (.tls12, 20_000, 2_000_003),
+        ])
+    func whatIsWrittenArrivesThoughTheSocketIsOftenFull(
         version: TLSServerOptions.Version, size: Int, count: Int
     ) throws {
         let body = [UInt8].pattern(count: count)
@@ -74,7 +79,8 @@ import Testing
         #expect(try client.readToEnd().1 == Array("same".utf8))
     }
 
-    @Test func `a write stops where the socket is full and goes on from there`() throws {
+    @Test("a write stops where the socket is full and goes on from there")
+    func aWriteStopsWhereTheSocketIsFullAndGoesOnFromThere() throws {
         let received = Signal()
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.wait(for: received)
@@ -98,8 +104,8 @@ import Testing
         #expect(try client.readToEnd().1 == Array("same".utf8))
     }
 
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `an end and a truncation differ`(version: TLSServerOptions.Version) throws {
+    @Test("an end and a truncation differ", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func anEndAndATruncationDiffer(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
             try connection.send("abc")
             switch connection.index {
@@ -117,7 +123,7 @@ import Testing
         #expect(ends.map(\.1) == [[UInt8]](repeating: Array("abc".utf8), count: 3))
     }
 
-    @Test func `an end is told as often as it is asked for`() throws {
+    @Test("an end is told as often as it is asked for") func anEndIsToldAsOftenAsItIsAskedFor() throws {
         let server = try ScriptedServer(tls: options(), steps: [.close])
         defer { server.stop() }
         let client = try client(server)
@@ -125,8 +131,8 @@ import Testing
         #expect(try client.readToEnd().0 == .end)
     }
 
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a reset loses the connection`(version: TLSServerOptions.Version) throws {
+    @Test("a reset loses the connection", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aResetLosesTheConnection(version: TLSServerOptions.Version) throws {
         let server = try ScriptedServer(tls: options(version)) { connection in
             try connection.send("abc")
             _ = try connection.receive(exactly: 1)
@@ -142,7 +148,7 @@ import Testing
         #expect(try client.write([1]) == lost)
     }
 
-    @Test func `writing to a peer that has gone raises no signal`() throws {
+    @Test("writing to a peer that has gone raises no signal") func writingToAPeerThatHasGoneRaisesNoSignal() throws {
         let server = try ScriptedServer(tls: options()) { $0.reset() }
         defer { server.stop() }
         let client = try client(server)
@@ -153,7 +159,7 @@ import Testing
         client.stream.shutdown()
     }
 
-    @Test func `an answer can be read when writing has failed`() throws {
+    @Test("an answer can be read when writing has failed") func anAnswerCanBeReadWhenWritingHasFailed() throws {
         let server = try ScriptedServer(tls: options()) { connection in
             _ = try connection.receive(exactly: 1)
             try connection.send("too much")
@@ -168,11 +174,13 @@ import Testing
     }
 
     // TLS-5
-    @Test(arguments: [
-        [0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20), [0x80, 0, 0, 0, 0, 0], [0x17, 3, 3, 0xFF, 0xFF],
-        [0x16, 3, 3, 0, 0],
-    ])
-    func `bytes that are no good record end the connection`(garbage: [UInt8]) throws {
+    @Test(
+        "bytes that are no good record end the connection",
+        arguments: [
+            [0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20), [0x80, 0, 0, 0, 0, 0], [0x17, 3, 3, 0xFF, 0xFF],
+            [0x16, 3, 3, 0, 0],
+        ])
+    func bytesThatAreNoGoodRecordEndTheConnection(garbage: [UInt8]) throws {
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.send("abc")
             try connection.sendBelowTLS(garbage)
@@ -190,7 +198,8 @@ import Testing
         #expect(error.posix == 0)
     }
 
-    @Test func `a reader learns that the socket is empty without asking it again`() throws {
+    @Test("a reader learns that the socket is empty without asking it again")
+    func aReaderLearnsThatTheSocketIsEmptyWithoutAskingItAgain() throws {
         let server = try ScriptedServer(tls: options().with { $0.sessionTickets = 0 }) { connection in
             _ = try connection.receive(exactly: 1)
             try connection.send("abc")
@@ -209,7 +218,7 @@ import Testing
         #expect(try greedy.read(capacity: 2).1 == Array("c".utf8))
     }
 
-    @Test func `one buffer's worth is kept when the reader stops`() throws {
+    @Test("one buffer's worth is kept when the reader stops") func oneBuffersWorthIsKeptWhenTheReaderStops() throws {
         let body = [UInt8].pattern(count: 1_000_000)
         let server = try ScriptedServer(tls: options()) { connection in
             try connection.send(body)

@@ -23,24 +23,26 @@ import Testing
     }
 
     // TLS-4, TLS-5
-    @Test(arguments: [
-        (CertificateProfile.localhost, nil),
-        (.localhost.with { $0.validity = .expired }, -1201),
-        (.localhost.with { $0.validity = .notYetValid }, -1204),
-        (.localhost.with { $0.purposes = [.codeSigning] }, -1202),
-        (.localhost.with { $0.purposes = [] }, nil),
-        (.client("localhost"), -1202),
-        (.serverByCommonName("localhost"), -1202),
-        (.localhost.with { $0.digest = .sha1 }, -1202),
-        (.localhost.with { $0.key = .rsa(bits: 1024) }, -1202),
-        (.server("elsewhere.test"), -1202),
-    ])
-    func `what a leaf says decides`(profile: CertificateProfile, code: Int?) throws {
+    @Test(
+        "what a leaf says decides",
+        arguments: [
+            (CertificateProfile.localhost, nil),
+            (.localhost.with { $0.validity = .expired }, -1201),
+            (.localhost.with { $0.validity = .notYetValid }, -1204),
+            (.localhost.with { $0.purposes = [.codeSigning] }, -1202),
+            (.localhost.with { $0.purposes = [] }, nil),
+            (.client("localhost"), -1202),
+            (.serverByCommonName("localhost"), -1202),
+            (.localhost.with { $0.digest = .sha1 }, -1202),
+            (.localhost.with { $0.key = .rsa(bits: 1024) }, -1202),
+            (.server("elsewhere.test"), -1202),
+        ])
+    func whatALeafSaysDecides(profile: CertificateProfile, code: Int?) throws {
         #expect(try self.code(authority.issue(profile).chain, host: "localhost") == code)
     }
 
     // TLS-5
-    @Test func `a chain must lead to a root`() throws {
+    @Test("a chain must lead to a root") func aChainMustLeadToARoot() throws {
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         #expect(try code(selfSigned.chain, host: "localhost") == -1202)
 
@@ -58,7 +60,9 @@ import Testing
     }
 
     // TLS-5
-    @Test func `an authority that is none, is too deep or has expired`() throws {
+    @Test("an authority that is none, is too deep or has expired") func anAuthorityThatIsNoneIsTooDeepOrHasExpired()
+        throws
+    {
         let server = try authority.issue(.localhost)
         let forged = try TestIdentity.selfSigned(.authority("Test Root"))
         #expect(try code(server.chain + [forged.certificate], host: "localhost") == nil)
@@ -69,7 +73,7 @@ import Testing
         #expect(try code(old.chain, host: "localhost") == -1201)
     }
 
-    @Test func `time is what the caller says`() throws {
+    @Test("time is what the caller says") func timeIsWhatTheCallerSays() throws {
         let server = try authority.issue(.localhost)
         let year: Int64 = 365 * 86_400
         #expect(try code(server.chain, host: "localhost", at: now + year) == -1201)
@@ -77,38 +81,46 @@ import Testing
     }
 
     // TLS-4
-    @Test(arguments: [
-        ("a.example.test", nil), ("A.EXAMPLE.TEST", nil), ("a.example.test.", nil), ("example.test", -1202),
-        ("a.b.example.test", -1202), ("fooa.partial.test", -1202), ("www.other.test", nil), ("other.test", -1202),
-        ("x.a.tld", -1202), ("127.0.0.1", -1202), ("a\u{0}.example.test", -1202), ("", -1202), (".", -1202),
-    ])
-    func `names match in the subject alternative names`(host: String, code: Int?) throws {
+    @Test(
+        "names match in the subject alternative names",
+        arguments: [
+            ("a.example.test", nil), ("A.EXAMPLE.TEST", nil), ("a.example.test.", nil), ("example.test", -1202),
+            ("a.b.example.test", -1202), ("fooa.partial.test", -1202), ("www.other.test", nil), ("other.test", -1202),
+            ("x.a.tld", -1202), ("127.0.0.1", -1202), ("a\u{0}.example.test", -1202), ("", -1202), (".", -1202),
+        ])
+    func namesMatchInTheSubjectAlternativeNames(host: String, code: Int?) throws {
         let server = try authority.issue(
             .server("*.example.test", "foo*.partial.test", "www.other.test", "x.*.tld", "*"))
         #expect(try self.code(server.chain, host: host) == code)
     }
 
     // TLS-4
-    @Test(arguments: [
-        ("192.0.2.1", nil), ("192.0.2.2", -1202), ("::1", nil), ("[::1]", nil), ("0:0:0:0:0:0:0:1", nil),
-        ("::1%lo", nil), ("::2", -1202), ("192.0.2.9", -1202),
-    ])
-    func `addresses match addresses only`(host: String, code: Int?) throws {
+    @Test(
+        "addresses match addresses only",
+        arguments: [
+            ("192.0.2.1", nil), ("192.0.2.2", -1202), ("::1", nil), ("[::1]", nil), ("0:0:0:0:0:0:0:1", nil),
+            ("::1%lo", nil), ("::2", -1202), ("192.0.2.9", -1202),
+        ])
+    func addressesMatchAddressesOnly(host: String, code: Int?) throws {
         let server = try authority.issue(.server("192.0.2.1", "::1", .dns("192.0.2.9"), "*.0.2.9"))
         #expect(try self.code(server.chain, host: host) == code)
     }
 
-    @Test func `a name with a zero byte does not match its first part`() throws {
+    @Test("a name with a zero byte does not match its first part") func aNameWithAZeroByteDoesNotMatchItsFirstPart()
+        throws
+    {
         let server = try authority.issue(.server(.rawDNS(Array("bank.test\0.evil.test".utf8))))
         #expect(try code(server.chain, host: "bank.test") == -1202)
     }
 
     // TLS-10
-    @Test(arguments: [
-        (TestCertificateAuthority.RevocationStatus.good, CertificateProfile.Validity.current, nil),
-        (.unknown, .current, nil), (.revoked, .current, -1202), (.revoked, .expired, nil),
-    ])
-    func `a stapled response revokes`(
+    @Test(
+        "a stapled response revokes",
+        arguments: [
+            (TestCertificateAuthority.RevocationStatus.good, CertificateProfile.Validity.current, nil),
+            (.unknown, .current, nil), (.revoked, .current, -1202), (.revoked, .expired, nil),
+        ])
+    func aStapledResponseRevokes(
         status: TestCertificateAuthority.RevocationStatus, validity: CertificateProfile.Validity, code: Int?
     ) throws {
         let server = try authority.issue(.localhost)
@@ -117,7 +129,7 @@ import Testing
     }
 
     // TLS-10
-    @Test func `a response that proves nothing is passed over`() throws {
+    @Test("a response that proves nothing is passed over") func aResponseThatProvesNothingIsPassedOver() throws {
         let server = try authority.issue(.localhost)
         let other = try authority.issue(.localhost)
         let forger = try TestCertificateAuthority()
@@ -130,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `roots come from files too, and add to the system's`() throws {
+    @Test("roots come from files too, and add to the system's") func rootsComeFromFilesTooAndAddToTheSystems() throws {
         let directory = try TemporaryDirectory()
         let pem = try directory.write(authority.root.pem, to: "root.pem").path
         let der = try directory.write(authority.root.der, to: "root.der").path
@@ -142,14 +154,14 @@ import Testing
         #expect(try TrustEvaluator.evaluator(for: .only([])).evaluate(chain, host: "localhost", at: now) != .trusted)
     }
 
-    @Test func `a leaf may be its own root when it is called one`() throws {
+    @Test("a leaf may be its own root when it is called one") func aLeafMayBeItsOwnRootWhenItIsCalledOne() throws {
         let selfSigned = try TestIdentity.selfSigned(.localhost)
         let chain = try #require(CertificateChain(der: [selfSigned.certificate.der]))
         let evaluator = try TrustEvaluator.evaluator(for: .only([.der(selfSigned.certificate.der)]))
         #expect(evaluator.evaluate(chain, host: "localhost", at: now) == .trusted)
     }
 
-    @Test func `roots that cannot be read are an error`() throws {
+    @Test("roots that cannot be read are an error") func rootsThatCannotBeReadAreAnError() throws {
         for anchor in [TLSAnchor.file("/nonexistent"), .file("/dev/null"), .der([]), .der([1, 2, 3])] {
             #expect(throws: TLSError(code: -1200, reason: "unreadable root certificate")) {
                 try TrustEvaluator.evaluator(for: .only([anchor]))
@@ -157,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `a chain is parsed whole or not at all`() throws {
+    @Test("a chain is parsed whole or not at all") func aChainIsParsedWholeOrNotAtAll() throws {
         let certificates = try authority.intermediate().issue(.localhost).chain.map(\.der)
         #expect(CertificateChain(der: certificates)?.der == certificates)
         #expect(CertificateChain(der: [certificates[0] + [0]]) == nil)

@@ -29,7 +29,7 @@ struct ConnectivityTests {
     }
 
     // CONN-14, T-27, T-41
-    @Test func `a load waits for a way and then takes it`() async throws {
+    @Test("a load waits for a way and then takes it") func aLoadWaitsForAWayAndThenTakesIt() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -48,7 +48,7 @@ struct ConnectivityTests {
     }
 
     // T-41, CONN-14: changes that help nobody are not told
-    @Test func `a load says once that it waits`() async throws {
+    @Test("a load says once that it waits") func aLoadSaysOnceThatItWaits() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -65,7 +65,7 @@ struct ConnectivityTests {
     }
 
     // CONN-14: by name, which needs no network here
-    @Test func `a load waits for a way to a name`() async throws {
+    @Test("a load waits for a way to a name") func aLoadWaitsForAWayToAName() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -78,7 +78,7 @@ struct ConnectivityTests {
     }
 
     // CONN-12
-    @Test func `a load that does not wait fails at once`() async throws {
+    @Test("a load that does not wait fails at once") func aLoadThatDoesNotWaitFailsAtOnce() async throws {
         for host in ["127.0.0.1", "localhost", "10.0.0.1"] {
             let delegate = RecordingDelegate()
             let session = URLSession(delegate) { _ in }
@@ -93,7 +93,7 @@ struct ConnectivityTests {
     }
 
     // CONN-14: there is a way, and at its end somebody who refuses
-    @Test func `a load does not wait for a server that refuses`() async throws {
+    @Test("a load does not wait for a server that refuses") func aLoadDoesNotWaitForAServerThatRefuses() async throws {
         try NetworkNamespace.raiseLoopback()
         let refusing = try RefusingPort()
         let delegate = RecordingDelegate()
@@ -108,7 +108,9 @@ struct ConnectivityTests {
     }
 
     // CONN-11: once there was a connection, its loss is one
-    @Test func `a load does not wait when its connection is lost`() async throws {
+    @Test("a load does not wait when its connection is lost") func aLoadDoesNotWaitWhenItsConnectionIsLost()
+        async throws
+    {
         try NetworkNamespace.raiseLoopback()
         let server = try ScriptedServer(
             steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close])
@@ -125,7 +127,9 @@ struct ConnectivityTests {
     }
 
     // CONN-13
-    @Test func `the request timer stands still while a load waits`() async throws {
+    @Test("the request timer stands still while a load waits") func theRequestTimerStandsStillWhileALoadWaits()
+        async throws
+    {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -139,7 +143,7 @@ struct ConnectivityTests {
     }
 
     // CONN-13
-    @Test func `the resource timer runs while a load waits`() async throws {
+    @Test("the resource timer runs while a load waits") func theResourceTimerRunsWhileALoadWaits() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -153,7 +157,7 @@ struct ConnectivityTests {
     }
 
     // T-5
-    @Test func `a load is cancelled while it waits`() async throws {
+    @Test("a load is cancelled while it waits") func aLoadIsCancelledWhileItWaits() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -175,7 +179,7 @@ struct ConnectivityTests {
     }
 
     // T-2, CONN-14: a way that comes while the task is suspended is taken when it goes on
-    @Test func `a load is suspended while it waits`() async throws {
+    @Test("a load is suspended while it waits") func aLoadIsSuspendedWhileItWaits() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -197,7 +201,7 @@ struct ConnectivityTests {
     }
 
     // CONN-14, T-47, CONN-1: with handlers, with bodies, and more of them than connections
-    @Test func `many loads wait`() async throws {
+    @Test("many loads wait") func manyLoadsWait() async throws {
         let server = try unreachableServer { .text(String(decoding: $0.body, as: UTF8.self)) }
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -21,7 +21,7 @@ import URLLoading
     }
 
     // T-26, T-27, T-39, S-62, S-66, S-71, S-84, MISC-25
-    @Test func `a response with a body`() async throws {
+    @Test("a response with a body") func aResponseWithABody() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         #expect(
@@ -31,7 +31,8 @@ import URLLoading
     }
 
     // S-39
-    @Test(arguments: [400, 404, 500, 503, 999]) func `a status is no error`(status: Int) async throws {
+    @Test("a status is no error", arguments: [400, 404, 500, 503, 999]) func aStatusIsNoError(status: Int) async throws
+    {
         let server = try ScriptedServer.answering(.text("no", status: status))
         defer { server.stop() }
         #expect(
@@ -41,10 +42,12 @@ import URLLoading
     }
 
     // T-36, ERR-11, AUTH-34: whoever has no credential gets to see what was said
-    @Test(arguments: [
-        (401, "WWW-Authenticate", "Basic realm=\"x\""), (401, "X-None", ""), (407, "Proxy-Authenticate", "Basic"),
-    ])
-    func `a wish for a credential is no error`(status: Int, field: String, value: String) async throws {
+    @Test(
+        "a wish for a credential is no error",
+        arguments: [
+            (401, "WWW-Authenticate", "Basic realm=\"x\""), (401, "X-None", ""), (407, "Proxy-Authenticate", "Basic"),
+        ])
+    func aWishForACredentialIsNoError(status: Int, field: String, value: String) async throws {
         let server = try ScriptedServer.answering(.text("who are you", status: status).with(field: field, value))
         defer { server.stop() }
         #expect(
@@ -55,8 +58,8 @@ import URLLoading
     }
 
     // T-28
-    @Test(arguments: [("GET", 204), ("GET", 304), ("GET", 200), ("HEAD", 200)])
-    func `no body, no data`(method: String, status: Int) async throws {
+    @Test("no body, no data", arguments: [("GET", 204), ("GET", 304), ("GET", 200), ("HEAD", 200)])
+    func noBodyNoData(method: String, status: Int) async throws {
         let server = try ScriptedServer.answering(.status(status))
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -68,7 +71,7 @@ import URLLoading
     }
 
     // T-28
-    @Test func `HEAD with a length has no data`() async throws {
+    @Test("HEAD with a length has no data") func headWithALengthHasNoData() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -78,7 +81,8 @@ import URLLoading
     }
 
     // T-29, S-51
-    @Test func `a body that is sent is told before the response`() async throws {
+    @Test("a body that is sent is told before the response") func aBodyThatIsSentIsToldBeforeTheResponse() async throws
+    {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -92,7 +96,7 @@ import URLLoading
     }
 
     // T-54
-    @Test func `interim responses are told, 101 aside`() async throws {
+    @Test("interim responses are told, 101 aside") func interimResponsesAreTold101Aside() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n"),
@@ -107,7 +111,7 @@ import URLLoading
     }
 
     // T-38, ERR-5
-    @Test func `a failure before the response`() async throws {
+    @Test("a failure before the response") func aFailureBeforeTheResponse() async throws {
         let port = try RefusingPort().port
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
         #expect(
@@ -117,7 +121,7 @@ import URLLoading
     }
 
     // T-38, ERR-9
-    @Test func `a request that is not sent at all`() async throws {
+    @Test("a request that is not sent at all") func aRequestThatIsNotSentAtAll() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -130,7 +134,9 @@ import URLLoading
     }
 
     // T-38, CONN-27, ERR-6
-    @Test func `a failure within the body comes after what came before`() async throws {
+    @Test("a failure within the body comes after what came before") func aFailureWithinTheBodyComesAfterWhatCameBefore()
+        async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
         ])
@@ -143,7 +149,7 @@ import URLLoading
     }
 
     // S-66, T-27
-    @Test func `pieces come as they arrive`() async throws {
+    @Test("pieces come as they arrive") func piecesComeAsTheyArrive() async throws {
         let ticks = Ticks()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
         defer { server.stop() }
@@ -163,7 +169,8 @@ import URLLoading
     }
 
     // T-20, T-39
-    @Test func `whoever does not want pieces gets the whole before the end`() async throws {
+    @Test("whoever does not want pieces gets the whole before the end")
+    func whoeverDoesNotWantPiecesGetsTheWholeBeforeTheEnd() async throws {
         let ticks = Ticks()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
         defer { server.stop() }
@@ -181,7 +188,7 @@ import URLLoading
     }
 
     // S-66: nothing lost, doubled or out of order
-    @Test func `a large body arrives as it was sent`() async throws {
+    @Test("a large body arrives as it was sent") func aLargeBodyArrivesAsItWasSent() async throws {
         let bytes = [UInt8].pattern(count: 3_000_000)
         let server = try ScriptedServer.answering(.bytes(bytes))
         defer { server.stop() }
@@ -204,7 +211,7 @@ import URLLoading
     }
 
     // T-26
-    @Test func `creation is told within the creating call`() async throws {
+    @Test("creation is told within the creating call") func creationIsToldWithinTheCreatingCall() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -222,7 +229,7 @@ import URLLoading
     }
 
     // T-66
-    @Test func `a delegate without methods is none`() async throws {
+    @Test("a delegate without methods is none") func aDelegateWithoutMethodsIsNone() async throws {
         final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }

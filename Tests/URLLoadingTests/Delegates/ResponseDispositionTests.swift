@@ -6,7 +6,7 @@ import URLLoading
 /// What the answer to a response does.
 @Suite(.leavesNothing) struct ResponseDispositionTests {
     // T-43, S-63
-    @Test func `cancel ends the task without its body`() async throws {
+    @Test("cancel ends the task without its body") func cancelEndsTheTaskWithoutItsBody() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -22,7 +22,7 @@ import URLLoading
     }
 
     // T-43, S-65, CONN-22
-    @Test func `no answer, no body, and the server has to wait`() async throws {
+    @Test("no answer, no body, and the server has to wait") func noAnswerNoBodyAndTheServerHasToWait() async throws {
         let server = try ScriptedServer.answering(.bytes(.init(repeating: 120, count: 20_000_000)))
         defer { server.stop() }
         let answer = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
@@ -42,7 +42,7 @@ import URLLoading
     }
 
     // T-67
-    @Test func `only the first answer counts`() async throws {
+    @Test("only the first answer counts") func onlyTheFirstAnswerCounts() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -61,7 +61,8 @@ import URLLoading
     }
 
     // T-67
-    @Test func `without an answer cancel ends the task, and an answer after that does nothing`() async throws {
+    @Test("without an answer cancel ends the task, and an answer after that does nothing")
+    func withoutAnAnswerCancelEndsTheTaskAndAnAnswerAfterThatDoesNothing() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let answer = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)
@@ -83,7 +84,9 @@ import URLLoading
     }
 
     // T-67, C-8
-    @Test func `without an answer the resource timer ends the task`() async throws {
+    @Test("without an answer the resource timer ends the task") func withoutAnAnswerTheResourceTimerEndsTheTask()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -98,8 +101,8 @@ import URLLoading
     }
 
     // T-43, S-62: the async spelling
-    @Test(arguments: [URLSession.ResponseDisposition.allow, .cancel])
-    func `the async method is asked as well`(disposition: URLSession.ResponseDisposition) async throws {
+    @Test("the async method is asked as well", arguments: [URLSession.ResponseDisposition.allow, .cancel])
+    func theAsyncMethodIsAskedAsWell(disposition: URLSession.ResponseDisposition) async throws {
         final class Delegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
             let calls = EventRecorder<Call>()
             let disposition: URLSession.ResponseDisposition

@@ -41,7 +41,8 @@ import URLLoading
     }
 
     // T-24
-    @Test func `methods that the task's delegate lacks go to the session's, each by itself`() async throws {
+    @Test("methods that the task's delegate lacks go to the session's, each by itself")
+    func methodsThatTheTasksDelegateLacksGoToTheSessionsEachByItself() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -61,7 +62,9 @@ import URLLoading
     }
 
     // T-24
-    @Test func `either spelling of the task's delegate comes first`() async throws {
+    @Test("either spelling of the task's delegate comes first") func eitherSpellingOfTheTasksDelegateComesFirst()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -79,7 +82,8 @@ import URLLoading
     }
 
     // T-24: protocols beyond the task's are found by conformance
-    @Test func `what a task's delegate does not conform to goes to the session's`() async throws {
+    @Test("what a task's delegate does not conform to goes to the session's")
+    func whatATasksDelegateDoesNotConformToGoesToTheSessions() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -97,7 +101,8 @@ import URLLoading
     }
 
     // T-23
-    @Test func `it is held until the end, and cannot be changed after the start`() async throws {
+    @Test("it is held until the end, and cannot be changed after the start")
+    func itIsHeldUntilTheEndAndCannotBeChangedAfterTheStart() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("hello").held(until: held))
         defer { server.stop() }
@@ -125,7 +130,7 @@ import URLLoading
     }
 
     // T-55
-    @Test func `an async call's delegate is that task's`() async throws {
+    @Test("an async call's delegate is that task's") func anAsyncCallsDelegateIsThatTasks() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -23,7 +23,8 @@ import URLLoading
     }
 
     // S-64, T-44
-    @Test func `the data task falls silent, and the download tells the rest`() async throws {
+    @Test("the data task falls silent, and the download tells the rest")
+    func theDataTaskFallsSilentAndTheDownloadTellsTheRest() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -48,7 +49,7 @@ import URLLoading
     }
 
     // T-44: prefersIncrementalDelivery of the data task means nothing any more
-    @Test func `a data task that collects`() async throws {
+    @Test("a data task that collects") func aDataTaskThatCollects() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let calls = try await run(server, RecordingDownloadDelegate()) { $0.prefersIncrementalDelivery = false }
@@ -60,7 +61,7 @@ import URLLoading
     }
 
     // T-44
-    @Test func `the download is cancelled as it begins`() async throws {
+    @Test("the download is cancelled as it begins") func theDownloadIsCancelledAsItBegins() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -73,7 +74,7 @@ import URLLoading
     }
 
     // T-3: suspended before it has the load
-    @Test func `the download is suspended as it begins`() async throws {
+    @Test("the download is suspended as it begins") func theDownloadIsSuspendedAsItBegins() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -86,7 +87,7 @@ import URLLoading
     }
 
     // T-43: after the session was told to finish
-    @Test func `an answer that comes late`() async throws {
+    @Test("an answer that comes late") func anAnswerThatComesLate() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()

@@ -29,7 +29,8 @@ import URLLoading
     }
 
     // T-30, S-67, S-70, S-71
-    @Test(arguments: [false, true]) func `a long body with a length`(isSecure: Bool) async throws {
+    @Test("a long body with a length", arguments: [false, true]) func aLongBodyWithALength(isSecure: Bool) async throws
+    {
         let server = try ScriptedServer.answering(
             .bytes(Self.long), tls: isSecure ? TrustedAuthority.server() : nil)
         defer { server.stop() }
@@ -45,7 +46,7 @@ import URLLoading
     }
 
     // T-30, S-70: 404 and others are files like any
-    @Test(arguments: [200, 404, 503]) func `a short body`(status: Int) async throws {
+    @Test("a short body", arguments: [200, 404, 503]) func aShortBody(status: Int) async throws {
         let server = try ScriptedServer.answering(.text("hello", status: status))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -57,7 +58,9 @@ import URLLoading
     }
 
     // T-30
-    @Test(arguments: [200, 204]) func `an empty body is an empty file`(status: Int) async throws {
+    @Test("an empty body is an empty file", arguments: [200, 204]) func anEmptyBodyIsAnEmptyFile(status: Int)
+        async throws
+    {
         let server = try ScriptedServer.answering(.status(status))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -68,7 +71,7 @@ import URLLoading
     }
 
     // T-25, T-30: the expected total is unknown
-    @Test func `chunks`() async throws {
+    @Test("chunks") func chunks() async throws {
         let pieces = stride(from: 0, to: Self.long.count, by: 250_000).map { Array(Self.long[$0..<$0 + 250_000]) }
         let server = try ScriptedServer.answering(CannedResponse(body: .chunks(pieces, trailers: [])))
         defer { server.stop() }
@@ -83,7 +86,7 @@ import URLLoading
     }
 
     // T-30
-    @Test func `a body until the connection closes`() async throws {
+    @Test("a body until the connection closes") func aBodyUntilTheConnectionCloses() async throws {
         let server = try ScriptedServer.answering(CannedResponse(body: .untilClose(Self.long)))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -92,7 +95,7 @@ import URLLoading
     }
 
     // S-70: whoever moves the file keeps it
-    @Test func `a file that is moved stays`() async throws {
+    @Test("a file that is moved stays") func aFileThatIsMovedStays() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let folder = try TemporaryDirectory()
@@ -108,7 +111,7 @@ import URLLoading
     }
 
     // S-70: nobody else may read it
-    @Test func `the file is for its user only`() async throws {
+    @Test("the file is for its user only") func theFileIsForItsUserOnly() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -120,7 +123,9 @@ import URLLoading
     }
 
     // T-46, T-49
-    @Test func `a handler gets a file that lives as long as the call`() async throws {
+    @Test("a handler gets a file that lives as long as the call") func aHandlerGetsAFileThatLivesAsLongAsTheCall()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("hello", status: 404))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -144,7 +149,7 @@ import URLLoading
     }
 
     // T-55, T-57
-    @Test func `an async caller's file is his`() async throws {
+    @Test("an async caller's file is his") func anAsyncCallersFileIsHis() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -156,7 +161,9 @@ import URLLoading
     }
 
     // T-48: no half file is a success, and none is left
-    @Test(arguments: [false, true]) func `a connection that is lost in the body`(isCounted: Bool) async throws {
+    @Test("a connection that is lost in the body", arguments: [false, true]) func aConnectionThatIsLostInTheBody(
+        isCounted: Bool
+    ) async throws {
         let before = try Self.temporaryFiles()
         let head = isCounted ? "Content-Length: 4000000\r\n\r\n" : "Transfer-Encoding: chunked\r\n\r\nffffff\r\n"
         let server = try ScriptedServer(steps: [
@@ -173,7 +180,7 @@ import URLLoading
     }
 
     // T-7, T-56: cancelled while it writes
-    @Test func `cancelling leaves no file`() async throws {
+    @Test("cancelling leaves no file") func cancellingLeavesNoFile() async throws {
         let before = try Self.temporaryFiles()
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
@@ -188,7 +195,7 @@ import URLLoading
     }
 
     // T-20
-    @Test func `pieces are never delivered to a download`() async throws {
+    @Test("pieces are never delivered to a download") func piecesAreNeverDeliveredToADownload() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
@@ -202,7 +209,7 @@ import URLLoading
     }
 
     // T-10, T-11, T-21
-    @Test func `counters and progress`() async throws {
+    @Test("counters and progress") func countersAndProgress() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }
         let session = URLSession(RecordingDownloadDelegate())

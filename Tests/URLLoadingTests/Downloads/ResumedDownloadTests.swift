@@ -70,7 +70,7 @@ import URLLoading
     }
 
     // RES-1, RES-2, RES-3, RES-4, RES-11, S-61, T-30
-    @Test func `a cancelled download goes on where it was`() async throws {
+    @Test("a cancelled download goes on where it was") func aCancelledDownloadGoesOnWhereItWas() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let (data, calls) = try await stop(server)
@@ -90,7 +90,9 @@ import URLLoading
     }
 
     // RES-12
-    @Test func `a lost connection leaves resume data in the error`() async throws {
+    @Test("a lost connection leaves resume data in the error") func aLostConnectionLeavesResumeDataInTheError()
+        async throws
+    {
         let server = try makeServer(stops: .close) { Self.rest(of: $0) }
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -104,7 +106,7 @@ import URLLoading
     }
 
     // RES-5: the resource has changed
-    @Test func `200 takes the place of what was there`() async throws {
+    @Test("200 takes the place of what was there") func the200TakesThePlaceOfWhatWasThere() async throws {
         let server = try makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") }
         defer { server.stop() }
         let (delegate, calls) = try await resume(#require(try await stop(server).data))
@@ -114,7 +116,9 @@ import URLLoading
     }
 
     // RES-6, RES-7: once all over again
-    @Test(arguments: ["416", "206 of another start"]) func `an answer that does not fit`(kind: String) async throws {
+    @Test("an answer that does not fit", arguments: ["416", "206 of another start"]) func anAnswerThatDoesNotFit(
+        kind: String
+    ) async throws {
         let server = try makeServer { request in
             guard request["Range"] != nil else { return .bytes(Self.whole) }
             if kind == "416" { return .status(416).with(field: "Content-Range", "bytes */\(Self.whole.count)") }
@@ -134,8 +138,10 @@ import URLLoading
     }
 
     // RES-1, RES-2
-    @Test(arguments: ["", "ETag: W/\"v1\"\r\n", "ETag: \"v1\"\r\nAccept-Ranges: none\r\n"])
-    func `without a validator or ranges there is nothing to go on from`(fields: String) async throws {
+    @Test(
+        "without a validator or ranges there is nothing to go on from",
+        arguments: ["", "ETag: W/\"v1\"\r\n", "ETag: \"v1\"\r\nAccept-Ranges: none\r\n"])
+    func withoutAValidatorOrRangesThereIsNothingToGoOnFrom(fields: String) async throws {
         let server = try makeServer(fields: fields) { Self.rest(of: $0) }
         defer { server.stop() }
         let (data, calls) = try await stop(server)
@@ -144,14 +150,14 @@ import URLLoading
     }
 
     // RES-8
-    @Test(arguments: ["", "garbage", "<plist version=\"1.0\"><dict/></plist>"])
-    func `garbage fails when it is resumed`(text: String) async throws {
+    @Test("garbage fails when it is resumed", arguments: ["", "garbage", "<plist version=\"1.0\"><dict/></plist>"])
+    func garbageFailsWhenItIsResumed(text: String) async throws {
         let (_, calls) = try await resume(Data(text.utf8))
         #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
     }
 
     // RES-9: a new failure yields new data
-    @Test func `a download that stops twice`() async throws {
+    @Test("a download that stops twice") func aDownloadThatStopsTwice() async throws {
         let tries = Watched(0)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
@@ -190,7 +196,7 @@ import URLLoading
     }
 
     // RES-1: without its file all is loaded again
-    @Test func `the file is gone`() async throws {
+    @Test("the file is gone") func theFileIsGone() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let data = try #require(try await stop(server).data)
@@ -204,7 +210,7 @@ import URLLoading
     }
 
     // RES-2: a resumed task that never ran gives back what it was made of
-    @Test func `cancelled before it ran`() async throws {
+    @Test("cancelled before it ran") func cancelledBeforeItRan() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
         let data = try #require(try await stop(server).data)
@@ -218,7 +224,7 @@ import URLLoading
     }
 
     // RES-2
-    @Test func `a task that has ended has no resume data`() async throws {
+    @Test("a task that has ended has no resume data") func aTaskThatHasEndedHasNoResumeData() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let session = URLSession { _ in }

@@ -6,41 +6,44 @@ import URLLoading
 /// Connections that break, in every phase of a load.
 @Suite(.leavesNothing) struct BrokenConnectionTests {
     // ERR-5, ERR-6
-    @Test(arguments: [
-        ([Step.reset], [Heard.failed(.networkConnectionLost)]),
-        ([.close], [.failed(.networkConnectionLost)]),
-        ([.expectRequest, .reset], [.failed(.networkConnectionLost)]),
-        ([.expectRequest, .close], [.failed(.networkConnectionLost)]),
-        ([.expectRequest, .send("HTTP/1.1 200 OK\r\nX"), .reset], [.failed(.networkConnectionLost)]),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .reset],
-            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .reset],
-            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .reset],
-            [.informational(103), .failed(.networkConnectionLost)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .reset],
-            [.response(200), .failed(.networkConnectionLost)]
-        ),
-        (
-            [
-                .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y"),
-                .reset,
-            ],
-            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .reset],
-            [.response(200), .data("hello"), .failed(.networkConnectionLost)]
-        ),
-    ])
-    func `a connection that breaks is lost once`(steps: [Step], heard: [Heard]) async throws {
+    @Test(
+        "a connection that breaks is lost once",
+        arguments: [
+            ([Step.reset], [Heard.failed(.networkConnectionLost)]),
+            ([.close], [.failed(.networkConnectionLost)]),
+            ([.expectRequest, .reset], [.failed(.networkConnectionLost)]),
+            ([.expectRequest, .close], [.failed(.networkConnectionLost)]),
+            ([.expectRequest, .send("HTTP/1.1 200 OK\r\nX"), .reset], [.failed(.networkConnectionLost)]),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .reset],
+                [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .reset],
+                [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .reset],
+                [.informational(103), .failed(.networkConnectionLost)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"), .reset],
+                [.response(200), .failed(.networkConnectionLost)]
+            ),
+            (
+                [
+                    .expectRequest,
+                    .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y"),
+                    .reset,
+                ],
+                [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .reset],
+                [.response(200), .data("hello"), .failed(.networkConnectionLost)]
+            ),
+        ])
+    func aConnectionThatBreaksIsLostOnce(steps: [Step], heard: [Heard]) async throws {
         let server = try ScriptedServer(steps: steps)
         defer { server.stop() }
         #expect(try await LoadRecorder.load(server.url()) == heard + [.invalid])
@@ -48,7 +51,7 @@ import URLLoading
     }
 
     // ERR-5, T-29: while the body is on its way
-    @Test func `a reset in the middle of an upload`() async throws {
+    @Test("a reset in the middle of an upload") func aResetInTheMiddleOfAnUpload() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequestHead()
             _ = try connection.receive(exactly: 100_000)
@@ -63,7 +66,8 @@ import URLLoading
     }
 
     // CONN-10: a POST goes out only once, so it gets no connection whose end the loop has only not heard of
-    @Test(arguments: ["POST", "PUT"]) func `an idle connection that was closed a moment ago`(
+    @Test("an idle connection that was closed a moment ago", arguments: ["POST", "PUT"])
+    func anIdleConnectionThatWasClosedAMomentAgo(
         method: String
     ) async throws {
         for _ in 0..<20 {
@@ -104,8 +108,8 @@ import URLLoading
     }
 
     // CONN-10: the server closes a connection that is idle, in order or not
-    @Test(arguments: [Step.close, .reset])
-    func `an idle connection that breaks is replaced`(end: Step) async throws {
+    @Test("an idle connection that breaks is replaced", arguments: [Step.close, .reset])
+    func anIdleConnectionThatBreaksIsReplaced(end: Step) async throws {
         let broken = Signal("the connection to be broken")
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none"), end, .fire(broken)],
@@ -121,8 +125,9 @@ import URLLoading
     }
 
     // CONN-10: a GET on a reused connection that dies without an answer goes out again; one on a new does not
-    @Test(arguments: ["GET", "HEAD", "PUT", "DELETE"])
-    func `an idempotent request is repeated when a reused connection dies`(method: String) async throws {
+    @Test(
+        "an idempotent request is repeated when a reused connection dies", arguments: ["GET", "HEAD", "PUT", "DELETE"])
+    func anIdempotentRequestIsRepeatedWhenAReusedConnectionDies(method: String) async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .reset],
             [.expect(method: method, target: "/again"), .send("HTTP/1.1 204 Done\r\n\r\n"), .waitForClose],
@@ -139,8 +144,8 @@ import URLLoading
     }
 
     // CONN-10, ERR-5: the server may have acted on it
-    @Test(arguments: ["POST", "PATCH", "MKCOL"])
-    func `any other request is not`(method: String) async throws {
+    @Test("any other request is not", arguments: ["POST", "PATCH", "MKCOL"])
+    func anyOtherRequestIsNot(method: String) async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest, .reset],
             [.expectRequest, .send("HTTP/1.1 204 Done\r\n\r\n"), .waitForClose],
@@ -159,7 +164,9 @@ import URLLoading
     }
 
     // CONN-10: once an answer has begun there is no second try
-    @Test func `a request whose answer has begun is not repeated`() async throws {
+    @Test("a request whose answer has begun is not repeated") func aRequestWhoseAnswerHasBegunIsNotRepeated()
+        async throws
+    {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .expectRequest,
@@ -176,7 +183,7 @@ import URLLoading
     }
 
     // CONN-10: a server that never answers is not asked for ever
-    @Test func `a server that always hangs up is asked twice`() async throws {
+    @Test("a server that always hangs up is asked twice") func aServerThatAlwaysHangsUpIsAskedTwice() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             if connection.index == 0 {
@@ -195,10 +202,12 @@ import URLLoading
     }
 
     // CONN-1: bytes after a response belong to nobody, least of all to the next request
-    @Test(arguments: [
-        "garbage", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0",
-    ])
-    func `bytes behind a response are nobody's`(extra: String) async throws {
+    @Test(
+        "bytes behind a response are nobody's",
+        arguments: [
+            "garbage", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0",
+        ])
+    func bytesBehindAResponseAreNobodys(extra: String) async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none\(extra)"), .waitForClose],
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"), .waitForClose],
@@ -212,11 +221,13 @@ import URLLoading
     }
 
     // CONN-1: bytes that nobody asked for end an idle connection
-    @Test(arguments: [
-        "garbage", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
-    ])
-    func `unsolicited bytes end an idle connection`(extra: String) async throws {
+    @Test(
+        "unsolicited bytes end an idle connection",
+        arguments: [
+            "garbage", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        ])
+    func unsolicitedBytesEndAnIdleConnection(extra: String) async throws {
         let isRead = Signal("the first response to be read")
         let server = try ScriptedServer(connections: [
             [

@@ -13,8 +13,8 @@ import URLLoading
     }
 
     // ENC-10
-    @Test(arguments: [1, 9, 12, 15, 18, 20, 24, 27])
-    func `a body whose coding is cut`(cut: Int) async throws {
+    @Test("a body whose coding is cut", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
+    func aBodyWhoseCodingIsCut(cut: Int) async throws {
         let heard = try await hear("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
         #expect(heard.first == .response(200))
         #expect("hello".utf8.starts(with: heard.body))
@@ -22,33 +22,37 @@ import URLLoading
     }
 
     // ENC-10
-    @Test(arguments: [
-        ("gzip", Array("hello, this is not coded at all".utf8)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 0, with: 0)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 2, with: 7)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 10, with: 7)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 11, with: 6)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 20, with: 1)),
-        ("gzip", CodedBodies.gzip("hello").replacing(at: 24, with: 6)),
-        ("deflate", CodedBodies.zlib("hello").replacing(at: 13, with: 1)),
-        ("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
-        ("zstd", Array("hello, this is not coded at all".utf8)),
-        ("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")),
-    ])
-    func `a body whose coding is corrupt`(coding: String, body: [UInt8]) async throws {
+    @Test(
+        "a body whose coding is corrupt",
+        arguments: [
+            ("gzip", Array("hello, this is not coded at all".utf8)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 0, with: 0)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 2, with: 7)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 10, with: 7)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 11, with: 6)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 20, with: 1)),
+            ("gzip", CodedBodies.gzip("hello").replacing(at: 24, with: 6)),
+            ("deflate", CodedBodies.zlib("hello").replacing(at: 13, with: 1)),
+            ("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
+            ("zstd", Array("hello, this is not coded at all".utf8)),
+            ("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")),
+        ])
+    func aBodyWhoseCodingIsCorrupt(coding: String, body: [UInt8]) async throws {
         let heard = try await hear(coding, body)
         #expect(heard.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
     }
 
     // ENC-4
-    @Test(arguments: ["upper", "gzip, upper", "upper, gzip", "identity", "", ",", "compress", "gzip;q=1"])
-    func `a coding that is unknown is left alone`(coding: String) async throws {
+    @Test(
+        "a coding that is unknown is left alone",
+        arguments: ["upper", "gzip, upper", "upper, gzip", "identity", "", ",", "compress", "gzip;q=1"])
+    func aCodingThatIsUnknownIsLeftAlone(coding: String) async throws {
         let body = CodedBodies.gzip("hello")
         #expect(try await hear(coding, body) == [.response(200), .data(body), .succeeded, .invalid])
     }
 
     // ENC-9
-    @Test func `a bomb is unfolded in little memory`() async throws {
+    @Test("a bomb is unfolded in little memory") func aBombIsUnfoldedInLittleMemory() async throws {
         let parts = 2_048
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -74,7 +78,7 @@ import URLLoading
     }
 
     // ENC-9, CONN-22: a reader that stops stops the server too
-    @Test func `a bomb without end waits for its reader`() async throws {
+    @Test("a bomb without end waits for its reader") func aBombWithoutEndWaitsForItsReader() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nConnection: close\r\n\r\n")

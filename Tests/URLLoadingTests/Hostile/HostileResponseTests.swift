@@ -40,39 +40,41 @@ import URLLoading
     }
 
     // ERR-5, ERR-6, CONN-27
-    @Test(arguments: HostileResponse.truncated, HostileResponse.Arrival.allCases)
-    func `a response that ends too early`(
+    @Test("a response that ends too early", arguments: HostileResponse.truncated, HostileResponse.Arrival.allCases)
+    func aResponseThatEndsTooEarly(
         response: HostileResponse, arrival: HostileResponse.Arrival
     ) async throws {
         #expect(try await hear(response, arrival) == response.heard + [.invalid])
     }
 
     // ERR-7, CONN-25, CONN-26, CONN-28
-    @Test(arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
-    func `a head that is none`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+    @Test("a head that is none", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
+    func aHeadThatIsNone(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
         #expect(try await hear(response, arrival) == response.heard + [.invalid])
     }
 
     // CONN-27
-    @Test(arguments: HostileResponse.lengths, HostileResponse.Arrival.allCases)
-    func `lengths`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+    @Test("lengths", arguments: HostileResponse.lengths, HostileResponse.Arrival.allCases)
+    func lengths(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
         #expect(try await hear(response, arrival) == response.heard + [.invalid])
     }
 
     // CONN-23, ERR-7
-    @Test(arguments: HostileResponse.chunks, HostileResponse.Arrival.allCases)
-    func `chunks`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+    @Test("chunks", arguments: HostileResponse.chunks, HostileResponse.Arrival.allCases)
+    func chunks(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
         #expect(try await hear(response, arrival) == response.heard + [.invalid])
     }
 
     // CONN-23, CONN-27, CONN-28
-    @Test(arguments: HostileResponse.tolerated, HostileResponse.Arrival.allCases)
-    func `oddities that do no harm`(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+    @Test("oddities that do no harm", arguments: HostileResponse.tolerated, HostileResponse.Arrival.allCases)
+    func odditiesThatDoNoHarm(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
         #expect(try await hear(response, arrival) == response.heard + [.invalid])
     }
 
     // T-48, CONN-26
-    @Test func `a completion handler gets the error and nothing else`() async throws {
+    @Test("a completion handler gets the error and nothing else") func aCompletionHandlerGetsTheErrorAndNothingElse()
+        async throws
+    {
         let server = try ScriptedServer(steps: [.expectRequest, .send("nonsense\r\n"), .waitForClose])
         defer { server.stop() }
         let results = EventRecorder<String>()
@@ -85,7 +87,7 @@ import URLLoading
     }
 
     // T-48: an error after the head takes the response with it
-    @Test func `a completion handler gets no half body`() async throws {
+    @Test("a completion handler gets no half body") func aCompletionHandlerGetsNoHalfBody() async throws {
         let server = try ScriptedServer(
             steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .close])
         defer { server.stop() }

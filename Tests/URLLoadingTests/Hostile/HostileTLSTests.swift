@@ -65,8 +65,8 @@ import URLLoading
     ]
 
     // TLS-4, TLS-5: and not one byte of the request has gone out
-    @Test(arguments: untrusted)
-    func `a server that is not to be trusted`(server: Case) async throws {
+    @Test("a server that is not to be trusted", arguments: untrusted)
+    func aServerThatIsNotToBeTrusted(server: Case) async throws {
         // The authority has to be in place where the server's certificate is of another.
         _ = try TrustedAuthority.authority
         let name = server.testDescription
@@ -95,8 +95,8 @@ import URLLoading
     }
 
     // TLS-5
-    @Test(arguments: [TLSServerOptions.Version.tls12, .tls13])
-    func `a server that wants a certificate`(version: TLSServerOptions.Version) async throws {
+    @Test("a server that wants a certificate", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aServerThatWantsACertificate(version: TLSServerOptions.Version) async throws {
         let options = try TrustedAuthority.server().with {
             $0.minimumVersion = version
             $0.maximumVersion = version
@@ -111,13 +111,15 @@ import URLLoading
     }
 
     // C-19: the session's own limits, with or against those of the server
-    @Test(arguments: [
-        (tls_protocol_version_t.TLSv13, tls_protocol_version_t.TLSv13, TLSServerOptions.Version.tls12, false),
-        (.TLSv12, .TLSv12, .tls13, false), (.TLSv12, .TLSv12, .tls12, true), (.TLSv12, .TLSv13, .tls13, true),
-        (.TLSv12, .TLSv13, .tls11, false), (.TLSv11, .TLSv13, .tls11, true), (.TLSv10, .TLSv10, .tls10, true),
-        (.TLSv10, .TLSv10, .tls11, false), (.TLSv13, .TLSv12, .tls12, false), (.TLSv13, .TLSv12, .tls13, false),
-    ])
-    func `a server within and beyond what the session allows`(
+    @Test(
+        "a server within and beyond what the session allows",
+        arguments: [
+            (tls_protocol_version_t.TLSv13, tls_protocol_version_t.TLSv13, TLSServerOptions.Version.tls12, false),
+            (.TLSv12, .TLSv12, .tls13, false), (.TLSv12, .TLSv12, .tls12, true), (.TLSv12, .TLSv13, .tls13, true),
+            (.TLSv12, .TLSv13, .tls11, false), (.TLSv11, .TLSv13, .tls11, true), (.TLSv10, .TLSv10, .tls10, true),
+            (.TLSv10, .TLSv10, .tls11, false), (.TLSv13, .TLSv12, .tls12, false), (.TLSv13, .TLSv12, .tls13, false),
+        ])
+    func aServerWithinAndBeyondWhatTheSessionAllows(
         minimum: tls_protocol_version_t, maximum: tls_protocol_version_t, version: TLSServerOptions.Version,
         isAllowed: Bool
     ) async throws {
@@ -138,7 +140,7 @@ import URLLoading
     }
 
     // C-19: the older names set the same limits
-    @Test func `limits by their older names`() async throws {
+    @Test("limits by their older names") func limitsByTheirOlderNames() async throws {
         let options = try TrustedAuthority.server().with { $0.maximumVersion = .tls12 }
         let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
         defer { server.stop() }
@@ -162,11 +164,14 @@ import URLLoading
     }
 
     // TLS-5
-    @Test(arguments: [
-        "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0\0\0", "\u{16}\u{3}\u{3}\0\u{5}hello",
-        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
-    ])
-    func `a server that answers with something else`(answer: String) async throws {
+    @Test(
+        "a server that answers with something else",
+        arguments: [
+            "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0\0\0",
+            "\u{16}\u{3}\u{3}\0\u{5}hello",
+            "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}", "\u{17}\u{3}\u{3}\0\u{5}hello",
+        ])
+    func aServerThatAnswersWithSomethingElse(answer: String) async throws {
         let heard = try await hear { connection in
             _ = try connection.receive()
             try connection.send(answer)
@@ -188,15 +193,17 @@ import URLLoading
     private static let helloDone: [UInt8] = [14, 0, 0, 0]
 
     // TLS-4, TLS-5: who shows no certificate is nobody, by whatever way he leaves it out
-    @Test(arguments: [
-        // DH_anon_WITH_AES_128_GCM_SHA256, which nobody offered
-        handshake([serverHello(cipher: 0x00A6), helloDone]),
-        // ECDHE_RSA_WITH_AES_128_GCM_SHA256, which demands one
-        handshake([serverHello(cipher: 0xC02F), helloDone]),
-        handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 3, 0, 0, 0], helloDone]),
-        handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 6, 0, 0, 3, 0, 0, 0], helloDone]),
-    ])
-    func `a server that leaves its certificate out`(answer: [UInt8]) async throws {
+    @Test(
+        "a server that leaves its certificate out",
+        arguments: [
+            // DH_anon_WITH_AES_128_GCM_SHA256, which nobody offered
+            handshake([serverHello(cipher: 0x00A6), helloDone]),
+            // ECDHE_RSA_WITH_AES_128_GCM_SHA256, which demands one
+            handshake([serverHello(cipher: 0xC02F), helloDone]),
+            handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 3, 0, 0, 0], helloDone]),
+            handshake([serverHello(cipher: 0xC02F), [11, 0, 0, 6, 0, 0, 3, 0, 0, 0], helloDone]),
+        ])
+    func aServerThatLeavesItsCertificateOut(answer: [UInt8]) async throws {
         let heard = try await hear { connection in
             _ = try connection.receive()
             try connection.send(answer)
@@ -206,7 +213,7 @@ import URLLoading
     }
 
     // ERR-5
-    @Test func `a server that hangs up in the handshake`() async throws {
+    @Test("a server that hangs up in the handshake") func aServerThatHangsUpInTheHandshake() async throws {
         let closed = try await hear { connection in
             _ = try connection.receive()
             connection.close()
@@ -220,7 +227,7 @@ import URLLoading
     }
 
     // CONN-15
-    @Test func `a server that says nothing in the handshake`() async throws {
+    @Test("a server that says nothing in the handshake") func aServerThatSaysNothingInTheHandshake() async throws {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
@@ -229,7 +236,7 @@ import URLLoading
     }
 
     // CONN-28, ERR-7: plain text to a server of TLS
-    @Test func `a load without TLS from a server with it`() async throws {
+    @Test("a load without TLS from a server with it") func aLoadWithoutTLSFromAServerWithIt() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
         defer { server.stop() }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
@@ -242,26 +249,28 @@ import URLLoading
     // MARK: Ends that are none
 
     // CONN-27: without close_notify nobody knows whether a body that ends with its connection is whole
-    @Test(arguments: [
-        (
-            "HTTP/1.1 200 OK\r\n\r\nhello",
-            [Heard.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
-            [.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-            [.response(200), .data("hello"), .succeeded, .invalid]
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-            [.response(200), .data("hello"), .succeeded, .invalid]
-        ),
-        ("", [.failed(.networkConnectionLost), .invalid]),
-    ])
-    func `an end without close_notify`(response: String, heard: [Heard]) async throws {
+    @Test(
+        "an end without close_notify",
+        arguments: [
+            (
+                "HTTP/1.1 200 OK\r\n\r\nhello",
+                [Heard.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+                [.response(200), .data("hello"), .failed(.networkConnectionLost), .invalid]
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                [.response(200), .data("hello"), .succeeded, .invalid]
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                [.response(200), .data("hello"), .succeeded, .invalid]
+            ),
+            ("", [.failed(.networkConnectionLost), .invalid]),
+        ])
+    func anEndWithoutCloseNotify(response: String, heard: [Heard]) async throws {
         let server = try ScriptedServer(
             tls: try TrustedAuthority.server(), steps: [.expectRequest, .send(response), .closeAbruptly])
         defer { server.stop() }
@@ -269,7 +278,7 @@ import URLLoading
     }
 
     // CONN-27
-    @Test func `an end with close_notify`() async throws {
+    @Test("an end with close_notify") func anEndWithCloseNotify() async throws {
         let server = try ScriptedServer(
             tls: try TrustedAuthority.server(), steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close])
         defer { server.stop() }
@@ -277,7 +286,7 @@ import URLLoading
     }
 
     // ERR-5
-    @Test func `a reset in a body`() async throws {
+    @Test("a reset in a body") func aResetInABody() async throws {
         let server = try ScriptedServer(
             tls: try TrustedAuthority.server(),
             steps: [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .reset])
@@ -288,8 +297,8 @@ import URLLoading
     }
 
     // TLS-5: bytes that somebody slipped in between
-    @Test(arguments: ["garbage that is no record at all", "\u{17}\u{3}\u{3}\0\u{5}hello"])
-    func `forged bytes in a body`(forged: String) async throws {
+    @Test("forged bytes in a body", arguments: ["garbage that is no record at all", "\u{17}\u{3}\u{3}\0\u{5}hello"])
+    func forgedBytesInABody(forged: String) async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server()) { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
@@ -303,8 +312,8 @@ import URLLoading
     }
 
     // CONN-27: the refusal counts over TLS too
-    @Test(arguments: 0..<5)
-    func `a refusal in the middle of a body`(run: Int) async throws {
+    @Test("a refusal in the middle of a body", arguments: 0..<5)
+    func aRefusalInTheMiddleOfABody(run: Int) async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server()) { connection in
             _ = try connection.readRequestHead()
             try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")

@@ -17,7 +17,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test func `a field line of a megabyte`() async throws {
+    @Test("a field line of a megabyte") func aFieldLineOfAMegabyte() async throws {
         let line = "X: " + String(repeating: "x", count: 1 << 20)
         #expect(
             try await hear(Array("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 0\r\n\r\n".utf8))
@@ -25,7 +25,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test func `a field line without end`() async throws {
+    @Test("a field line without end") func aFieldLineWithoutEnd() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nX: ")
@@ -36,7 +36,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test func `a status line without end`() async throws {
+    @Test("a status line without end") func aStatusLineWithoutEnd() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 ")
@@ -47,7 +47,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test func `a hundred thousand fields`() async throws {
+    @Test("a hundred thousand fields") func aHundredThousandFields() async throws {
         let fields = (0..<100_000).map { "X-\($0): \($0)\r\n" }.joined()
         #expect(
             try await hear(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
@@ -55,7 +55,7 @@ import URLLoading
     }
 
     // ERR-7: small ones, within the limit of bytes
-    @Test func `many small fields`() async throws {
+    @Test("many small fields") func manySmallFields() async throws {
         let fields = String(repeating: "a:\r\n", count: 10_000)
         #expect(
             try await hear(Array("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n".utf8))
@@ -63,7 +63,7 @@ import URLLoading
     }
 
     // T-54, ERR-7
-    @Test func `interim responses without end`() async throws {
+    @Test("interim responses without end") func interimResponsesWithoutEnd() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             while true { try connection.send("HTTP/1.1 102 Processing\r\n\r\n") }
@@ -75,7 +75,7 @@ import URLLoading
     }
 
     // CONN-23
-    @Test func `trailers without end`() async throws {
+    @Test("trailers without end") func trailersWithoutEnd() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
@@ -88,7 +88,8 @@ import URLLoading
     }
 
     // MISC-8: what is large and still sensible
-    @Test func `large fields and many fields within the limits`() async throws {
+    @Test("large fields and many fields within the limits") func largeFieldsAndManyFieldsWithinTheLimits() async throws
+    {
         let long = String(repeating: "v", count: 200_000)
         let server = try ScriptedServer.answering { request in
             request.path == "/long"

@@ -6,31 +6,33 @@ import URLLoading
 /// Servers that stop talking: the request timer and the resource timer.
 @Suite(.leavesNothing) struct SilentServerTests {
     // CONN-15, ERR-5, T-38
-    @Test(arguments: [
-        ([Step.stopReading], [Heard.failed(.timedOut)]),
-        ([.expectRequest, .stopReading], [.failed(.timedOut)]),
-        ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .stopReading], [.failed(.timedOut)]),
-        (
-            [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .stopReading],
-            [.informational(103), .failed(.timedOut)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), .stopReading],
-            [.response(200), .failed(.timedOut)]
-        ),
-        (
-            [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .stopReading],
-            [.response(200), .data("hel"), .failed(.timedOut)]
-        ),
-        (
-            [
-                .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"),
-                .stopReading,
-            ],
-            [.response(200), .data("hel"), .failed(.timedOut)]
-        ),
-    ])
-    func `a server that says no more`(steps: [Step], heard: [Heard]) async throws {
+    @Test(
+        "a server that says no more",
+        arguments: [
+            ([Step.stopReading], [Heard.failed(.timedOut)]),
+            ([.expectRequest, .stopReading], [.failed(.timedOut)]),
+            ([.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Le"), .stopReading], [.failed(.timedOut)]),
+            (
+                [.expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"), .stopReading],
+                [.informational(103), .failed(.timedOut)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), .stopReading],
+                [.response(200), .failed(.timedOut)]
+            ),
+            (
+                [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .stopReading],
+                [.response(200), .data("hel"), .failed(.timedOut)]
+            ),
+            (
+                [
+                    .expectRequest, .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\n"),
+                    .stopReading,
+                ],
+                [.response(200), .data("hel"), .failed(.timedOut)]
+            ),
+        ])
+    func aServerThatSaysNoMore(steps: [Step], heard: [Heard]) async throws {
         let server = try ScriptedServer(steps: steps)
         defer { server.stop() }
         let request = URLRequest(url: server.url(), timeoutInterval: 0.3)
@@ -39,7 +41,9 @@ import URLLoading
     }
 
     // CONN-15: the configuration's timer, where the request has none
-    @Test func `the session's timer holds for requests without one`() async throws {
+    @Test("the session's timer holds for requests without one") func theSessionsTimerHoldsForRequestsWithoutOne()
+        async throws
+    {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
         let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.timeoutIntervalForRequest = 0.3 }
@@ -47,7 +51,7 @@ import URLLoading
     }
 
     // CONN-15: a connect that gets no answer
-    @Test func `a port whose queue is full`() async throws {
+    @Test("a port whose queue is full") func aPortWhoseQueueIsFull() async throws {
         let port = try SaturatedPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/"))
         #expect(
@@ -55,7 +59,7 @@ import URLLoading
     }
 
     // CONN-15: each arrival winds the timer up again
-    @Test func `a slow server that goes on is waited for`() async throws {
+    @Test("a slow server that goes on is waited for") func aSlowServerThatGoesOnIsWaitedFor() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n")
@@ -71,7 +75,8 @@ import URLLoading
     }
 
     // CONN-15, CONN-24: the resource timer runs whatever comes
-    @Test func `a server that drips for ever runs into the resource timer`() async throws {
+    @Test("a server that drips for ever runs into the resource timer")
+    func aServerThatDripsForEverRunsIntoTheResourceTimer() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
@@ -87,7 +92,8 @@ import URLLoading
     }
 
     // CONN-17: a server that takes the body slowly is not silent, one that takes nothing is
-    @Test func `an upload that stands still runs into the timer`() async throws {
+    @Test("an upload that stands still runs into the timer") func anUploadThatStandsStillRunsIntoTheTimer() async throws
+    {
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 4096
         let server = try ScriptedServer(options, steps: [.stopReading])

@@ -16,7 +16,9 @@ import URLLoading
     }
 
     // T-65, CONN-22
-    @Test(arguments: [false, true]) func `a response that is not let through`(isSecure: Bool) async throws {
+    @Test("a response that is not let through", arguments: [false, true]) func aResponseThatIsNotLetThrough(
+        isSecure: Bool
+    ) async throws {
         let server = try makeServer(isSecure: isSecure)
         defer { server.stop() }
         let before = Memory.resident
@@ -40,7 +42,9 @@ import URLLoading
     }
 
     // T-65, CONN-22
-    @Test(arguments: [false, true]) func `a delegate that takes its time`(isSecure: Bool) async throws {
+    @Test("a delegate that takes its time", arguments: [false, true]) func aDelegateThatTakesItsTime(isSecure: Bool)
+        async throws
+    {
         let server = try makeServer(isSecure: isSecure)
         defer { server.stop() }
         let before = Memory.resident
@@ -64,7 +68,9 @@ import URLLoading
     }
 
     // T-58, CONN-22
-    @Test(arguments: [false, true]) func `a reader of bytes who takes his time`(isSecure: Bool) async throws {
+    @Test("a reader of bytes who takes his time", arguments: [false, true]) func aReaderOfBytesWhoTakesHisTime(
+        isSecure: Bool
+    ) async throws {
         let server = try makeServer(isSecure: isSecure)
         defer { server.stop() }
         let session = URLSession { _ in }

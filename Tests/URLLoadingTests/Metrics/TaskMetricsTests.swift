@@ -41,7 +41,7 @@ import URLLoading
     }
 
     // MET-1 to MET-6, MET-8, MET-9, MET-11, MET-14, MET-19
-    @Test func `a new connection to an address`() async throws {
+    @Test("a new connection to an address") func aNewConnectionToAnAddress() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let before = Date()
@@ -74,7 +74,7 @@ import URLLoading
     }
 
     // MET-11
-    @Test func `bytes both ways`() async throws {
+    @Test("bytes both ways") func bytesBothWays() async throws {
         let server = try ScriptedServer.answering { _ in .text("hello world") }
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -93,7 +93,7 @@ import URLLoading
     }
 
     // MET-11: framing is of the wire
-    @Test func `bytes of chunked bodies`() async throws {
+    @Test("bytes of chunked bodies") func bytesOfChunkedBodies() async throws {
         let server = try ScriptedServer.answering { _ in .chunked(["hello", " world"]) }
         defer { server.stop() }
         var request = URLRequest(url: server.url())
@@ -111,7 +111,7 @@ import URLLoading
     }
 
     // MET-2, MET-3, MET-13
-    @Test func `a name is looked up`() async throws {
+    @Test("a name is looked up") func aNameIsLookedUp() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let url = server.url("/", host: "localhost")
@@ -124,7 +124,7 @@ import URLLoading
     }
 
     // MET-4, MET-16
-    @Test func `a refused connection`() async throws {
+    @Test("a refused connection") func aRefusedConnection() async throws {
         let refusing = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
         let transaction = try #require(
@@ -136,7 +136,7 @@ import URLLoading
     }
 
     // MET-4, MET-16
-    @Test func `no response in time`() async throws {
+    @Test("no response in time") func noResponseInTime() async throws {
         let never = Signal("what never comes")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
         defer { server.stop() }
@@ -149,7 +149,7 @@ import URLLoading
     }
 
     // MET-4, MET-16
-    @Test func `a body cut short`() async throws {
+    @Test("a body cut short") func aBodyCutShort() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
         ])
@@ -162,7 +162,7 @@ import URLLoading
     }
 
     // MET-16: cancelled tasks have metrics too
-    @Test func `a cancelled task`() async throws {
+    @Test("a cancelled task") func aCancelledTask() async throws {
         let never = Signal("what never comes")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
         defer { server.stop() }
@@ -180,7 +180,7 @@ import URLLoading
     }
 
     // MET-1, CONN-10: a request that was sent again is two transactions
-    @Test func `a request that is repeated`() async throws {
+    @Test("a request that is repeated") func aRequestThatIsRepeated() async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest, .close],
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond"), .waitForClose],
@@ -196,7 +196,8 @@ import URLLoading
     }
 
     // MET-2: in the line for a connection
-    @Test func `waiting in line is between the fetch and the connection`() async throws {
+    @Test("waiting in line is between the fetch and the connection")
+    func waitingInLineIsBetweenTheFetchAndTheConnection() async throws {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -217,7 +218,7 @@ import URLLoading
     }
 
     // MET-1, MET-17, MET-11: each hop is a transaction of its own
-    @Test(arguments: [true, false]) func `redirects`(asks: Bool) async throws {
+    @Test("redirects", arguments: [true, false]) func redirects(asks: Bool) async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/1": CannedResponse.text("moved", status: 301).with(field: "Location", "/2")
@@ -248,7 +249,7 @@ import URLLoading
     }
 
     // MET-16, MET-1: a redirect that ends the task
-    @Test func `a redirect to nowhere`() async throws {
+    @Test("a redirect to nowhere") func aRedirectToNowhere() async throws {
         let refusing = try RefusingPort()
         let server = try ScriptedServer.answering(.redirect(to: "http://127.0.0.1:\(refusing.port)/"))
         defer { server.stop() }
@@ -259,8 +260,8 @@ import URLLoading
     }
 
     // MET-2, MET-5, MET-7, MET-10
-    @Test(arguments: [(TLSServerOptions.Version.tls12, tls_protocol_version_t.TLSv12), (.tls13, .TLSv13)])
-    func `over TLS`(version: TLSServerOptions.Version, negotiated: tls_protocol_version_t) async throws {
+    @Test("over TLS", arguments: [(TLSServerOptions.Version.tls12, tls_protocol_version_t.TLSv12), (.tls13, .TLSv13)])
+    func overTLS(version: TLSServerOptions.Version, negotiated: tls_protocol_version_t) async throws {
         let options = try TrustedAuthority.server().with {
             $0.minimumVersion = version
             $0.maximumVersion = version
@@ -285,7 +286,7 @@ import URLLoading
     }
 
     // MET-4, MET-5, MET-16
-    @Test func `a handshake that fails`() async throws {
+    @Test("a handshake that fails") func aHandshakeThatFails() async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(tls: TLSServerOptions(authority: TestCertificateAuthority())) { _ in
             .text("never")
@@ -299,7 +300,7 @@ import URLLoading
     }
 
     // MET-7
-    @Test func `a server of HTTP 1.0`() async throws {
+    @Test("a server of HTTP 1.0") func aServerOfHTTP10() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"), .close,
         ])
@@ -310,7 +311,7 @@ import URLLoading
     }
 
     // MET-11, ENC-7
-    @Test func `bytes of a coded body`() async throws {
+    @Test("bytes of a coded body") func bytesOfACodedBody() async throws {
         let coded = CodedBodies.gzip(String(repeating: "hello ", count: 1_000))
         let server = try ScriptedServer.answering(CannedResponse.bytes(coded).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }
@@ -321,7 +322,7 @@ import URLLoading
     }
 
     // MET-12, MET-13
-    @Test func `what is not known of a network is not said`() async throws {
+    @Test("what is not known of a network is not said") func whatIsNotKnownOfANetworkIsNotSaid() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let transaction = try #require(

@@ -29,7 +29,9 @@ import URLLoading
     }
 
     // S-58, S-59, T-32, R-19, T-12
-    @Test func `each hop is proposed, and nothing else is told of it`() async throws {
+    @Test("each hop is proposed, and nothing else is told of it") func eachHopIsProposedAndNothingElseIsToldOfIt()
+        async throws
+    {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -65,8 +67,8 @@ import URLLoading
     }
 
     // with what is left of a body
-    @Test(arguments: [(302, "GET", nil), (307, "POST", "abc")] as [(Int, String, String?)])
-    func `a proposal after a body`(status: Int, method: String, body: String?) async throws {
+    @Test("a proposal after a body", arguments: [(302, "GET", nil), (307, "POST", "abc")] as [(Int, String, String?)])
+    func aProposalAfterABody(status: Int, method: String, body: String?) async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/start" ? .redirect(to: "/end", status: status) : .text(request.summary)
         }
@@ -91,7 +93,7 @@ import URLLoading
     }
 
     // S-58, R-18, R-9
-    @Test func `another request is loaded as it is`() async throws {
+    @Test("another request is loaded as it is") func anotherRequestIsLoadedAsItIs() async throws {
         let server = try server()
         defer { server.stop() }
         let other = try ScriptedServer.answering { .text($0.summary) }
@@ -121,7 +123,7 @@ import URLLoading
     }
 
     // T-33, R-23: and the connection is kept
-    @Test func `refused, the redirect itself is the result`() async throws {
+    @Test("refused, the redirect itself is the result") func refusedTheRedirectItselfIsTheResult() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -145,7 +147,7 @@ import URLLoading
     }
 
     // T-33: a body that is larger than anybody would drain
-    @Test func `refused, a large body of it is whole`() async throws {
+    @Test("refused, a large body of it is whole") func refusedALargeBodyOfItIsWhole() async throws {
         let bytes = [UInt8].pattern(count: 3_000_000)
         let server = try ScriptedServer.answering { _ in
             CannedResponse.bytes(bytes, status: 302).with(field: "Location", "/end")
@@ -162,7 +164,7 @@ import URLLoading
     }
 
     // T-47, R-18: the only call of a task with a handler besides its metrics
-    @Test func `a task with a handler asks too`() async throws {
+    @Test("a task with a handler asks too") func aTaskWithAHandlerAsksToo() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -177,7 +179,7 @@ import URLLoading
     }
 
     // T-24, S-58: a task's own delegate, by the async spelling
-    @Test func `a task's own delegate is asked`() async throws {
+    @Test("a task's own delegate is asked") func aTasksOwnDelegateIsAsked() async throws {
         final class Own: NSObject, URLSessionTaskDelegate {
             func urlSession(
                 _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -198,7 +200,9 @@ import URLLoading
     }
 
     // T-34, C-8
-    @Test func `without an answer the resource timer ends the task`() async throws {
+    @Test("without an answer the resource timer ends the task") func withoutAnAnswerTheResourceTimerEndsTheTask()
+        async throws
+    {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -213,7 +217,7 @@ import URLLoading
     }
 
     // T-5, T-67: an answer after the end does nothing, and neither does a second one
-    @Test func `cancelled while it is asked`() async throws {
+    @Test("cancelled while it is asked") func cancelledWhileItIsAsked() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -236,7 +240,7 @@ import URLLoading
     }
 
     // T-67
-    @Test func `only the first answer counts`() async throws {
+    @Test("only the first answer counts") func onlyTheFirstAnswerCounts() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -253,7 +257,7 @@ import URLLoading
     }
 
     // T-2: while it is suspended nothing is sent
-    @Test func `suspended while it is asked`() async throws {
+    @Test("suspended while it is asked") func suspendedWhileItIsAsked() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -284,11 +288,13 @@ import URLLoading
     }
 
     // R-18, ERR-5, ERR-9: a request that cannot be loaded
-    @Test(arguments: [
-        ("file:///etc/passwd", "GET", URLError.Code.unsupportedURL), ("http:///x", "GET", .badURL),
-        ("http://127.0.0.1/", "GET body", .dataLengthExceedsMaximum),
-    ])
-    func `an answer that cannot be loaded`(text: String, method: String, code: URLError.Code) async throws {
+    @Test(
+        "an answer that cannot be loaded",
+        arguments: [
+            ("file:///etc/passwd", "GET", URLError.Code.unsupportedURL), ("http:///x", "GET", .badURL),
+            ("http://127.0.0.1/", "GET body", .dataLengthExceedsMaximum),
+        ])
+    func anAnswerThatCannotBeLoaded(text: String, method: String, code: URLError.Code) async throws {
         let server = try server()
         defer { server.stop() }
         let url = try #require(URL(string: text))

@@ -32,8 +32,8 @@ import URLLoading
     ].map { Hop(status: $0, method: $1, next: $2) }
 
     // S-13, S-60, T-32, R-1 to: to the same origin over the same connection, to another over another
-    @Test(arguments: hops, [true, false])
-    func `each status and method`(hop: Hop, staysHome: Bool) async throws {
+    @Test("each status and method", arguments: hops, [true, false])
+    func eachStatusAndMethod(hop: Hop, staysHome: Bool) async throws {
         let server = try ScriptedServer.answering { Self.answer($0) }
         defer { server.stop() }
         let other = try ScriptedServer.answering { Self.answer($0) }
@@ -78,8 +78,8 @@ import URLLoading
     }
 
     // as observed, though RFC 9110 keeps it
-    @Test(arguments: [(301, "HEAD"), (302, "HEAD"), (303, "GET"), (307, "HEAD"), (308, "HEAD")])
-    func `HEAD`(status: Int, next: String) async throws {
+    @Test("HEAD", arguments: [(301, "HEAD"), (302, "HEAD"), (303, "GET"), (307, "HEAD"), (308, "HEAD")])
+    func head(status: Int, next: String) async throws {
         let server = try ScriptedServer.answering { Self.answer($0) }
         defer { server.stop() }
         let request = URLRequest(url: server.url("/start?/end")).with {
@@ -93,11 +93,12 @@ import URLLoading
 
     // what is the result itself, with its own body
     @Test(
+        "a response that leads nowhere",
         arguments: [
             (300, "/end"), (304, "/end"), (309, "/end"), (399, "/end"), (302, nil), (302, ""), (302, "http://"),
             (302, "http://127.0.0.1:99999/"), (302, "http://[::1/"), (200, "/end"), (404, "/end"),
         ] as [(Int, String?)])
-    func `a response that leads nowhere`(status: Int, location: String?) async throws {
+    func aResponseThatLeadsNowhere(status: Int, location: String?) async throws {
         let server = try ScriptedServer.answering { _ in
             let response = status == 304 ? CannedResponse.status(304) : .text("here", status: status)
             return location.map { response.with(field: "Location", $0) } ?? response
@@ -113,16 +114,18 @@ import URLLoading
     }
 
     // relative to the address that was asked for, verbatim, with the fragment that was there
-    @Test(arguments: [
-        ("/end", "/end", "/end#part"), ("end", "/dir/end", "/dir/end#part"), ("../end", "/end", "/end#part"),
-        ("./end/", "/dir/end/", "/dir/end/#part"), ("?b", "/dir/start?b", "/dir/start?b#part"),
-        ("/a%2Fb/%7E?c=%20d&e=+", "/a%2Fb/%7E?c=%20d&e=+", "/a%2Fb/%7E?c=%20d&e=+#part"),
-        ("/end#own", "/end", "/end#own"), ("#own", "/dir/start?a", "/dir/start?a#own"),
-        ("//HOST/end", "/end", "/end#part"), ("http://HOST/end", "/end", "/end#part"),
-        ("HTTP://HOST", "/", "#part"), ("http://me:secret@HOST/end", "/end", "/end#part"),
-        (" /end ", "/end", "/end#part"), ("/a b\u{FC}", "/a%20b%C3%BC", "/a%20b%C3%BC#part"),
-    ])
-    func `locations`(location: String, target: String, shown: String) async throws {
+    @Test(
+        "locations",
+        arguments: [
+            ("/end", "/end", "/end#part"), ("end", "/dir/end", "/dir/end#part"), ("../end", "/end", "/end#part"),
+            ("./end/", "/dir/end/", "/dir/end/#part"), ("?b", "/dir/start?b", "/dir/start?b#part"),
+            ("/a%2Fb/%7E?c=%20d&e=+", "/a%2Fb/%7E?c=%20d&e=+", "/a%2Fb/%7E?c=%20d&e=+#part"),
+            ("/end#own", "/end", "/end#own"), ("#own", "/dir/start?a", "/dir/start?a#own"),
+            ("//HOST/end", "/end", "/end#part"), ("http://HOST/end", "/end", "/end#part"),
+            ("HTTP://HOST", "/", "#part"), ("http://me:secret@HOST/end", "/end", "/end#part"),
+            (" /end ", "/end", "/end#part"), ("/a b\u{FC}", "/a%20b%C3%BC", "/a%20b%C3%BC#part"),
+        ])
+    func locations(location: String, target: String, shown: String) async throws {
         let count = Watched(0)
         let server = try ScriptedServer.answering { request in
             let isFirst = count.withValue {
@@ -151,7 +154,7 @@ import URLLoading
     }
 
     //
-    @Test func `twenty are followed`() async throws {
+    @Test("twenty are followed") func twentyAreFollowed() async throws {
         let server = try ScriptedServer.answering { Self.count($0, to: 20) }
         defer { server.stop() }
         #expect(
@@ -161,7 +164,7 @@ import URLLoading
     }
 
     // T-48, ERR-4, ERR-5: whether a delegate approves of each or not
-    @Test(arguments: [true, false]) func `one more is too many`(asks: Bool) async throws {
+    @Test("one more is too many", arguments: [true, false]) func oneMoreIsTooMany(asks: Bool) async throws {
         let server = try ScriptedServer.answering { Self.count($0, to: 21) }
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -191,7 +194,7 @@ import URLLoading
     }
 
     // R-8, T-38: and through the delegate
-    @Test func `a circle`() async throws {
+    @Test("a circle") func aCircle() async throws {
         let server = try ScriptedServer.answering(.redirect(to: "/"))
         defer { server.stop() }
         #expect(try await LoadRecorder.load(server.url()) == [.failed(.httpTooManyRedirects), .invalid])
@@ -202,8 +205,10 @@ import URLLoading
     // MARK: Elsewhere
 
     // whoever answers a request must not read files
-    @Test(arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/", "about:blank", "x-app:open"])
-    func `a redirect to something else than HTTP`(location: String) async throws {
+    @Test(
+        "a redirect to something else than HTTP",
+        arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/", "about:blank", "x-app:open"])
+    func aRedirectToSomethingElseThanHTTP(location: String) async throws {
         let server = try ScriptedServer.answering(.redirect(to: location))
         defer { server.stop() }
         try await URLSession.using { session in
@@ -219,7 +224,7 @@ import URLLoading
     }
 
     // R-16, ERR-5, T-38: the next address has errors of its own
-    @Test func `a redirect to where nobody answers`() async throws {
+    @Test("a redirect to where nobody answers") func aRedirectToWhereNobodyAnswers() async throws {
         let refusing = try RefusingPort()
         let target = "http://127.0.0.1:\(refusing.port)/"
         let server = try ScriptedServer.answering(.redirect(to: target))
@@ -229,7 +234,7 @@ import URLLoading
     }
 
     // each hop has the patience of the first
-    @Test func `a redirect to where nobody says anything`() async throws {
+    @Test("a redirect to where nobody says anything") func aRedirectToWhereNobodySaysAnything() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
             guard request.path == "/start" else { try connection.stopReading() }
@@ -241,8 +246,8 @@ import URLLoading
     }
 
     // T-32: what a redirect brings along is neither reported nor counted
-    @Test(arguments: ["length", "chunks", "close", "none"])
-    func `the body of a redirect is nobody's`(framing: String) async throws {
+    @Test("the body of a redirect is nobody's", arguments: ["length", "chunks", "close", "none"])
+    func theBodyOfARedirectIsNobodys(framing: String) async throws {
         let text = String(repeating: "moved ", count: 1_000)
         let server = try ScriptedServer.answering { request in
             guard request.path == "/start" else { return .text("here") }
@@ -267,7 +272,7 @@ import URLLoading
     }
 
     // S-60, T-47, T-55: the same by handler and async
-    @Test func `by handler and async`() async throws {
+    @Test("by handler and async") func byHandlerAndAsync() async throws {
         let server = try ScriptedServer.answering { Self.answer($0) }
         defer { server.stop() }
         try await URLSession.using { session in

@@ -32,8 +32,8 @@ import URLLoading
     }
 
     // S-58: what was for the one is not for the other
-    @Test(arguments: [true, false], [302, 307])
-    func `to https and back`(up: Bool, status: Int) async throws {
+    @Test("to https and back", arguments: [true, false], [302, 307])
+    func toHttpsAndBack(up: Bool, status: Int) async throws {
         let pair = try Pair()
         defer { pair.stop() }
         let (first, second) = up ? (pair.clear, pair.secure) : (pair.secure, pair.clear)
@@ -62,7 +62,7 @@ import URLLoading
     }
 
     // TLS-5, T-38: the server it leads to has to be the right one, too
-    @Test func `to a server that is not to be trusted`() async throws {
+    @Test("to a server that is not to be trusted") func toAServerThatIsNotToBeTrusted() async throws {
         _ = try TrustedAuthority.authority
         let stranger = try ScriptedServer.answering(tls: TLSServerOptions(authority: TestCertificateAuthority())) { _ in
             .text("never")

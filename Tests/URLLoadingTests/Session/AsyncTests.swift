@@ -6,7 +6,7 @@ import URLLoading
 /// The async functions of a session.
 @Suite(.leavesNothing) struct AsyncTests {
     // T-55
-    @Test func `data and response`() async throws {
+    @Test("data and response") func dataAndResponse() async throws {
         let server = try ScriptedServer.answering { .text($0.method + $0.bodyText, status: 404) }
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -20,7 +20,7 @@ import URLLoading
     }
 
     // T-55
-    @Test func `failures are thrown`() async throws {
+    @Test("failures are thrown") func failuresAreThrown() async throws {
         let refusing = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
         let session = URLSession { _ in }
@@ -32,7 +32,8 @@ import URLLoading
     }
 
     // T-56
-    @Test(arguments: [true, false]) func `cancelling the Swift task cancels the load`(wantsBytes: Bool) async throws {
+    @Test("cancelling the Swift task cancels the load", arguments: [true, false])
+    func cancellingTheSwiftTaskCancelsTheLoad(wantsBytes: Bool) async throws {
         let never = Signal("what never comes")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
         defer { server.stop() }
@@ -55,7 +56,9 @@ import URLLoading
     }
 
     // T-56
-    @Test(arguments: [true, false]) func `a cancelled Swift task starts nothing`(wantsBytes: Bool) async throws {
+    @Test("a cancelled Swift task starts nothing", arguments: [true, false]) func aCancelledSwiftTaskStartsNothing(
+        wantsBytes: Bool
+    ) async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -74,7 +77,9 @@ import URLLoading
     }
 
     // T-58
-    @Test func `bytes come with the head, and their task with them`() async throws {
+    @Test("bytes come with the head, and their task with them") func bytesComeWithTheHeadAndTheirTaskWithThem()
+        async throws
+    {
         let held = Signal("the body")
         let server = try ScriptedServer.answering(CannedResponse.text("hello").bodyHeld(until: held))
         defer { server.stop() }
@@ -92,7 +97,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `lines of bytes`() async throws {
+    @Test("lines of bytes") func linesOfBytes() async throws {
         let server = try ScriptedServer.answering(.chunked(["one\ntw", "o\n", "three"]))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -106,7 +111,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `dropping the bytes cancels the load`() async throws {
+    @Test("dropping the bytes cancels the load") func droppingTheBytesCancelsTheLoad() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -121,7 +126,7 @@ import URLLoading
     }
 
     // T-58, T-56
-    @Test func `cancelling a reader ends its reading`() async throws {
+    @Test("cancelling a reader ends its reading") func cancellingAReaderEndsItsReading() async throws {
         let held = Signal("the rest")
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -149,7 +154,8 @@ import URLLoading
     }
 
     // T-38, T-58
-    @Test func `a failure within the bytes is thrown after them`() async throws {
+    @Test("a failure within the bytes is thrown after them") func aFailureWithinTheBytesIsThrownAfterThem() async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
         ])
@@ -169,7 +175,7 @@ import URLLoading
     }
 
     // T-55: many at once
-    @Test func `many at once`() async throws {
+    @Test("many at once") func manyAtOnce() async throws {
         let server = try ScriptedServer.answering { .text($0.path) }
         defer { server.stop() }
         let session = URLSession { _ in }

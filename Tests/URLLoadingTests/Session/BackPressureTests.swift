@@ -23,7 +23,9 @@ import URLLoading
     }
 
     // T-65
-    @Test(arguments: [true, false]) func `a delegate that stands still`(hasOwnQueue: Bool) async throws {
+    @Test("a delegate that stands still", arguments: [true, false]) func aDelegateThatStandsStill(hasOwnQueue: Bool)
+        async throws
+    {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let before = residentMemory
@@ -46,7 +48,7 @@ import URLLoading
     }
 
     // T-65: slow, not still
-    @Test func `a slow delegate`() async throws {
+    @Test("a slow delegate") func aSlowDelegate() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let before = residentMemory
@@ -67,7 +69,7 @@ import URLLoading
     }
 
     // T-65
-    @Test func `a suspended delegate queue`() async throws {
+    @Test("a suspended delegate queue") func aSuspendedDelegateQueue() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let queue = OperationQueue(name: "delegate", width: 1)
@@ -85,7 +87,7 @@ import URLLoading
     }
 
     // T-65: suspended within the body
-    @Test func `a delegate queue that is suspended later`() async throws {
+    @Test("a delegate queue that is suspended later") func aDelegateQueueThatIsSuspendedLater() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let queue = OperationQueue(name: "delegate", width: 1)
@@ -105,7 +107,7 @@ import URLLoading
     }
 
     // T-58, CONN-22
-    @Test func `bytes that nobody reads`() async throws {
+    @Test("bytes that nobody reads") func bytesThatNobodyReads() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -121,7 +123,8 @@ import URLLoading
     }
 
     // T-58
-    @Test func `bytes that are read after a while are all there`() async throws {
+    @Test("bytes that are read after a while are all there") func bytesThatAreReadAfterAWhileAreAllThere() async throws
+    {
         let pattern = [UInt8].pattern(count: 2_000_000)
         let server = try ScriptedServer.answering(.bytes(pattern))
         defer { server.stop() }

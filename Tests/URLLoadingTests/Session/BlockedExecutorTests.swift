@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // S-79, T-55
-    @Test func `an executor that blocks when a load ends`() async throws {
+    @Test("an executor that blocks when a load ends") func anExecutorThatBlocksWhenALoadEnds() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering { request in
             request.path == "/held" ? CannedResponse.text("hello").held(until: held) : .text(request.path)
@@ -59,7 +59,9 @@ import URLLoading
     }
 
     // S-79, T-56: and when it fails
-    @Test func `an executor that blocks when a load is cancelled`() async throws {
+    @Test("an executor that blocks when a load is cancelled") func anExecutorThatBlocksWhenALoadIsCancelled()
+        async throws
+    {
         let never = Signal("what never comes")
         let server = try ScriptedServer.answering { request in
             request.path == "/held" ? CannedResponse.text("hello").held(until: never) : .text(request.path)
@@ -79,7 +81,9 @@ import URLLoading
     }
 
     // S-79, T-58: the head, a piece and the end of a body
-    @Test(arguments: 0..<3) func `an executor that blocks while bytes are read`(moment: Int) async throws {
+    @Test("an executor that blocks while bytes are read", arguments: 0..<3) func anExecutorThatBlocksWhileBytesAreRead(
+        moment: Int
+    ) async throws {
         let steps = (0..<3).map { Signal("step \($0)") }
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
@@ -132,7 +136,7 @@ import URLLoading
     }
 
     // S-79, T-9: what a load was the last to hold goes with it
-    @Test func `a deinit that blocks when a load ends`() async throws {
+    @Test("a deinit that blocks when a load ends") func aDeinitThatBlocksWhenALoadEnds() async throws {
         final class Delegate: NSObject, URLSessionDelegate {
             let (blocked, release, stalled) = (Signal("the deinit"), Signal("going on"), Signal("a stall"))
             deinit {

@@ -6,7 +6,9 @@ import URLLoading
 /// That a connection is given back or given up, whatever became of what it carried.
 @Suite(.leavesNothing) struct ConnectionReturnTests {
     // R-23, CONN-1: head and body of each redirect come in one piece
-    @Test func `a long chain of redirects goes over one connection`() async throws {
+    @Test("a long chain of redirects goes over one connection") func aLongChainOfRedirectsGoesOverOneConnection()
+        async throws
+    {
         let server = try ScriptedServer.answering { request in
             guard let step = Int(request.path.dropFirst()), step < 15 else { return .text("here") }
             return CannedResponse(302, body: .bytes(Array("moved".utf8))).with(field: "Location", "/\(step + 1)")
@@ -20,7 +22,8 @@ import URLLoading
     }
 
     // nobody waits for the rest of a redirect
-    @Test func `a redirect whose body never ends gives its connection up`() async throws {
+    @Test("a redirect whose body never ends gives its connection up")
+    func aRedirectWhoseBodyNeverEndsGivesItsConnectionUp() async throws {
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 guard request.path == "/start" else {
@@ -41,7 +44,8 @@ import URLLoading
     }
 
     // CONN-10, C-24: the retry throws the other old connection away too, and the limit goes on counting
-    @Test func `a retry that throws old connections away keeps to the limit`() async throws {
+    @Test("a retry that throws old connections away keeps to the limit")
+    func aRetryThatThrowsOldConnectionsAwayKeepsToTheLimit() async throws {
         let both = Signal("both connections")
         let held = Signal("the last answers")
         let server = try ScriptedServer { connection in
@@ -76,7 +80,9 @@ import URLLoading
     }
 
     // MISC-6: none of them can be sent, so all of them wait for the same connection, one after the other
-    @Test func `a long line of requests that cannot be sent ends`() async throws {
+    @Test("a long line of requests that cannot be sent ends") func aLongLineOfRequestsThatCannotBeSentEnds()
+        async throws
+    {
         let held = Signal("the first answer")
         var options = ScriptedServer.Options()
         options.deadline = .seconds(60)
@@ -103,7 +109,9 @@ import URLLoading
     }
 
     // CONN-19: a shorter announcement counts though another connection's time is already being kept
-    @Test func `an announced idle time is kept beside longer ones`() async throws {
+    @Test("an announced idle time is kept beside longer ones") func anAnnouncedIdleTimeIsKeptBesideLongerOnes()
+        async throws
+    {
         let server = try ScriptedServer.answering { request in
             request.path == "/short" ? CannedResponse.text("x").with(field: "Keep-Alive", "timeout=2") : .text("x")
         }

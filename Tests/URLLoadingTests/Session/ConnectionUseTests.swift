@@ -6,7 +6,7 @@ import URLLoading
 /// How a session uses its connections, as the server sees it.
 @Suite(.leavesNothing) struct ConnectionUseTests {
     // CONN-1
-    @Test func `a connection is used again`() async throws {
+    @Test("a connection is used again") func aConnectionIsUsedAgain() async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/chunks": .chunked(["a", "b"])
@@ -23,7 +23,7 @@ import URLLoading
     }
 
     // CONN-1, TLS-8: not across sessions
-    @Test func `sessions do not share connections`() async throws {
+    @Test("sessions do not share connections") func sessionsDoNotShareConnections() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         for _ in 0..<2 {
@@ -35,7 +35,7 @@ import URLLoading
     }
 
     // CONN-19
-    @Test func `Connection close is heeded`() async throws {
+    @Test("Connection close is heeded") func connectionCloseIsHeeded() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("x").closing())
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -45,7 +45,9 @@ import URLLoading
     }
 
     // C-24, S-94, CONN-1
-    @Test(arguments: [1, 2, 4]) func `no more connections than allowed`(most: Int) async throws {
+    @Test("no more connections than allowed", arguments: [1, 2, 4]) func noMoreConnectionsThanAllowed(most: Int)
+        async throws
+    {
         let all = Signal("all connections")
         let busy = Watched(0)
         let server = try ScriptedServer.answering { _ in
@@ -68,7 +70,7 @@ import URLLoading
     }
 
     // C-24: six unless set
-    @Test func `six connections are standard`() async throws {
+    @Test("six connections are standard") func sixConnectionsAreStandard() async throws {
         let all = Signal("six requests")
         let busy = Watched(0)
         let server = try ScriptedServer.answering { _ in
@@ -89,7 +91,9 @@ import URLLoading
     }
 
     // CONN-1, T-19
-    @Test func `who waits goes by priority, and in order among equals`() async throws {
+    @Test("who waits goes by priority, and in order among equals") func whoWaitsGoesByPriorityAndInOrderAmongEquals()
+        async throws
+    {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -118,10 +122,12 @@ import URLLoading
     }
 
     // CONN-10
-    @Test(arguments: [
-        ("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false),
-    ])
-    func `a kept connection that dies unanswered`(method: String, isRepeated: Bool) async throws {
+    @Test(
+        "a kept connection that dies unanswered",
+        arguments: [
+            ("GET", true), ("HEAD", true), ("PUT", true), ("DELETE", true), ("POST", false), ("PATCH", false),
+        ])
+    func aKeptConnectionThatDiesUnanswered(method: String, isRepeated: Bool) async throws {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest, .close,
@@ -148,8 +154,8 @@ import URLLoading
     }
 
     // CONN-10: a stream that was read from cannot be sent again from its start
-    @Test(arguments: [true, false]) func `a kept connection that dies under a streamed body`(isRead: Bool) async throws
-    {
+    @Test("a kept connection that dies under a streamed body", arguments: [true, false])
+    func aKeptConnectionThatDiesUnderAStreamedBody(isRead: Bool) async throws {
         let hasRead = Signal("the first piece")
         let isGone = Signal("the connection's end")
         let server = try ScriptedServer { connection in
@@ -193,7 +199,7 @@ import URLLoading
     }
 
     // CONN-10, QA1941: a new connection proves nothing about the server being late
-    @Test func `a new connection that dies is not tried again`() async throws {
+    @Test("a new connection that dies is not tried again") func aNewConnectionThatDiesIsNotTriedAgain() async throws {
         let server = try ScriptedServer(connections: [[.expectRequest, .close]])
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -208,7 +214,7 @@ import URLLoading
     }
 
     // CONN-10: a body that had begun is not asked for again
-    @Test func `a kept connection that dies within its answer`() async throws {
+    @Test("a kept connection that dies within its answer") func aKeptConnectionThatDiesWithinItsAnswer() async throws {
         let server = try ScriptedServer(connections: [
             [
                 .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .expectRequest,
@@ -225,7 +231,7 @@ import URLLoading
     }
 
     // CONN-19: a connection that the server closed while it was idle is not used
-    @Test func `a connection closed in between is replaced`() async throws {
+    @Test("a connection closed in between is replaced") func aConnectionClosedInBetweenIsReplaced() async throws {
         let server = try ScriptedServer(connections: [
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"), .close],
             [.expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond"), .waitForClose],
@@ -243,7 +249,7 @@ import URLLoading
     }
 
     // CONN-18, S-88, T-63
-    @Test func `after flush a new connection is used`() async throws {
+    @Test("after flush a new connection is used") func afterFlushANewConnectionIsUsed() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -258,7 +264,7 @@ import URLLoading
     }
 
     // CONN-18: what is under way is let finish and then closed
-    @Test func `a busy connection is not kept after flush`() async throws {
+    @Test("a busy connection is not kept after flush") func aBusyConnectionIsNotKeptAfterFlush() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering { request in
             request.path == "/held" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -278,7 +284,9 @@ import URLLoading
     }
 
     // C-24, CONN-1: a failed connection is not the end of those who wait
-    @Test func `each one that waits is told of a refused connection`() async throws {
+    @Test("each one that waits is told of a refused connection") func eachOneThatWaitsIsToldOfARefusedConnection()
+        async throws
+    {
         let refusing = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
         let delegate = RecordingDelegate()

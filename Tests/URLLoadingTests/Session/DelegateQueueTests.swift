@@ -29,7 +29,8 @@ import URLLoading
     }
 
     // S-74 to S-78, T-64
-    @Test(arguments: Kind.allCases) func `the calls of a task are in order on any queue`(kind: Kind) async throws {
+    @Test("the calls of a task are in order on any queue", arguments: Kind.allCases)
+    func theCallsOfATaskAreInOrderOnAnyQueue(kind: Kind) async throws {
         let bytes = [UInt8](repeating: 120, count: 300_000)
         let server = try ScriptedServer.answering(.init(body: .chunks(Array(repeating: bytes, count: 4), trailers: [])))
         defer { server.stop() }
@@ -52,7 +53,7 @@ import URLLoading
     }
 
     // S-75
-    @Test func `the session's own queue is serial`() {
+    @Test("the session's own queue is serial") func theSessionsOwnQueueIsSerial() {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
@@ -64,7 +65,8 @@ import URLLoading
     }
 
     // S-76: tasks at the same time on a concurrent queue
-    @Test func `calls of different tasks overlap on a concurrent queue`() async throws {
+    @Test("calls of different tasks overlap on a concurrent queue")
+    func callsOfDifferentTasksOverlapOnAConcurrentQueue() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -84,8 +86,8 @@ import URLLoading
     }
 
     // S-77
-    @Test(arguments: [Kind.none, .shown, .serial])
-    func `a slow call delays every other on a serial queue`(kind: Kind) async throws {
+    @Test("a slow call delays every other on a serial queue", arguments: [Kind.none, .shown, .serial])
+    func aSlowCallDelaysEveryOtherOnASerialQueue(kind: Kind) async throws {
         let asked = Signal("the second request")
         let server = try ScriptedServer.answering { request in
             if request.path == "/second" { asked.fire() }
@@ -116,7 +118,7 @@ import URLLoading
     }
 
     // S-74, S-79: one session's calls never hold up another's, however many loops there are
-    @Test func `calls that block do not stall other sessions`() async throws {
+    @Test("calls that block do not stall other sessions") func callsThatBlockDoNotStallOtherSessions() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let goOn = Signal("going on")
@@ -146,7 +148,7 @@ import URLLoading
     }
 
     // S-79: what a call waits for may be a load itself, by handler or async
-    @Test func `a call may wait for another session's task`() async throws {
+    @Test("a call may wait for another session's task") func aCallMayWaitForAnotherSessionsTask() async throws {
         let server = try ScriptedServer.answering { .text($0.path) }
         defer { server.stop() }
         let other = URLSession { _ in }
@@ -172,7 +174,8 @@ import URLLoading
     }
 
     // S-75: asked for in the middle of a call
-    @Test func `a queue that is asked for within a call takes over without overlap`() async throws {
+    @Test("a queue that is asked for within a call takes over without overlap")
+    func aQueueThatIsAskedForWithinACallTakesOverWithoutOverlap() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -207,7 +210,8 @@ import URLLoading
     }
 
     // S-75, T-65: suspended in the middle of a call
-    @Test func `a queue that is suspended within a call stays suspended`() async throws {
+    @Test("a queue that is suspended within a call stays suspended")
+    func aQueueThatIsSuspendedWithinACallStaysSuspended() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -234,7 +238,7 @@ import URLLoading
     }
 
     // S-75: the caller's operations get their turn
-    @Test func `operations of the caller's run between calls`() async throws {
+    @Test("operations of the caller's run between calls") func operationsOfTheCallersRunBetweenCalls() async throws {
         let ticks = Ticks()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 1, by: ticks))
         defer { server.stop() }

@@ -6,7 +6,7 @@ import URLLoading
 /// Which tasks a session lists (T-60, S-87).
 @Suite(.leavesNothing) struct OutstandingTasksTests {
     // T-60
-    @Test func `all that were made and have not ended`() async throws {
+    @Test("all that were made and have not ended") func allThatWereMadeAndHaveNotEnded() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering { request in
             request.path == "/held" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -37,7 +37,7 @@ import URLLoading
     }
 
     // T-11: identifiers are of one session
-    @Test func `identifiers start at one in each session`() throws {
+    @Test("identifiers start at one in each session") func identifiersStartAtOneInEachSession() throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let sessions = (0..<2).map { _ in URLSession { _ in } }
         #expect(sessions.map { $0.dataTask(with: url).taskIdentifier } == [1, 1])
@@ -46,7 +46,7 @@ import URLLoading
     }
 
     // S-28
-    @Test func `a label`() {
+    @Test("a label") func aLabel() {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         #expect(session.sessionDescription == nil)

@@ -12,7 +12,9 @@ import URLLoading
     ]
 
     // ENC-9, T-58, CONN-22: the reader has enough when the coded bytes are used up and the decoder is still full
-    @Test func `what a decoder holds back is delivered in the end`() async throws {
+    @Test("what a decoder holds back is delivered in the end") func whatADecoderHoldsBackIsDeliveredInTheEnd()
+        async throws
+    {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(Self.letters).with(field: "Content-Encoding", "br"))
         defer { server.stop() }
@@ -27,7 +29,9 @@ import URLLoading
     }
 
     // CONN-24, C-7: no time at all is allowed, but in the line none passes
-    @Test func `a request without any patience waits in the line`() async throws {
+    @Test("a request without any patience waits in the line") func aRequestWithoutAnyPatienceWaitsInTheLine()
+        async throws
+    {
         let held = Signal("the first answer")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -51,7 +55,8 @@ import URLLoading
     }
 
     // T-2, T-3, S-79: whoever comes last decides, on whatever threads they come
-    @Test func `a task that is suspended and resumed on two threads at once`() async throws {
+    @Test("a task that is suspended and resumed on two threads at once")
+    func aTaskThatIsSuspendedAndResumedOnTwoThreadsAtOnce() async throws {
         let held = Signal("the answers")
         var options = ScriptedServer.Options()
         // The two threads turn round each other, which takes long where they have to share a processor.
@@ -85,7 +90,8 @@ import URLLoading
     }
 
     // T-23: the delegate that is replaced may look at its task when it goes
-    @Test func `a task delegate that is replaced asks its task for its state`() throws {
+    @Test("a task delegate that is replaced asks its task for its state")
+    func aTaskDelegateThatIsReplacedAsksItsTaskForItsState() throws {
         final class Curious: NSObject, URLSessionTaskDelegate {
             let task: URLSessionTask
             let seen: Watched<URLSessionTask.State?>
@@ -105,7 +111,8 @@ import URLLoading
     }
 
     // what the configuration adds is dropped like what the request brings, delegate or not
-    @Test(arguments: [true, false]) func `a redirect takes the configuration's authorization off`(
+    @Test("a redirect takes the configuration's authorization off", arguments: [true, false])
+    func aRedirectTakesTheConfigurationsAuthorizationOff(
         asks: Bool
     ) async throws {
         let server = try ScriptedServer.answering { request in
@@ -123,7 +130,8 @@ import URLLoading
     }
 
     // T-16, MISC-13
-    @Test func `a length below nothing in an answer to HEAD is no length`() async throws {
+    @Test("a length below nothing in an answer to HEAD is no length")
+    func aLengthBelowNothingInAnAnswerToHEADIsNoLength() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: -7\r\n\r\n"), .waitForClose,
         ])

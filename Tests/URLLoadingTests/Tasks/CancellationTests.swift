@@ -6,7 +6,7 @@ import URLLoading
 /// Cancelling at every moment of a task.
 @Suite(.leavesNothing) struct CancellationTests {
     // T-5, T-6, T-7
-    @Test func `before resume`() async throws {
+    @Test("before resume") func beforeResume() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
@@ -16,7 +16,7 @@ import URLLoading
     }
 
     // T-6: nobody has to hold it
-    @Test func `before resume, by the last holder`() async throws {
+    @Test("before resume, by the last holder") func beforeResumeByTheLastHolder() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)
         session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/"))).cancel()
@@ -25,7 +25,7 @@ import URLLoading
     }
 
     // T-5, S-42, MET-16
-    @Test func `right after resume`() async throws {
+    @Test("right after resume") func rightAfterResume() async throws {
         let never = Signal("what never comes")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: never))
         defer { server.stop() }
@@ -44,7 +44,7 @@ import URLLoading
     }
 
     // T-5, T-7, T-46
-    @Test func `a completion handler hears it, once`() async throws {
+    @Test("a completion handler hears it, once") func aCompletionHandlerHearsItOnce() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let calls = EventRecorder<Call>()
@@ -62,11 +62,13 @@ import URLLoading
     }
 
     // T-5, T-7, T-8: from within each call
-    @Test(arguments: [
-        Call.created(1), .sent(1, 3, 3), .informational(1, 103), .response(1, 200), .data(1, "hello"), .metrics(1),
-        .completed(1, nil),
-    ])
-    func `from within`(moment: Call) async throws {
+    @Test(
+        "from within",
+        arguments: [
+            Call.created(1), .sent(1, 3, 3), .informational(1, 103), .response(1, 200), .data(1, "hello"), .metrics(1),
+            .completed(1, nil),
+        ])
+    func fromWithin(moment: Call) async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 103 Early Hints\r\n\r\n"),
             .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .waitForClose,
@@ -116,7 +118,7 @@ import URLLoading
     }
 
     // T-7
-    @Test func `after completion it does nothing`() async throws {
+    @Test("after completion it does nothing") func afterCompletionItDoesNothing() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -135,7 +137,7 @@ import URLLoading
     }
 
     // T-5: a suspended task can be cancelled
-    @Test func `while suspended`() async throws {
+    @Test("while suspended") func whileSuspended() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -153,7 +155,7 @@ import URLLoading
     }
 
     // T-5, CONN-1: in the line for a connection
-    @Test func `while it waits for a connection`() async throws {
+    @Test("while it waits for a connection") func whileItWaitsForAConnection() async throws {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }

@@ -23,7 +23,8 @@ import URLLoading
     }
 
     // S-36, S-38, T-46, T-47, S-74
-    @Test func `the handler is last and gets everything at once`() async throws {
+    @Test("the handler is last and gets everything at once") func theHandlerIsLastAndGetsEverythingAtOnce() async throws
+    {
         let server = try ScriptedServer.answering(.chunked(["hel", "lo"]))
         defer { server.stop() }
         #expect(
@@ -33,7 +34,7 @@ import URLLoading
     }
 
     // T-47
-    @Test func `sending and interim responses are told`() async throws {
+    @Test("sending and interim responses are told") func sendingAndInterimResponsesAreTold() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"),
@@ -50,7 +51,7 @@ import URLLoading
     }
 
     // S-39
-    @Test func `a status is no error`() async throws {
+    @Test("a status is no error") func aStatusIsNoError() async throws {
         let server = try ScriptedServer.answering(.text("nothing here", status: 404))
         defer { server.stop() }
         #expect(
@@ -60,7 +61,7 @@ import URLLoading
     }
 
     // T-48
-    @Test(arguments: [200, 204]) func `an empty body is empty data`(status: Int) async throws {
+    @Test("an empty body is empty data", arguments: [200, 204]) func anEmptyBodyIsEmptyData(status: Int) async throws {
         let server = try ScriptedServer.answering(.status(status))
         defer { server.stop() }
         #expect(
@@ -70,7 +71,8 @@ import URLLoading
     }
 
     // T-48
-    @Test func `a failure within the body leaves neither data nor response`() async throws {
+    @Test("a failure within the body leaves neither data nor response")
+    func aFailureWithinTheBodyLeavesNeitherDataNorResponse() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
         ])
@@ -82,7 +84,7 @@ import URLLoading
     }
 
     // T-48, ERR-5
-    @Test func `a failure before the response`() async throws {
+    @Test("a failure before the response") func aFailureBeforeTheResponse() async throws {
         let refusing = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(refusing.port)/"))
         #expect(
@@ -92,14 +94,16 @@ import URLLoading
     }
 
     // ERR-5
-    @Test(arguments: ["/relative", "nonsense:x"]) func `what nobody can load`(text: String) async throws {
+    @Test("what nobody can load", arguments: ["/relative", "nonsense:x"]) func whatNobodyCanLoad(text: String)
+        async throws
+    {
         let url = try #require(URL(string: text))
         let calls = try await calls(URLRequest(url: url))
         #expect(calls == [.created(1), .metrics(1), .handled(nil, nil, .unsupportedURL), .invalid])
     }
 
     // S-37, S-16
-    @Test func `the shared session answers handlers`() async throws {
+    @Test("the shared session answers handlers") func theSharedSessionAnswersHandlers() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("hello").closing())
         defer { server.stop() }
         let calls = EventRecorder<Call>()
@@ -108,7 +112,7 @@ import URLLoading
     }
 
     // T-65: a large body for a handler is whole
-    @Test func `a large body arrives whole`() async throws {
+    @Test("a large body arrives whole") func aLargeBodyArrivesWhole() async throws {
         let bytes = [UInt8].pattern(count: 5_000_000)
         let server = try ScriptedServer.answering { request in
             request.path == "/known" ? .bytes(bytes) : .init(body: .chunks([bytes], trailers: []))

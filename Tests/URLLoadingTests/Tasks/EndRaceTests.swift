@@ -13,7 +13,7 @@ import URLLoading
     }
 
     // T-7, S-79
-    @Test func `cancel against everything else`() async throws {
+    @Test("cancel against everything else") func cancelAgainstEverythingElse() async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/long" ? .chunked(["abc", "def"]) : .text("x")
         }
@@ -52,7 +52,9 @@ import URLLoading
     }
 
     // T-6, T-62
-    @Test func `invalidation against resume, cancel and the end`() async throws {
+    @Test("invalidation against resume, cancel and the end") func invalidationAgainstResumeCancelAndTheEnd()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         for round in 0..<100 {
@@ -78,7 +80,7 @@ import URLLoading
     }
 
     // T-7, T-9: two threads go through the same tasks, side by side
-    @Test func `resume against cancel`() async throws {
+    @Test("resume against cancel") func resumeAgainstCancel() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -96,7 +98,7 @@ import URLLoading
     }
 
     // T-7, T-9
-    @Test func `cancel against the end`() async throws {
+    @Test("cancel against the end") func cancelAgainstTheEnd() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -122,7 +124,7 @@ import URLLoading
     }
 
     // T-7: the server's end against the client's
-    @Test func `cancel against a reset`() async throws {
+    @Test("cancel against a reset") func cancelAgainstAReset() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
@@ -142,7 +144,7 @@ import URLLoading
     }
 
     // T-67, T-7: an answer against a cancel
-    @Test func `a disposition against cancel`() async throws {
+    @Test("a disposition against cancel") func aDispositionAgainstCancel() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()

@@ -6,7 +6,7 @@ import URLLoading
 /// What a task says of itself.
 @Suite(.leavesNothing) struct TaskPropertiesTests {
     // T-11, T-12, T-13, T-17, T-18, T-19, T-20, T-22, T-25, S-90
-    @Test func `a new task`() throws {
+    @Test("a new task") func aNewTask() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "http://127.0.0.1:1/a"))
@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // S-86
-    @Test func `copying gives the same object`() throws {
+    @Test("copying gives the same object") func copyingGivesTheSameObject() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
@@ -48,7 +48,7 @@ import URLLoading
     }
 
     // T-14, T-15, T-16
-    @Test func `counters of a body each way`() async throws {
+    @Test("counters of a body each way") func countersOfABodyEachWay() async throws {
         let server = try ScriptedServer.answering { request in
             request.path == "/chunked" ? .chunked(["hello", " world"]) : .text("hello world")
         }
@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // T-15
-    @Test func `what is expected to be sent`() throws {
+    @Test("what is expected to be sent") func whatIsExpectedToBeSent() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/a")))
@@ -84,7 +84,7 @@ import URLLoading
     }
 
     // T-14, S-51: framing does not count
-    @Test func `counters of a body in chunks`() async throws {
+    @Test("counters of a body in chunks") func countersOfABodyInChunks() async throws {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -106,7 +106,9 @@ import URLLoading
     }
 
     // T-14, T-21: while it goes on, with a delegate and with a handler
-    @Test(arguments: [true, false]) func `counters and progress follow the bytes`(hasHandler: Bool) async throws {
+    @Test("counters and progress follow the bytes", arguments: [true, false]) func countersAndProgressFollowTheBytes(
+        hasHandler: Bool
+    ) async throws {
         let ticks = Ticks()
         let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: ticks))
         defer { server.stop() }
@@ -139,7 +141,7 @@ import URLLoading
     }
 
     // T-21
-    @Test func `progress counts both directions`() async throws {
+    @Test("progress counts both directions") func progressCountsBothDirections() async throws {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -157,7 +159,7 @@ import URLLoading
     }
 
     // T-10, T-21
-    @Test func `progress acts on the task`() async throws {
+    @Test("progress acts on the task") func progressActsOnTheTask() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -182,7 +184,7 @@ import URLLoading
     }
 
     // MISC-21
-    @Test func `a request is copied when its task is made`() async throws {
+    @Test("a request is copied when its task is made") func aRequestIsCopiedWhenItsTaskIsMade() async throws {
         let server = try ScriptedServer.answering { .text($0.path + ($0["X-Mark"] ?? "")) }
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -199,7 +201,8 @@ import URLLoading
     }
 
     // T-13: as long as the end is not there
-    @Test func `the response is there when the delegate is asked about it`() async throws {
+    @Test("the response is there when the delegate is asked about it")
+    func theResponseIsThereWhenTheDelegateIsAskedAboutIt() async throws {
         let server = try ScriptedServer.answering(.text("x", status: 201))
         defer { server.stop() }
         let delegate = RecordingDelegate()

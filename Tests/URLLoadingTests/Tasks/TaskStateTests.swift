@@ -6,7 +6,7 @@ import URLLoading
 /// The states of a task, and what suspends and resumes it.
 @Suite(.leavesNothing) struct TaskStateTests {
     // S-30, T-1, T-8, T-13
-    @Test func `suspended, running, completed`() async throws {
+    @Test("suspended, running, completed") func suspendedRunningCompleted() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -34,7 +34,7 @@ import URLLoading
     }
 
     // S-30: nothing happens before resume
-    @Test func `a task that is not resumed sends nothing`() async throws {
+    @Test("a task that is not resumed sends nothing") func aTaskThatIsNotResumedSendsNothing() async throws {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -50,7 +50,9 @@ import URLLoading
     }
 
     // T-2, T-3
-    @Test func `suspensions nest, and resumes beyond them are ignored`() async throws {
+    @Test("suspensions nest, and resumes beyond them are ignored") func suspensionsNestAndResumesBeyondThemAreIgnored()
+        async throws
+    {
         let held = Signal("the response")
         let server = try ScriptedServer.answering { request in
             request.path == "/held" ? CannedResponse.text("x").held(until: held) : .text("x")
@@ -83,7 +85,7 @@ import URLLoading
     }
 
     // T-3: a resume too many does not count against a later suspend
-    @Test func `extra resumes are not saved up`() async throws {
+    @Test("extra resumes are not saved up") func extraResumesAreNotSavedUp() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -103,7 +105,8 @@ import URLLoading
     }
 
     // T-2, CONN-22
-    @Test func `a suspended task takes nothing from the socket`() async throws {
+    @Test("a suspended task takes nothing from the socket") func aSuspendedTaskTakesNothingFromTheSocket() async throws
+    {
         let server = try ScriptedServer.answering(.bytes(.init(repeating: 0, count: 30_000_000)))
         defer { server.stop() }
         let delegate = CountingDelegate()
@@ -130,7 +133,8 @@ import URLLoading
     }
 
     // T-2: nothing is sent either
-    @Test func `a suspended task sends nothing more of its body`() async throws {
+    @Test("a suspended task sends nothing more of its body") func aSuspendedTaskSendsNothingMoreOfItsBody() async throws
+    {
         let goOn = Signal("going on")
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 65_536
@@ -173,7 +177,8 @@ import URLLoading
     }
 
     // T-2, T-3
-    @Test func `a task that is suspended in the line for a connection lets others pass`() async throws {
+    @Test("a task that is suspended in the line for a connection lets others pass")
+    func aTaskThatIsSuspendedInTheLineForAConnectionLetsOthersPass() async throws {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("1").held(until: held) : .text("x")
@@ -198,7 +203,9 @@ import URLLoading
     }
 
     // T-7, T-5
-    @Test func `after cancel neither resume nor suspend has an effect`() async throws {
+    @Test("after cancel neither resume nor suspend has an effect") func afterCancelNeitherResumeNorSuspendHasAnEffect()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -216,7 +223,8 @@ import URLLoading
     }
 
     // T-9: the session holds a resumed task
-    @Test func `a resumed task needs no holder, one that is not goes with its holder`() async throws {
+    @Test("a resumed task needs no holder, one that is not goes with its holder")
+    func aResumedTaskNeedsNoHolderOneThatIsNotGoesWithItsHolder() async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -242,7 +250,9 @@ import URLLoading
     }
 
     // T-9: what a handler holds is let go after it was called
-    @Test func `a handler that holds its own task goes after its call`() async throws {
+    @Test("a handler that holds its own task goes after its call") func aHandlerThatHoldsItsOwnTaskGoesAfterItsCall()
+        async throws
+    {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
         final class Holder: @unchecked Sendable { var task: URLSessionTask? }

@@ -22,7 +22,7 @@ import URLLoading
     }
 
     // C-6, S-91, CONN-15
-    @Test func `no response in time`() async throws {
+    @Test("no response in time") func noResponseInTime() async throws {
         let server = try silentServer(after: "")
         defer { server.stop() }
         #expect(
@@ -32,7 +32,7 @@ import URLLoading
     }
 
     // C-6, S-91
-    @Test func `silence within the body`() async throws {
+    @Test("silence within the body") func silenceWithinTheBody() async throws {
         let server = try silentServer(after: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
         defer { server.stop() }
         #expect(
@@ -42,7 +42,7 @@ import URLLoading
     }
 
     // CONN-15: connecting counts
-    @Test func `a server that does not accept`() async throws {
+    @Test("a server that does not accept") func aServerThatDoesNotAccept() async throws {
         let saturated = try SaturatedPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(saturated.port)/"))
         #expect(
@@ -52,7 +52,8 @@ import URLLoading
     }
 
     // C-6, S-91: each arrival starts the interval anew
-    @Test func `bytes that come in time keep the task alive beyond the interval`() async throws {
+    @Test("bytes that come in time keep the task alive beyond the interval")
+    func bytesThatComeInTimeKeepTheTaskAliveBeyondTheInterval() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
@@ -72,7 +73,9 @@ import URLLoading
     }
 
     // CONN-15, CONN-17: sending is activity too
-    @Test func `a body that is taken slowly keeps the task alive`() async throws {
+    @Test("a body that is taken slowly keeps the task alive") func aBodyThatIsTakenSlowlyKeepsTheTaskAlive()
+        async throws
+    {
         var options = ScriptedServer.Options()
         options.receiveBufferSize = 65_536
         let server = try ScriptedServer(options) { connection in
@@ -94,7 +97,7 @@ import URLLoading
     }
 
     // C-8, S-92
-    @Test func `the resource timer is not moved by activity`() async throws {
+    @Test("the resource timer is not moved by activity") func theResourceTimerIsNotMovedByActivity() async throws {
         let server = try ScriptedServer.answering(.endless)
         defer { server.stop() }
         let delegate = CountingDelegate()
@@ -110,7 +113,7 @@ import URLLoading
     }
 
     // C-8: one clock for all that it takes, whatever is begun anew
-    @Test func `redirects do not move the resource timer`() async throws {
+    @Test("redirects do not move the resource timer") func redirectsDoNotMoveTheResourceTimer() async throws {
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 let pause = Signal("a pause")
@@ -128,7 +131,7 @@ import URLLoading
     }
 
     // S-93, CONN-24: the line counts for the resource timer, not for the request timer
-    @Test func `waiting for a connection`() async throws {
+    @Test("waiting for a connection") func waitingForAConnection() async throws {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("1").held(until: held) : .text("x")
@@ -161,7 +164,7 @@ import URLLoading
     }
 
     // CONN-24: once a connection is there the request timer starts
-    @Test func `the request timer starts with the connection`() async throws {
+    @Test("the request timer starts with the connection") func theRequestTimerStartsWithTheConnection() async throws {
         let held = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? CannedResponse.text("1").held(until: held) : .text("x")
@@ -184,8 +187,10 @@ import URLLoading
     }
 
     // C-7: an explicit value of the request wins in both directions
-    @Test(arguments: [(nil, 0.1, true), (0.1, 30, true), (30, 0.1, false)] as [(Double?, Double, Bool)])
-    func `request or configuration`(own: Double?, configured: Double, timesOut: Bool) async throws {
+    @Test(
+        "request or configuration",
+        arguments: [(nil, 0.1, true), (0.1, 30, true), (30, 0.1, false)] as [(Double?, Double, Bool)])
+    func requestOrConfiguration(own: Double?, configured: Double, timesOut: Bool) async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -205,7 +210,9 @@ import URLLoading
     }
 
     // T-1, T-2, T-4, CONN-16: neither clock runs while the task is suspended
-    @Test(arguments: [true, false]) func `a suspended task does not time out`(resource: Bool) async throws {
+    @Test("a suspended task does not time out", arguments: [true, false]) func aSuspendedTaskDoesNotTimeOut(
+        resource: Bool
+    ) async throws {
         let held = Signal("the response")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }
@@ -228,7 +235,7 @@ import URLLoading
     }
 
     // T-2, CONN-16: after going on they run again
-    @Test(arguments: [true, false]) func `a resumed task times out`(resource: Bool) async throws {
+    @Test("a resumed task times out", arguments: [true, false]) func aResumedTaskTimesOut(resource: Bool) async throws {
         let server = try silentServer(after: "")
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -246,7 +253,7 @@ import URLLoading
     }
 
     // C-6, T-43: whoever holds up the flow himself does not time out for it
-    @Test func `a caller who takes his time does not time out`() async throws {
+    @Test("a caller who takes his time does not time out") func aCallerWhoTakesHisTimeDoesNotTimeOut() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let delegate = RecordingDelegate()

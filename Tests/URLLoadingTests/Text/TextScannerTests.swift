@@ -4,22 +4,28 @@ import URLLoading
 /// Lines, scalars and characters of UTF-8 that comes in pieces, beside what `String` makes of the whole.
 @Suite struct TextScannerTests {
     // T-58
-    @Test(arguments: [
-        ("", []),
-        ("one", ["one"]),
-        ("one\ntwo\n", ["one", "two"]),
-        ("one\rtwo\r", ["one", "two"]),
-        ("one\r\ntwo\r\n", ["one", "two"]),
-        ("one\u{0B}two\u{0C}three\u{85}four\u{2028}five\u{2029}six", ["one", "two", "three", "four", "five", "six"]),
-        // No other character ends a line, whatever it is good for elsewhere.
-        ("a\u{1C}b\u{1D}c\u{1E}d\u{1F}e\0f\tg", ["a\u{1C}b\u{1D}c\u{1E}d\u{1F}e\0f\tg"]),
-        // Empty lines are left out; those with a space in them are not.
-        ("\n\none\n\n\r\n\r\r two\u{85}\u{2028} \n\n", ["one", " two", " "]),
-        ("\n", []),
-        ("\r\n", []),
-        // Bytes that terminators of more than one byte have in common with other characters.
-        ("Â\u{84}…“x”\u{80}\u{A8}\u{A9}ＡＢ⠀", ["Â\u{84}…“x”\u{80}\u{A8}\u{A9}ＡＢ⠀"]),
-    ]) func `where lines end`(text: String, lines: [String]) {
+    @Test(
+        "where lines end",
+        arguments: [
+            ("", []),
+            ("one", ["one"]),
+            ("one\ntwo\n", ["one", "two"]),
+            ("one\rtwo\r", ["one", "two"]),
+            ("one\r\ntwo\r\n", ["one", "two"]),
+            (
+                "one\u{0B}two\u{0C}three\u{85}four\u{2028}five\u{2029}six",
+                ["one", "two", "three", "four", "five", "six"]
+            ),
+            // No other character ends a line, whatever it is good for elsewhere.
+            ("a\u{1C}b\u{1D}c\u{1E}d\u{1F}e\0f\tg", ["a\u{1C}b\u{1D}c\u{1E}d\u{1F}e\0f\tg"]),
+            // Empty lines are left out; those with a space in them are not.
+            ("\n\none\n\n\r\n\r\r two\u{85}\u{2028} \n\n", ["one", " two", " "]),
+            ("\n", []),
+            ("\r\n", []),
+            // Bytes that terminators of more than one byte have in common with other characters.
+            ("Â\u{84}…“x”\u{80}\u{A8}\u{A9}ＡＢ⠀", ["Â\u{84}…“x”\u{80}\u{A8}\u{A9}ＡＢ⠀"]),
+        ]) func whereLinesEnd(text: String, lines: [String])
+    {
         for cut in 0...text.utf8.count {
             #expect(LineScanner().all(of: pieces(Array(text.utf8), cuts: [cut])) == lines, "cut at \(cut)")
         }
@@ -27,7 +33,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `a terminator that is cut off is text`() {
+    @Test("a terminator that is cut off is text") func aTerminatorThatIsCutOffIsText() {
         #expect(LineScanner().all(of: [[0x61, 0xE2, 0x80]]) == ["a\u{FFFD}"])
         #expect(LineScanner().all(of: [[0x61, 0xE2, 0x80], [0x0A, 0xA8, 0x0A]]) == ["a\u{FFFD}", "\u{FFFD}"])
         #expect(
@@ -35,7 +41,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `lines longer than many buffers`() {
+    @Test("lines longer than many buffers") func linesLongerThanManyBuffers() {
         let long = String(repeating: "0123456789", count: 30_000)
         let text = Array("short\n\(long)\nshort\n\(long)".utf8)
         let cuts = Array(stride(from: 4_096, to: text.count, by: 4_096))
@@ -44,6 +50,7 @@ import URLLoading
 
     // T-58: the Unicode Standard, table 3-8, and what it forbids
     @Test(
+        "what is not well-formed",
         arguments: [
             (
                 [0xC0, 0xAF, 0xE0, 0x80, 0xBF, 0xF0, 0x81, 0x82, 0x41],
@@ -62,14 +69,14 @@ import URLLoading
             ([0x61, 0xF0, 0x9F, 0x98], "a\u{FFFD}"),
             ([0xEF, 0xBB, 0xBF, 0x61], "\u{FEFF}a"),
             ([0xF4, 0x8F, 0xBF, 0xBF, 0xED, 0x9F, 0xBF, 0xEE, 0x80, 0x80], "\u{10FFFF}\u{D7FF}\u{E000}"),
-        ] as [([UInt8], String)]) func `what is not well-formed`(bytes: [UInt8], text: String)
+        ] as [([UInt8], String)]) func whatIsNotWellFormed(bytes: [UInt8], text: String)
     {
         #expect(ScalarScanner().all(ofBytes: bytes) == Array(text.unicodeScalars))
         #expect(ScalarScanner().all(of: [bytes]) == Array(text.unicodeScalars))
     }
 
     // T-58
-    @Test func `characters of many scalars`() {
+    @Test("characters of many scalars") func charactersOfManyScalars() {
         let text = "a\r\n\n\r👩‍👩‍👧‍👦🇩🇪🇫🇷e\u{301}\u{327}한각क्षि\u{600}1x"
         for cut in 0...text.utf8.count {
             #expect(CharacterScanner().all(of: pieces(Array(text.utf8), cuts: [cut])) == Array(text))
@@ -78,7 +85,8 @@ import URLLoading
     }
 
     // T-58
-    @Test func `a character without end takes no more time than others`() {
+    @Test("a character without end takes no more time than others") func aCharacterWithoutEndTakesNoMoreTimeThanOthers()
+    {
         let marks = String(repeating: "\u{301}", count: 400_000)
         let hangul = String(repeating: "\u{1100}", count: 400_000)
         let clock = ContinuousClock()
@@ -95,7 +103,8 @@ import URLLoading
     }
 
     // T-58
-    @Test(arguments: 0..<40) func `whatever comes, in whatever pieces, is what String makes of it`(seed: UInt64) {
+    @Test("whatever comes, in whatever pieces, is what String makes of it", arguments: 0..<40)
+    func whateverComesInWhateverPiecesIsWhatStringMakesOfIt(seed: UInt64) {
         var random = SplitMix(state: seed)
         // Half of it the bytes that matter, the rest any.
         let telling: [UInt8] = [

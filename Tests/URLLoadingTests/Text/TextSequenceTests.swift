@@ -6,7 +6,7 @@ import URLLoading
 /// Text that is read while it comes.
 @Suite(.leavesNothing) struct TextSequenceTests {
     // T-58
-    @Test func `lines, scalars and characters of a body`() async throws {
+    @Test("lines, scalars and characters of a body") func linesScalarsAndCharactersOfABody() async throws {
         let text = "one\r\n\r\ntwö\u{2028}👩‍👩‍👧‍👦\n\nlast"
         // Cut within CR LF, the ö, the separator, the family, and a member of it.
         let bytes = Array(text.utf8)
@@ -36,7 +36,8 @@ import URLLoading
     }
 
     // T-58: a line is there when its end is, not when the next begins
-    @Test(arguments: ["\n", "\r", "\r\n", "\u{2029}"]) func `a line does not wait for the next`(
+    @Test("a line does not wait for the next", arguments: ["\n", "\r", "\r\n", "\u{2029}"])
+    func aLineDoesNotWaitForTheNext(
         end: String
     ) async throws {
         let taken = Signal("the first line")
@@ -57,7 +58,8 @@ import URLLoading
     }
 
     // T-38, T-58
-    @Test func `a failure is thrown in place of the line that it cut off, and then nothing comes`() async throws {
+    @Test("a failure is thrown in place of the line that it cut off, and then nothing comes")
+    func aFailureIsThrownInPlaceOfTheLineThatItCutOffAndThenNothingComes() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\none\ntw"), .close,
         ])
@@ -72,7 +74,7 @@ import URLLoading
     }
 
     // T-65
-    @Test func `a reader of lines holds up the sender`() async throws {
+    @Test("a reader of lines holds up the sender") func aReaderOfLinesHoldsUpTheSender() async throws {
         let row = String(repeating: "x", count: 999) + "\n"
         let rows = Array(String(repeating: row, count: 1_000).utf8)
         let server = try ScriptedServer { connection in
@@ -95,7 +97,7 @@ import URLLoading
     }
 
     // Any sequence of bytes has these, not only a body.
-    @Test func `bytes from elsewhere`() async {
+    @Test("bytes from elsewhere") func bytesFromElsewhere() async {
         let bytes = AsyncStream<UInt8> { continuation in
             for byte in "one\n\ntwé\r\nthree".utf8 { continuation.yield(byte) }
             continuation.finish()
@@ -107,7 +109,7 @@ import URLLoading
     }
 
     // Whoever reads on an actor stays there between two lines.
-    @MainActor @Test func `reading on an actor`() async throws {
+    @MainActor @Test("reading on an actor") func readingOnAnActor() async throws {
         let server = try ScriptedServer.answering(.text("one\ntwo\n"))
         defer { server.stop() }
         let session = URLSession { _ in }
@@ -121,7 +123,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `the lines and bytes of a URL`() async throws {
+    @Test("the lines and bytes of a URL") func theLinesAndBytesOfAURL() async throws {
         let server = try ScriptedServer.answering { .text("one\n\ntwo", status: $0.path == "/" ? 200 : 404) }
         defer { server.stop() }
         let url = server.url()
@@ -139,7 +141,7 @@ import URLLoading
     }
 
     // T-58
-    @Test func `the lines of a URL that cannot be loaded`() async throws {
+    @Test("the lines of a URL that cannot be loaded") func theLinesOfAURLThatCannotBeLoaded() async throws {
         let url = URL(fileURLWithPath: "/etc/hostname")
         var lines = url.lines.makeAsyncIterator()
         let error = await #expect(throws: URLError.self) { try await lines.next() }

@@ -6,7 +6,8 @@ import URLLoading
 /// How many connections requests use, and in which order they get them.
 @Suite(.leavesNothing) struct KeepAliveTests {
     // CONN-1
-    @Test func `a hundred requests one after the other use one connection`() async throws {
+    @Test("a hundred requests one after the other use one connection")
+    func aHundredRequestsOneAfterTheOtherUseOneConnection() async throws {
         let server = try ScriptedServer.answering { .text($0.target) }
         defer { server.stop() }
         try await URLSession.using { session async throws in
@@ -19,7 +20,8 @@ import URLLoading
     }
 
     // CONN-1: every framing that tells its end, and every method
-    @Test func `a connection survives every response that ends in order`() async throws {
+    @Test("a connection survives every response that ends in order")
+    func aConnectionSurvivesEveryResponseThatEndsInOrder() async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/chunks": .chunked(["a", "b"], trailers: [.init("X", "y")])
@@ -51,15 +53,17 @@ import URLLoading
     }
 
     // CONN-1, CONN-19, CONN-27
-    @Test(arguments: [
-        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nconnection: foo\r\nConnection: CLOSE\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n",
-        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
-    ])
-    func `a connection that may not be used again is closed by the client`(response: String) async throws {
+    @Test(
+        "a connection that may not be used again is closed by the client",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nconnection: foo\r\nConnection: CLOSE\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        ])
+    func aConnectionThatMayNotBeUsedAgainIsClosedByTheClient(response: String) async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send(response)
@@ -76,14 +80,16 @@ import URLLoading
     }
 
     // CONN-1
-    @Test(arguments: [
-        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nKeep-Alive: nonsense=;;,\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=99999999999999999999\r\nContent-Length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=-1\r\nContent-Length: 2\r\n\r\nok",
-    ])
-    func `a connection that may be used again is`(response: String) async throws {
+    @Test(
+        "a connection that may be used again is",
+        arguments: [
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nKeep-Alive: nonsense=;;,\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=99999999999999999999\r\nContent-Length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=-1\r\nContent-Length: 2\r\n\r\nok",
+        ])
+    func aConnectionThatMayBeUsedAgainIs(response: String) async throws {
         let server = try ScriptedServer { connection in
             while try connection.nextRequest() != nil { try connection.send(response) }
         }
@@ -95,7 +101,7 @@ import URLLoading
     }
 
     // CONN-19: a second is left for what is on its way
-    @Test func `an announced idle time is kept to`() async throws {
+    @Test("an announced idle time is kept to") func anAnnouncedIdleTimeIsKeptTo() async throws {
         let server = try ScriptedServer { connection in
             while try connection.nextRequest() != nil {
                 try connection.send("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok")
@@ -111,7 +117,7 @@ import URLLoading
     }
 
     // CONN-27
-    @Test func `a body that ends with its connection`() async throws {
+    @Test("a body that ends with its connection") func aBodyThatEndsWithItsConnection() async throws {
         let server = try ScriptedServer.answering(.untilClose("hello"))
         defer { server.stop() }
         try await URLSession.using { session async throws in
@@ -121,7 +127,7 @@ import URLLoading
     }
 
     // CONN-18
-    @Test func `after a flush requests use new connections`() async throws {
+    @Test("after a flush requests use new connections") func afterAFlushRequestsUseNewConnections() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         try await URLSession.using { session async throws in
@@ -137,7 +143,7 @@ import URLLoading
     }
 
     // CONN-1, TLS-8: nothing is shared by sessions
-    @Test func `sessions have connections of their own`() async throws {
+    @Test("sessions have connections of their own") func sessionsHaveConnectionsOfTheirOwn() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         for _ in 0..<2 {
@@ -147,7 +153,8 @@ import URLLoading
     }
 
     // CONN-1: an exchange that is given up takes its connection with it
-    @Test func `a cancelled load's connection is not used again`() async throws {
+    @Test("a cancelled load's connection is not used again") func aCancelledLoadsConnectionIsNotUsedAgain() async throws
+    {
         let server = try ScriptedServer.answering { $0.path == "/endless" ? .endless : .text("ok") }
         defer { server.stop() }
         try await URLSession.using { session in
@@ -159,8 +166,8 @@ import URLLoading
     }
 
     // CONN-1, C-24
-    @Test(arguments: [1, 2, 6])
-    func `concurrent requests use as many connections as are allowed`(limit: Int) async throws {
+    @Test("concurrent requests use as many connections as are allowed", arguments: [1, 2, 6])
+    func concurrentRequestsUseAsManyConnectionsAsAreAllowed(limit: Int) async throws {
         let isFull = Signal("as many requests as connections")
         let server = try ScriptedServer.answering { .text($0.target).held(until: isFull) }
         defer { server.stop() }
@@ -180,7 +187,7 @@ import URLLoading
     }
 
     // C-24
-    @Test func `six connections to a host are the standard`() async throws {
+    @Test("six connections to a host are the standard") func sixConnectionsToAHostAreTheStandard() async throws {
         let isFull = Signal("six connections")
         let server = try ScriptedServer.answering { .text($0.target).held(until: isFull) }
         defer { server.stop() }
@@ -196,7 +203,9 @@ import URLLoading
     }
 
     // CONN-1: by priority, then first come first served
-    @Test func `who waits is served by priority and then in order`() async throws {
+    @Test("who waits is served by priority and then in order") func whoWaitsIsServedByPriorityAndThenInOrder()
+        async throws
+    {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? .text("").held(until: release) : .text("")
@@ -225,7 +234,7 @@ import URLLoading
     }
 
     // T-19, CONN-1: the priority may be changed while the task waits, up and down
-    @Test func `who waits moves with his priority`() async throws {
+    @Test("who waits moves with his priority") func whoWaitsMovesWithHisPriority() async throws {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? .text("").held(until: release) : .text("")
@@ -257,7 +266,7 @@ import URLLoading
     }
 
     // CONN-1: a load that is cancelled in the line leaves it
-    @Test func `a cancelled load leaves the line`() async throws {
+    @Test("a cancelled load leaves the line") func aCancelledLoadLeavesTheLine() async throws {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? .text("").held(until: release) : .text("")
@@ -287,7 +296,8 @@ import URLLoading
     }
 
     // CONN-24: waiting for a connection is no silence of the server's
-    @Test func `the time in the line does not count for the request timer`() async throws {
+    @Test("the time in the line does not count for the request timer")
+    func theTimeInTheLineDoesNotCountForTheRequestTimer() async throws {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { request in
             request.path == "/first" ? .text("first").held(until: release) : .text("second")
@@ -308,7 +318,9 @@ import URLLoading
     }
 
     // CONN-24, S-93
-    @Test func `the time in the line counts for the resource timer`() async throws {
+    @Test("the time in the line counts for the resource timer") func theTimeInTheLineCountsForTheResourceTimer()
+        async throws
+    {
         let release = Signal("the first response")
         let server = try ScriptedServer.answering { _ in .text("").held(until: release) }
         defer { server.stop() }

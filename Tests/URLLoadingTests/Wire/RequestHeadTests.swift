@@ -29,8 +29,8 @@ import URLLoading
     private static let defaults = ["Accept-Encoding: gzip, deflate", "Accept: */*", "Connection: keep-alive"]
 
     // MISC-1, ENC-1
-    @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS", "FooBar"])
-    func `a request without a body`(method: String) async throws {
+    @Test("a request without a body", arguments: ["GET", "HEAD", "DELETE", "OPTIONS", "FooBar"])
+    func aRequestWithoutABody(method: String) async throws {
         let request = try await sent { $0.httpMethod = method }
         #expect(request.headText.hasPrefix("\(method) / HTTP/1.1\r\nHost: 127.0.0.1:"))
         #expect(fields(request) == Self.defaults)
@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // MISC-2, MISC-3
-    @Test func `the program and the user's language are told`() async throws {
+    @Test("the program and the user's language are told") func theProgramAndTheUsersLanguageAreTold() async throws {
         let request = try await sent()
         let agent = try #require(request["User-Agent"])
         #expect(agent.wholeMatch(of: /\S+(\/\S+| \(unknown version\)) URLSessionLinux\/\S+ Linux\/\S+/) != nil)
@@ -48,7 +48,7 @@ import URLLoading
     }
 
     // MISC-4, MISC-5
-    @Test func `a POST with data`() async throws {
+    @Test("a POST with data") func aPOSTWithData() async throws {
         let request = try await sent {
             $0.httpMethod = "POST"
             $0.httpBody = Data("a=b".utf8)
@@ -61,7 +61,7 @@ import URLLoading
     }
 
     // MISC-4
-    @Test func `a POST with data and a type`() async throws {
+    @Test("a POST with data and a type") func aPOSTWithDataAndAType() async throws {
         let request = try await sent {
             $0.httpMethod = "POST"
             $0.httpBody = Data("{}".utf8)
@@ -71,8 +71,8 @@ import URLLoading
     }
 
     // MISC-4, MISC-5
-    @Test(arguments: ["POST", "PUT"], [Data?.none, Data()])
-    func `an empty body is announced where one is meant`(method: String, body: Data?) async throws {
+    @Test("an empty body is announced where one is meant", arguments: ["POST", "PUT"], [Data?.none, Data()])
+    func anEmptyBodyIsAnnouncedWhereOneIsMeant(method: String, body: Data?) async throws {
         let request = try await sent {
             $0.httpMethod = method
             $0.httpBody = body
@@ -82,8 +82,8 @@ import URLLoading
     }
 
     // MISC-4, MISC-5
-    @Test(arguments: ["PUT", "PATCH", "DELETE", "PROPFIND"])
-    func `other methods get no type`(method: String) async throws {
+    @Test("other methods get no type", arguments: ["PUT", "PATCH", "DELETE", "PROPFIND"])
+    func otherMethodsGetNoType(method: String) async throws {
         let request = try await sent {
             $0.httpMethod = method
             $0.httpBody = Data("body".utf8)
@@ -93,8 +93,8 @@ import URLLoading
     }
 
     // MISC-5, CONN-23
-    @Test(arguments: [1, 3, 65_536, 200_000])
-    func `a stream goes out in chunks`(length: Int) async throws {
+    @Test("a stream goes out in chunks", arguments: [1, 3, 65_536, 200_000])
+    func aStreamGoesOutInChunks(length: Int) async throws {
         let body = [UInt8].pattern(count: length)
         let request = try await sent {
             $0.httpMethod = "POST"
@@ -108,7 +108,7 @@ import URLLoading
     }
 
     // MISC-5
-    @Test func `a stream of nothing is one empty chunk`() async throws {
+    @Test("a stream of nothing is one empty chunk") func aStreamOfNothingIsOneEmptyChunk() async throws {
         let request = try await sent {
             $0.httpMethod = "PUT"
             $0.httpBodyStream = InputStream(data: Data())
@@ -118,7 +118,9 @@ import URLLoading
     }
 
     // MISC-6, T-15
-    @Test func `a stream whose length is announced goes out as it is`() async throws {
+    @Test("a stream whose length is announced goes out as it is") func aStreamWhoseLengthIsAnnouncedGoesOutAsItIs()
+        async throws
+    {
         let request = try await sent {
             $0.httpMethod = "PUT"
             $0.setValue("5", forHTTPHeaderField: "Content-Length")
@@ -129,7 +131,9 @@ import URLLoading
     }
 
     // MISC-6
-    @Test func `what only the loader can know is not the caller's`() async throws {
+    @Test("what only the loader can know is not the caller's") func whatOnlyTheLoaderCanKnowIsNotTheCallers()
+        async throws
+    {
         let request = try await sent {
             $0.httpMethod = "POST"
             $0.httpBody = Data("hello".utf8)
@@ -151,14 +155,16 @@ import URLLoading
     }
 
     // MISC-1, MISC-7, ENC-2
-    @Test(arguments: ["Accept", "accept-encoding", "ACCEPT-LANGUAGE", "User-Agent"])
-    func `the caller's fields take the place of the usual ones`(name: String) async throws {
+    @Test(
+        "the caller's fields take the place of the usual ones",
+        arguments: ["Accept", "accept-encoding", "ACCEPT-LANGUAGE", "User-Agent"])
+    func theCallersFieldsTakeThePlaceOfTheUsualOnes(name: String) async throws {
         let request = try await sent { $0.setValue("mine", forHTTPHeaderField: name) }
         #expect(request.fields.filter { $0.name.lowercased() == name.lowercased() } == [.init(name, "mine")])
     }
 
     // MISC-7: in the order in which they were set, in their own spelling, joined where added
-    @Test func `the caller's fields keep order and spelling`() async throws {
+    @Test("the caller's fields keep order and spelling") func theCallersFieldsKeepOrderAndSpelling() async throws {
         let request = try await sent {
             $0.setValue("1", forHTTPHeaderField: "x-Second")
             $0.setValue("2", forHTTPHeaderField: "A-First")
@@ -171,7 +177,8 @@ import URLLoading
     }
 
     // MISC-1: the request's fields before the session's, the session's before the usual ones
-    @Test func `the session's fields are added where the request has none`() async throws {
+    @Test("the session's fields are added where the request has none")
+    func theSessionsFieldsAreAddedWhereTheRequestHasNone() async throws {
         let request = try await sent { request in
             request.setValue("request", forHTTPHeaderField: "X-Both")
         } configuring: {
@@ -183,19 +190,23 @@ import URLLoading
     }
 
     // MISC-22
-    @Test(arguments: [("get", "GET"), ("Head", "HEAD"), ("post", "POST"), ("dElEtE", "DELETE"), ("Foo", "Foo")])
-    func `known methods are spelt in capitals`(method: String, expected: String) async throws {
+    @Test(
+        "known methods are spelt in capitals",
+        arguments: [("get", "GET"), ("Head", "HEAD"), ("post", "POST"), ("dElEtE", "DELETE"), ("Foo", "Foo")])
+    func knownMethodsAreSpeltInCapitals(method: String, expected: String) async throws {
         #expect(try await sent { $0.httpMethod = method }.method == expected)
     }
 
     // MISC-27
-    @Test(arguments: [
-        ("", "/"), ("/", "/"), ("/a/b", "/a/b"), ("/a?b=c&d", "/a?b=c&d"), ("?q", "/?q"), ("/a?", "/a?"),
-        ("/a#fragment", "/a"), ("#fragment", "/"), ("/a?b#c?d", "/a?b"), ("/%2F%20%E4", "/%2F%20%E4"),
-        ("/a//b/../c", "/a//b/../c"), ("/caf\u{E9}", "/caf%C3%A9"), ("/a b", "/a%20b"), ("/a;b=c,d", "/a;b=c,d"),
-        ("/?a=b?c/d", "/?a=b?c/d"), ("/{x}|y", "/%7Bx%7D%7Cy"),
-    ])
-    func `the target`(rest: String, target: String) async throws {
+    @Test(
+        "the target",
+        arguments: [
+            ("", "/"), ("/", "/"), ("/a/b", "/a/b"), ("/a?b=c&d", "/a?b=c&d"), ("?q", "/?q"), ("/a?", "/a?"),
+            ("/a#fragment", "/a"), ("#fragment", "/"), ("/a?b#c?d", "/a?b"), ("/%2F%20%E4", "/%2F%20%E4"),
+            ("/a//b/../c", "/a//b/../c"), ("/caf\u{E9}", "/caf%C3%A9"), ("/a b", "/a%20b"), ("/a;b=c,d", "/a;b=c,d"),
+            ("/?a=b?c/d", "/?a=b?c/d"), ("/{x}|y", "/%7Bx%7D%7Cy"),
+        ])
+    func theTarget(rest: String, target: String) async throws {
         let server = try ScriptedServer.answering(.status(204))
         defer { server.stop() }
         let url = try #require(URL(string: "http://user:pass%20word@127.0.0.1:\(server.port)\(rest)"))
@@ -207,8 +218,10 @@ import URLLoading
     }
 
     // MISC-6: no part of a request may begin another
-    @Test(arguments: ["GET /evil HTTP/1.1\r\nX:", "A B", "A\nB", "G\u{E9}T", "", "\0"])
-    func `a method that is none is not sent`(method: String) async throws {
+    @Test(
+        "a method that is none is not sent",
+        arguments: ["GET /evil HTTP/1.1\r\nX:", "A B", "A\nB", "G\u{E9}T", "", "\0"])
+    func aMethodThatIsNoneIsNotSent(method: String) async throws {
         let server = try ScriptedServer.answering(.status(204))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with { $0.httpMethod = method }
@@ -219,11 +232,13 @@ import URLLoading
     }
 
     // MISC-6
-    @Test(arguments: [
-        ("X", "a\r\nEvil: b"), ("X", "a\nEvil: b"), ("X", "a\rEvil: b"), ("X", "a\0b"), ("X\r\nEvil", "a"),
-        ("X: y\r\nEvil", "a"), ("", "a"), ("X Y", "a"),
-    ])
-    func `a field that is none is not sent`(name: String, value: String) async throws {
+    @Test(
+        "a field that is none is not sent",
+        arguments: [
+            ("X", "a\r\nEvil: b"), ("X", "a\nEvil: b"), ("X", "a\rEvil: b"), ("X", "a\0b"), ("X\r\nEvil", "a"),
+            ("X: y\r\nEvil", "a"), ("", "a"), ("X Y", "a"),
+        ])
+    func aFieldThatIsNoneIsNotSent(name: String, value: String) async throws {
         let request = try await sent {
             $0.setValue(value, forHTTPHeaderField: name)
             $0.addValue(value, forHTTPHeaderField: name)

@@ -14,7 +14,7 @@ import URLLoading
     }
 
     // T-54
-    @Test func `interim responses are told in order`() async throws {
+    @Test("interim responses are told in order") func interimResponsesAreToldInOrder() async throws {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"),
@@ -31,8 +31,8 @@ import URLLoading
     }
 
     // CONN-26
-    @Test(arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
-    func `any status is told as it is`(status: Int) async throws {
+    @Test("any status is told as it is", arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
+    func anyStatusIsToldAsItIs(status: Int) async throws {
         let server = try ScriptedServer.answering(.text("body", status: status))
         defer { server.stop() }
         #expect(
@@ -41,10 +41,12 @@ import URLLoading
     }
 
     // T-28, ENC-8
-    @Test(arguments: [
-        ("GET", "204 No Content"), ("GET", "304 Not Modified"), ("HEAD", "200 OK"), ("HEAD", "404 Not Found"),
-    ])
-    func `responses without a body by definition`(method: String, status: String) async throws {
+    @Test(
+        "responses without a body by definition",
+        arguments: [
+            ("GET", "204 No Content"), ("GET", "304 Not Modified"), ("HEAD", "200 OK"), ("HEAD", "404 Not Found"),
+        ])
+    func responsesWithoutABodyByDefinition(method: String, status: String) async throws {
         let server = try ScriptedServer { connection in
             while try connection.nextRequest() != nil {
                 try connection.send(
@@ -72,7 +74,8 @@ import URLLoading
     }
 
     // T-28, T-48
-    @Test func `an empty body is no data to the delegate, and empty data to a handler`() async throws {
+    @Test("an empty body is no data to the delegate, and empty data to a handler")
+    func anEmptyBodyIsNoDataToTheDelegateAndEmptyDataToAHandler() async throws {
         let server = try ScriptedServer.answering(.bytes([]))
         defer { server.stop() }
         let (heard, response) = try await response(of: server)
@@ -89,10 +92,12 @@ import URLLoading
     }
 
     // T-16, MISC-13
-    @Test(arguments: [
-        (CannedResponse.text("hello"), Int64(5)), (.chunked(["he", "llo"]), -1), (.untilClose("hello"), -1),
-    ])
-    func `the expected length`(canned: CannedResponse, length: Int64) async throws {
+    @Test(
+        "the expected length",
+        arguments: [
+            (CannedResponse.text("hello"), Int64(5)), (.chunked(["he", "llo"]), -1), (.untilClose("hello"), -1),
+        ])
+    func theExpectedLength(canned: CannedResponse, length: Int64) async throws {
         let server = try ScriptedServer.answering(canned)
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -105,7 +110,7 @@ import URLLoading
     }
 
     // CONN-23
-    @Test func `trailers are read and dropped`() async throws {
+    @Test("trailers are read and dropped") func trailersAreReadAndDropped() async throws {
         let server = try ScriptedServer.answering(
             .chunked(["hello", " ", "world"], trailers: [.init("X-Trailer", "t"), .init("Content-Type", "evil/type")]))
         defer { server.stop() }
@@ -116,8 +121,10 @@ import URLLoading
     }
 
     // CONN-22: sizes around those of the buffers, in every framing
-    @Test(arguments: [1, 16_383, 16_384, 65_535, 65_536, 65_537, 1 << 20, 10_000_001], ["length", "chunks", "close"])
-    func `bodies arrive whole`(length: Int, framing: String) async throws {
+    @Test(
+        "bodies arrive whole", arguments: [1, 16_383, 16_384, 65_535, 65_536, 65_537, 1 << 20, 10_000_001],
+        ["length", "chunks", "close"])
+    func bodiesArriveWhole(length: Int, framing: String) async throws {
         let body = [UInt8].pattern(count: length)
         let server = try ScriptedServer.answering { _ in
             switch framing {
@@ -140,16 +147,19 @@ import URLLoading
     // MARK: Codings
 
     // ENC-3, ENC-5, ENC-6, ENC-7
-    @Test(arguments: [
-        ("gzip", CodedBodies.gzip("hello")), ("x-gzip", CodedBodies.gzip("hello")), ("GZIP", CodedBodies.gzip("hello")),
-        ("deflate", CodedBodies.zlib("hello")), ("deflate", CodedBodies.rawDeflate("hello")),
-        ("br", CodedBodies.brotliHello), ("zstd", CodedBodies.zstd("hello")),
-        ("gzip, gzip", CodedBodies.gzip(CodedBodies.gzip("hello"))),
-        ("zstd, gzip", CodedBodies.gzip(CodedBodies.zstd("hello"))),
-        ("identity, gzip", CodedBodies.gzip("hello")),
-        ("gzip", CodedBodies.gzip("he") + CodedBodies.gzip("llo")),
-    ])
-    func `codings are undone`(coding: String, body: [UInt8]) async throws {
+    @Test(
+        "codings are undone",
+        arguments: [
+            ("gzip", CodedBodies.gzip("hello")), ("x-gzip", CodedBodies.gzip("hello")),
+            ("GZIP", CodedBodies.gzip("hello")),
+            ("deflate", CodedBodies.zlib("hello")), ("deflate", CodedBodies.rawDeflate("hello")),
+            ("br", CodedBodies.brotliHello), ("zstd", CodedBodies.zstd("hello")),
+            ("gzip, gzip", CodedBodies.gzip(CodedBodies.gzip("hello"))),
+            ("zstd, gzip", CodedBodies.gzip(CodedBodies.zstd("hello"))),
+            ("identity, gzip", CodedBodies.gzip("hello")),
+            ("gzip", CodedBodies.gzip("he") + CodedBodies.gzip("llo")),
+        ])
+    func codingsAreUndone(coding: String, body: [UInt8]) async throws {
         let server = try ScriptedServer.answering { request in
             (request.path == "/chunks" ? CannedResponse(body: .chunks(body.map { [$0] }, trailers: [])) : .bytes(body))
                 .with(field: "Content-Encoding", coding)
@@ -169,7 +179,7 @@ import URLLoading
     }
 
     // ENC-3: several fields are one list
-    @Test func `codings in several fields`() async throws {
+    @Test("codings in several fields") func codingsInSeveralFields() async throws {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(CodedBodies.gzip(CodedBodies.zlib("hello")))
                 .with(field: "Content-Encoding", "deflate").with(field: "content-encoding", "gzip"))
@@ -178,7 +188,8 @@ import URLLoading
     }
 
     // ENC-2
-    @Test func `what the caller asked for itself is decoded all the same`() async throws {
+    @Test("what the caller asked for itself is decoded all the same")
+    func whatTheCallerAskedForItselfIsDecodedAllTheSame() async throws {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(CodedBodies.gzip("hello")).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }
@@ -189,7 +200,7 @@ import URLLoading
     }
 
     // ENC-10: an empty body is empty in any coding
-    @Test func `an empty coded body`() async throws {
+    @Test("an empty coded body") func anEmptyCodedBody() async throws {
         let server = try ScriptedServer.answering(CannedResponse.bytes([]).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }
         #expect(try await response(of: server).heard == [.response(200), .succeeded, .invalid])
@@ -198,12 +209,15 @@ import URLLoading
     // MARK: Fields
 
     // MISC-8
-    @Test(arguments: [
-        ("content-type", "Content-Type"), ("CONTENT-TYPE", "Content-Type"), ("eTag", "Etag"),
-        ("www-authenticate", "WWW-Authenticate"), ("WWW-AUTHENTICATE", "WWW-Authenticate"), ("x-fOo-bAr", "x-fOo-bAr"),
-        ("X-FOO", "X-FOO"), ("last-modified", "Last-Modified"), ("a", "A"), ("1-b", "1-B"),
-    ])
-    func `names have one spelling`(sent: String, shown: String) async throws {
+    @Test(
+        "names have one spelling",
+        arguments: [
+            ("content-type", "Content-Type"), ("CONTENT-TYPE", "Content-Type"), ("eTag", "Etag"),
+            ("www-authenticate", "WWW-Authenticate"), ("WWW-AUTHENTICATE", "WWW-Authenticate"),
+            ("x-fOo-bAr", "x-fOo-bAr"),
+            ("X-FOO", "X-FOO"), ("last-modified", "Last-Modified"), ("a", "A"), ("1-b", "1-B"),
+        ])
+    func namesHaveOneSpelling(sent: String, shown: String) async throws {
         let server = try ScriptedServer.answering(CannedResponse.bytes([]).with(field: sent, "value"))
         defer { server.stop() }
         let response = try await response(of: server).response
@@ -214,7 +228,7 @@ import URLLoading
     }
 
     // MISC-9
-    @Test func `fields of one name are joined`() async throws {
+    @Test("fields of one name are joined") func fieldsOfOneNameAreJoined() async throws {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes([]).with(field: "Vary", "a").with(field: "Set-Cookie", "a=b; Path=/")
                 .with(field: "VARY", "b").with(field: "set-cookie", "c=d; Expires=Wed, 09 Jun 2100 10:18:14 GMT")
@@ -230,7 +244,7 @@ import URLLoading
     }
 
     // CONN-28
-    @Test func `values are trimmed, unfolded and read as text`() async throws {
+    @Test("values are trimmed, unfolded and read as text") func valuesAreTrimmedUnfoldedAndReadAsText() async throws {
         let head =
             Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: \t a b \t\r\nB:b\r\nC: a\r\n \t b\r\n\tc\r\nD: ".utf8)
             + [0x63, 0x61, 0x66, 0xE9] + Array("\r\nE: caf\u{E9}\r\nF:\r\nG: \"a, b\"\r\n\r\n".utf8)
@@ -247,12 +261,14 @@ import URLLoading
     // MARK: What is made of them
 
     // MISC-10
-    @Test(arguments: [
-        ("text/html", "text/html", nil), ("TEXT/HTML; Charset=UTF-8", "text/html", "utf-8"),
-        ("text/plain;charset=\"ISO-8859-1\"", "text/plain", "iso-8859-1"),
-        ("application/json; a=b; charset=utf-8", "application/json", "utf-8"),
-    ])
-    func `type and encoding`(field: String, type: String, encoding: String?) async throws {
+    @Test(
+        "type and encoding",
+        arguments: [
+            ("text/html", "text/html", nil), ("TEXT/HTML; Charset=UTF-8", "text/html", "utf-8"),
+            ("text/plain;charset=\"ISO-8859-1\"", "text/plain", "iso-8859-1"),
+            ("application/json; a=b; charset=utf-8", "application/json", "utf-8"),
+        ])
+    func typeAndEncoding(field: String, type: String, encoding: String?) async throws {
         let server = try ScriptedServer.answering(CannedResponse.bytes([65]).with(field: "Content-Type", field))
         defer { server.stop() }
         let response = try await response(of: server).response
@@ -261,12 +277,14 @@ import URLLoading
     }
 
     // MISC-12
-    @Test(arguments: [
-        ("/dir/name.txt", "", "name.txt"), ("/x", "attachment; filename=\"a b.txt\"", "a b.txt"),
-        ("/x", "attachment; filename=../../etc/passwd.txt", ".._.._etc_passwd.txt"),
-        ("/x", "attachment; filename=\"no.txt\"; filename*=UTF-8''na%C3%AFve.txt", "na\u{EF}ve.txt"),
-    ])
-    func `the suggested name`(path: String, disposition: String, name: String) async throws {
+    @Test(
+        "the suggested name",
+        arguments: [
+            ("/dir/name.txt", "", "name.txt"), ("/x", "attachment; filename=\"a b.txt\"", "a b.txt"),
+            ("/x", "attachment; filename=../../etc/passwd.txt", ".._.._etc_passwd.txt"),
+            ("/x", "attachment; filename=\"no.txt\"; filename*=UTF-8''na%C3%AFve.txt", "na\u{EF}ve.txt"),
+        ])
+    func theSuggestedName(path: String, disposition: String, name: String) async throws {
         let server = try ScriptedServer.answering { _ in
             disposition.isEmpty ? .text("x") : .text("x").with(field: "Content-Disposition", disposition)
         }
@@ -275,8 +293,8 @@ import URLLoading
     }
 
     // MISC-14
-    @Test(arguments: [(200, "no error"), (404, "not found"), (500, "internal server error")])
-    func `a status in words`(status: Int, words: String) {
+    @Test("a status in words", arguments: [(200, "no error"), (404, "not found"), (500, "internal server error")])
+    func aStatusInWords(status: Int, words: String) {
         #expect(HTTPURLResponse.localizedString(forStatusCode: status) == words)
     }
 }

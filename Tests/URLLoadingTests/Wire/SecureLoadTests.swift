@@ -6,8 +6,8 @@ import URLLoading
 /// Loads over https.
 @Suite(.leavesNothing) struct SecureLoadTests {
     // TLS-4, TLS-11, ENC-1
-    @Test(arguments: [(TLSServerOptions.Version.tls12, "TLSv1.2"), (.tls13, "TLSv1.3")])
-    func `a load over each version`(version: TLSServerOptions.Version, name: String) async throws {
+    @Test("a load over each version", arguments: [(TLSServerOptions.Version.tls12, "TLSv1.2"), (.tls13, "TLSv1.3")])
+    func aLoadOverEachVersion(version: TLSServerOptions.Version, name: String) async throws {
         let options = try TrustedAuthority.server().with {
             $0.minimumVersion = version
             $0.maximumVersion = version
@@ -27,8 +27,8 @@ import URLLoading
     }
 
     // TLS-4, TLS-11: an address is no name
-    @Test(arguments: ["127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]"])
-    func `a load from an address`(host: String) async throws {
+    @Test("a load from an address", arguments: ["127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]"])
+    func aLoadFromAnAddress(host: String) async throws {
         let server = try ScriptedServer.answering(.dualStack, tls: try TrustedAuthority.server()) { _ in .text("ok") }
         defer { server.stop() }
         let url = try #require(URL(string: "https://\(host):\(server.port)/"))
@@ -37,7 +37,8 @@ import URLLoading
     }
 
     // CONN-1, CONN-22
-    @Test func `bodies of any size in both directions over one connection`() async throws {
+    @Test("bodies of any size in both directions over one connection")
+    func bodiesOfAnySizeInBothDirectionsOverOneConnection() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { .bytes($0.body) }
         defer { server.stop() }
         try await URLSession.using { session in
@@ -60,7 +61,8 @@ import URLLoading
     }
 
     // TLS-8
-    @Test func `a session is resumed by the next connection, not by another session`() async throws {
+    @Test("a session is resumed by the next connection, not by another session")
+    func aSessionIsResumedByTheNextConnectionNotByAnotherSession() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("ok").closing() }
         defer { server.stop() }
         for _ in 0..<2 {
@@ -72,7 +74,7 @@ import URLLoading
     }
 
     // TLS-4: whole, or not to be completed
-    @Test func `a chain with an intermediate authority`() async throws {
+    @Test("a chain with an intermediate authority") func aChainWithAnIntermediateAuthority() async throws {
         let identity = try TrustedAuthority.authority.intermediate().issue(.localhost)
         let whole = try ScriptedServer.answering(tls: TLSServerOptions(identity)) { _ in .text("ok") }
         defer { whole.stop() }
@@ -86,7 +88,7 @@ import URLLoading
     }
 
     // CONN-23 over TLS: records of one byte each
-    @Test func `a response byte by byte`() async throws {
+    @Test("a response byte by byte") func aResponseByteByByte() async throws {
         let server = try ScriptedServer(
             tls: try TrustedAuthority.server(),
             steps: [

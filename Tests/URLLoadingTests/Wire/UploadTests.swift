@@ -18,7 +18,7 @@ import URLLoading
     // MARK: Progress
 
     // T-14, T-15, T-29
-    @Test func `the progress of a body of data`() async throws {
+    @Test("the progress of a body of data") func theProgressOfABodyOfData() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -32,8 +32,8 @@ import URLLoading
     }
 
     // T-14, T-15: what frames the chunks is not counted
-    @Test(arguments: [3, 150_000])
-    func `the progress of a stream counts its bytes alone`(length: Int) async throws {
+    @Test("the progress of a stream counts its bytes alone", arguments: [3, 150_000])
+    func theProgressOfAStreamCountsItsBytesAlone(length: Int) async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -52,7 +52,8 @@ import URLLoading
     }
 
     // T-15
-    @Test func `an announced length is what a stream is expected to have`() async throws {
+    @Test("an announced length is what a stream is expected to have")
+    func anAnnouncedLengthIsWhatAStreamIsExpectedToHave() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -68,7 +69,8 @@ import URLLoading
     }
 
     // MISC-5, MISC-6: a length that is not the stream's never makes the next bytes another request
-    @Test func `a stream longer than announced is not sent beyond its length`() async throws {
+    @Test("a stream longer than announced is not sent beyond its length")
+    func aStreamLongerThanAnnouncedIsNotSentBeyondItsLength() async throws {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with {
@@ -82,7 +84,7 @@ import URLLoading
     }
 
     // ERR-10
-    @Test func `a stream shorter than announced fails`() async throws {
+    @Test("a stream shorter than announced fails") func aStreamShorterThanAnnouncedFails() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with {
@@ -94,7 +96,7 @@ import URLLoading
     }
 
     // ERR-10
-    @Test func `a stream that cannot be read fails`() async throws {
+    @Test("a stream that cannot be read fails") func aStreamThatCannotBeReadFails() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with {
@@ -105,7 +107,9 @@ import URLLoading
     }
 
     // T-5, T-9, S-84: a stream that does not come back keeps its own thread and nothing else
-    @Test(arguments: [true, false]) func `a stream whose read does not return`(times: Bool) async throws {
+    @Test("a stream whose read does not return", arguments: [true, false]) func aStreamWhoseReadDoesNotReturn(
+        times: Bool
+    ) async throws {
         let isRead = Signal("a read of the stream")
         let release = Signal("the end of the read")
         let server = try ScriptedServer(steps: [.waitForClose])
@@ -147,7 +151,9 @@ import URLLoading
     }
 
     // CONN-22, T-29: a slow server holds the reading of the stream up
-    @Test(.timeLimit(.minutes(2))) func `a large stream needs little memory`() async throws {
+    @Test("a large stream needs little memory", .timeLimit(.minutes(2))) func aLargeStreamNeedsLittleMemory()
+        async throws
+    {
         let length = 128 << 20
         let directory = try TemporaryDirectory()
         let file = try directory.write("", to: "large")
@@ -182,8 +188,8 @@ import URLLoading
     // MARK: Expect: 100-continue
 
     // CONN-23, T-54
-    @Test(arguments: [5, 500_000])
-    func `the body waits for 100 Continue`(length: Int) async throws {
+    @Test("the body waits for 100 Continue", arguments: [5, 500_000])
+    func theBodyWaitsFor100Continue(length: Int) async throws {
         let body = [UInt8].pattern(count: length)
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
@@ -203,7 +209,7 @@ import URLLoading
     }
 
     // CONN-23
-    @Test func `the body goes after a second without an answer`() async throws {
+    @Test("the body goes after a second without an answer") func theBodyGoesAfterASecondWithoutAnAnswer() async throws {
         let clock = ContinuousClock()
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
@@ -222,8 +228,8 @@ import URLLoading
     }
 
     // CONN-23: who refuses gets no body, and the connection, on which it would still be due, ends
-    @Test(arguments: [417, 401, 200])
-    func `a final answer instead of 100 Continue spares the body`(status: Int) async throws {
+    @Test("a final answer instead of 100 Continue spares the body", arguments: [417, 401, 200])
+    func aFinalAnswerInsteadOf100ContinueSparesTheBody(status: Int) async throws {
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
             try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 2\r\n\r\nno")
@@ -238,7 +244,8 @@ import URLLoading
     }
 
     // CONN-23: nothing to wait for
-    @Test func `an expectation without a body is not waited for`() async throws {
+    @Test("an expectation without a body is not waited for") func anExpectationWithoutABodyIsNotWaitedFor() async throws
+    {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let request = URLRequest(url: server.url(), timeoutInterval: 0.8).with {
@@ -250,7 +257,7 @@ import URLLoading
     // MARK: Answers before the body is through
 
     // CONN-27: the refusal counts, whatever becomes of the rest of the body
-    @Test func `a refusal in the middle of a body`() async throws {
+    @Test("a refusal in the middle of a body") func aRefusalInTheMiddleOfABody() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequestHead()
             try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
@@ -263,8 +270,8 @@ import URLLoading
     }
 
     // CONN-27: a server that refuses and hangs up with the body unread resets the connection
-    @Test(arguments: 0..<20)
-    func `a refusal and a reset in the middle of a body`(run: Int) async throws {
+    @Test("a refusal and a reset in the middle of a body", arguments: 0..<20)
+    func aRefusalAndAResetInTheMiddleOfABody(run: Int) async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequestHead()
             try connection.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
@@ -277,7 +284,9 @@ import URLLoading
     }
 
     // T-29: a server may answer while it reads
-    @Test func `an answer that begins before the body is through`() async throws {
+    @Test("an answer that begins before the body is through") func anAnswerThatBeginsBeforeTheBodyIsThrough()
+        async throws
+    {
         let body = [UInt8].pattern(count: 8 << 20)
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
