@@ -81,14 +81,14 @@ package final class TrustEvaluator: @unchecked Sendable {
             return .rejected(TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name"))
         }
         let response = stapledResponse ?? []
-        var failure = evaluate(chain, serverName, at: time, response)
-        if let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code) {
+        var failure: clt_failure?
+        // A second look takes the bundles in, and what a moment before could not be read for want of a descriptor.
+        for _ in 0..<2 {
+            failure = evaluate(chain, serverName, at: time, response)
+            guard let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code) else { break }
             // Roots are read when they are asked for: those that could not be read are not unknown.
-            switch loadBundles() {
-            case .nothing: break
-            case .added: failure = evaluate(chain, serverName, at: time, response)
-            case .lacksDescriptor(let code): return .rejected(.noDescriptor(code))
-            }
+            let shortage = loadBundles()
+            if shortage != 0 { return .rejected(.noDescriptor(shortage)) }
         }
         return failure.map { .rejected(.evaluation($0)) } ?? .trusted
     }
@@ -108,26 +108,16 @@ package final class TrustEvaluator: @unchecked Sendable {
         return trusted ? nil : failure
     }
 
-    /// What there is to say of roots that a first evaluation did not find.
-    private enum Loaded {
-        case nothing
-        /// There may be roots that were not there before.
-        case added
-        /// With its errno.
-        case lacksDescriptor(Int32)
-    }
-
+    /// Has the bundles loaded, if there are any and they are not yet. 0, or the errno for which roots cannot be read now.
     /// Two threads may come here at once: that costs time, but neither gives its verdict without the bundles.
-    private func loadBundles() -> Loaded {
+    private func loadBundles() -> Int32 {
         var shortage = DescriptorReserve.shortage
-        guard shortage == 0 else { return .lacksDescriptor(shortage) }
-        guard !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return .nothing }
+        guard shortage == 0, !bundles.isEmpty, !lock.withLock({ hasLoadedBundles }) else { return shortage }
         for file in bundles where !clt_roots_add_file(roots, file) {
             shortage = max(shortage, DescriptorReserve.shortage)
         }
-        guard shortage == 0 else { return .lacksDescriptor(shortage) }
-        lock.withLock { hasLoadedBundles = true }
-        return .added
+        if shortage == 0 { lock.withLock { hasLoadedBundles = true } }
+        return shortage
     }
 
     package func evaluate(_ peer: TLSPeer, at time: Int64) -> TrustEvaluation {
