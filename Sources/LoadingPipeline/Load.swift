@@ -342,6 +342,7 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
         let priority = request.priority
         request = next
         request.priority = priority
+        resumption?.ask(&request)
         beginFetch(.redirect)
     }
 

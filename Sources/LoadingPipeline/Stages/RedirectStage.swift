@@ -32,7 +32,7 @@ struct RedirectStage {
 }
 
 extension HTTPFields {
-    fileprivate func without(names: [String]) -> HTTPFields {
+    func without(names: [String]) -> HTTPFields {
         guard !names.isEmpty else { return self }
         var rest = HTTPFields()
         for index in 0..<count where !names.contains(where: { isNamed($0, at: index) }) {

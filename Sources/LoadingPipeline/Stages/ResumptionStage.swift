@@ -5,19 +5,24 @@ package import LoadingSemantics
 /// rest is what comes.
 struct ResumptionStage {
     let download: StoppedDownload
-    /// Those of the request without what asks for the rest.
-    private let plainFields: HTTPFields
+    /// The caller's own, which has no place in a request for the rest.
+    private let acceptEncoding: String?
     private var mayRestart = true
 
-    /// Changes the request so that it asks for the rest.
+    private static let askingFields = ["accept-encoding", "range", "if-range"]
+
     init(_ download: StoppedDownload, _ request: inout LoadRequest) {
         self.download = download
-        plainFields = request.fields
-        var fields = download.point.resumedFields
-        for index in 0..<plainFields.count where !fields.contains(plainFields.name(at: index)) {
-            fields.append(plainFields.name(at: index), plainFields.value(at: index))
-        }
-        request.fields = fields
+        acceptEncoding = request.fields.firstValue("Accept-Encoding")
+        ask(&request)
+    }
+
+    /// Has the request, or the one that a redirect has made of it, ask for the rest, unless all is asked for by now.
+    func ask(_ request: inout LoadRequest) {
+        guard mayRestart, download.point.asksForRest else { return }
+        var point = download.point
+        point.requestFields = request.fields.without(names: Self.askingFields)
+        request.fields = point.resumedFields
     }
 
     func decide(_ head: HTTP1ResponseHead) -> ResumeDecision {
@@ -27,7 +32,9 @@ struct ResumptionStage {
     /// From now on all is asked for.
     mutating func restart(_ request: inout LoadRequest) {
         mayRestart = false
-        request.fields = plainFields
+        // Not the fields from the beginning: a redirect may have taken some off since.
+        request.fields = request.fields.without(names: Self.askingFields)
+        if let acceptEncoding { request.fields.append("Accept-Encoding", acceptEncoding) }
     }
 }
 

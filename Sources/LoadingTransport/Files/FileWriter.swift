@@ -38,6 +38,8 @@ package final class FileWriter: Callout, @unchecked Sendable {
 
     private struct Outcome {
         var written: Int64 = 0
+        /// Of these, what came out of the pipe.
+        var drained: Int64 = 0
         var closed: Result<String, Failure>?
     }
 
@@ -62,6 +64,8 @@ package final class FileWriter: Callout, @unchecked Sendable {
     package weak var observer: (any FileWriterObserver)?
     private var waitingBytes = 0
     private var pipe: SplicePipe?
+    /// What was put into the pipe and has not come out.
+    private var pipedBytes: Int64 = 0
     private var hasNoPipe = false
 
     /// Bytes that may wait for the disk.
@@ -81,9 +85,11 @@ package final class FileWriter: Callout, @unchecked Sendable {
         return waitingBytes < Self.highWater
     }
 
-    /// A pipe that leads to the file, for what need not pass through the memory of the process; nil when there is none
-    /// to be had.
+    /// An empty pipe that leads to the file, for what need not pass through the memory of the process; nil while there is
+    /// something in it, and when there is none to be had. Nobody could tell a full pipe from a socket without bytes: the
+    /// kernel says of either that it would block.
     package var entrance: Int32? {
+        guard pipedBytes == 0 else { return nil }
         if pipe == nil, !hasNoPipe {
             pipe = SplicePipe()
             hasNoPipe = pipe == nil
@@ -91,10 +97,11 @@ package final class FileWriter: Callout, @unchecked Sendable {
         return pipe?.entrance
     }
 
-    /// So many bytes were put into the entrance. No more may follow before they are written.
+    /// So many bytes were put into the entrance.
     package func filledEntrance(_ count: Int) {
         guard let pipe else { return }
         waitingBytes += count
+        pipedBytes += Int64(count)
         order(.drain(pipe, count))
     }
 
@@ -119,6 +126,7 @@ package final class FileWriter: Callout, @unchecked Sendable {
         outcome = Outcome()
         lock.unlock()
         waitingBytes -= Int(news.written)
+        pipedBytes -= news.drained
         if news.written > 0 { observer?.fileWriterWrote(news.written) }
         if let closed = news.closed { observer?.fileWriterClosed(closed) }
     }
@@ -133,6 +141,7 @@ package final class FileWriter: Callout, @unchecked Sendable {
             // What was reported already is gone from `outcome`.
             let isFirst = outcome.written == 0 && outcome.closed == nil
             outcome.written += news.written
+            outcome.drained += news.drained
             outcome.closed = outcome.closed ?? news.closed
             lock.unlock()
             if isFirst { loop.post { self.report() } }
@@ -160,6 +169,7 @@ package final class FileWriter: Callout, @unchecked Sendable {
                 if !isDone { try open().write(data) }
             case .drain(let pipe, let count):
                 news.written += Int64(count)
+                news.drained += Int64(count)
                 if !isDone { try open().drain(pipe, count) }
             case .close:
                 guard !isDone else { return }

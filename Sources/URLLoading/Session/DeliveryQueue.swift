@@ -49,7 +49,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
             // same, but suspending is the caller's to do and undo.
             let gate = DispatchSemaphore(value: 0)
             self.gate = gate
-            queue.addOperation { gate.wait() }
+            queue.addOperation(CallOperation { gate.wait() })
         }
         operationQueue = queue
         return queue
@@ -60,7 +60,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         lock.lock()
         if let operationQueue, gate == nil, operationQueue.maxConcurrentOperationCount != 1 {
             lock.unlock()
-            return operationQueue.addOperation { self.deliverAlone(delivery) }
+            return operationQueue.addOperation(CallOperation { self.deliverAlone(delivery) })
         }
         due.append(delivery)
         let mustStart = !isRunning
@@ -68,11 +68,15 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         let queue = operationQueue
         lock.unlock()
         guard mustStart else { return }
-        if let queue { queue.addOperation { self.deliverDue() } } else { loop.callOut(self) }
+        if let queue { addOperation(to: queue) } else { loop.callOut(self) }
     }
 
     /// Has `block` called as one of the session's calls.
     func schedule(_ block: @escaping @Sendable () -> Void) { schedule(BlockDelivery(block)) }
+
+    private func addOperation(to queue: OperationQueue) {
+        queue.addOperation(CallOperation { self.deliverDue() })
+    }
 
     private func deliverAlone(_ delivery: any Delivery) {
         if delivery.deliver() { schedule(delivery) }
@@ -91,7 +95,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         let queue = dueHead < due.count ? operationQueue : nil
         if queue == nil { isRunning = false }
         lock.unlock()
-        queue?.addOperation { self.deliverDue() }
+        if let queue { addOperation(to: queue) }
     }
 
     func callOut() {
@@ -133,7 +137,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         let queue = dueHead < due.count ? operationQueue : nil
         if queue == nil { isRunning = false }
         lock.unlock()
-        queue?.addOperation { self.deliverDue() }
+        if let queue { addOperation(to: queue) }
         gate.signal()
         return nil
     }
@@ -154,4 +158,17 @@ private final class BlockDelivery: Delivery {
         block()
         return false
     }
+}
+
+/// An operation that makes calls. Who cancels all operations of the queue, which is his, means his own: without these
+/// calls no task of the session would ever end.
+private final class CallOperation: Operation, @unchecked Sendable {
+    // Sendable because its only property never changes.
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    override func main() { body() }
+
+    override func cancel() {}
 }

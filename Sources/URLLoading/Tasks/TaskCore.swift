@@ -85,6 +85,8 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
     private static let highWater = 512 * 1024
+    /// Pieces of a body below this size are told together when they wait together.
+    private static let smallPiece = 16 * 1024
 
     init(
         of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, current: URLRequest,
@@ -284,7 +286,9 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
         let request: LoadRequest
         do throws(LoadError) {
-            request = try LoadRequest(currentRequest ?? originalRequest, of: core, without: [], priority: priority)
+            let current = currentRequest ?? originalRequest
+            droppedFields = fieldsDropped(onTheWayTo: current)
+            request = try LoadRequest(current, of: core, without: droppedFields, priority: priority)
         } catch {
             return end(error, body: .nothing)
         }
@@ -292,6 +296,19 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         self.load = load
         if state == .suspended { load.suspend() }
         load.start()
+    }
+
+    /// A download that goes on begins where a redirect once led: what that took off stays off.
+    private func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
+        guard let from = originalRequest.url, let to = current.url, from != to else { return [] }
+        var fields = HTTPFields()
+        for (name, value) in core.additionalFields { fields.append(name, value) }
+        let origin = RedirectedFrom(method: "GET", url: from.absoluteString, fields: fields, hasBody: false)
+        guard
+            case .follow(let redirected) = RedirectRules.decide(
+                status: 307, location: to.absoluteString, from: origin, count: 0)
+        else { return [] }
+        return redirected.droppedFields
     }
 
     private var destination: BodyDestination {
@@ -430,7 +447,9 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
             switch state {
             case .canceling: return load.cancel(.cancelled)
             case .suspended: load.suspend()
-            case .running, .completed: break
+            // The other may have been suspended, and nobody can resume it any more.
+            case .running: load.resume()
+            case .completed: break
             }
             load.answerResponse(destination)
         }
@@ -492,9 +511,14 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
             case .nothing, .whole: false
             }
         if !result.usesQueue, !hasFile, delegates.areNone, locked({ $0.resumeDataHandlers.isEmpty }) {
-            lock.withLock { self.ending = ending }
-            // Not from here: the caller's executor and what is let go of are other people's code and may block.
-            return core.loop.callOut(self)
+            lock.lock()
+            self.ending = ending
+            let isBeingDelivered = isScheduled
+            isScheduled = true
+            lock.unlock()
+            // Not from here: the caller's executor and what is let go of are other people's code and may block. And not
+            // at all when a delivery is under way: it comes to the end by itself, and there is one end.
+            return isBeingDelivered ? () : core.loop.callOut(self)
         }
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
@@ -529,6 +553,14 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         if let both = events.last?.merged(with: event) {
             // Nobody has heard of the last progress yet: one call tells both.
             events[events.count - 1] = both
+        } else if case .data(let piece) = event, piece.count < Self.smallPiece, case .data(var before)? = events.last,
+            before.count < Self.smallPiece
+        {
+            // However small a server cuts its chunks, what waits is mostly bytes. The event goes first, so that the
+            // bytes are appended in place.
+            events.removeLast()
+            before.append(piece)
+            events.append(.data(before))
         } else {
             events.append(event)
         }

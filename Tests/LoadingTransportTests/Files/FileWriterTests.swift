@@ -101,4 +101,31 @@ import Testing
         }
         #expect(answers.events == [true, true, true, false, false])
     }
+
+    // CONN-22: a full pipe would look like a socket without bytes
+    @Test("the pipe is given out only while it is empty") func thePipeIsGivenOutOnlyWhileItIsEmpty() async throws {
+        let folder = try TemporaryDirectory()
+        let answers = EventRecorder<Bool>()
+        let loop = EventLoops.assign()
+        let observer = LoopBox(Observer())
+        let writer = FileWriter(.newFile(inFolder: folder.path), on: loop)
+        let (written, closed) = (observer.value.written, observer.value.closed)
+        loop.post {
+            writer.observer = observer.value
+            _ = writer.write(Data("ab".utf8))
+            guard let entrance = writer.entrance else { return answers.record(false) }
+            answers.record(Glibc.write(entrance, "cd", 2) == 2)
+            writer.filledEntrance(2)
+            answers.record(writer.entrance == nil)
+        }
+        _ = try await written.waitUntil("the bytes") { $0.reduce(0, +) == 4 }
+        loop.post {
+            answers.record(writer.entrance != nil)
+            writer.close()
+        }
+        let ends = try await closed.waitUntil("the end") { !$0.isEmpty }
+        #expect(answers.events == [true, true, true])
+        #expect(try Data(contentsOf: URL(fileURLWithPath: ends[0].get())) == Data("abcd".utf8))
+        withExtendedLifetime(observer) {}
+    }
 }

@@ -224,4 +224,42 @@ struct ConnectivityTests {
         #expect(server.requests.count == 20)
         session.invalidateAndCancel()
     }
+
+    /// Blocks the loop that brings it the end of a load, until it is released.
+    private final class BlockedExecutor: TaskExecutor {
+        let blocked = Signal("a job from a loop")
+        let release = Signal("going on")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            if (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) == "url-loop\n" {
+                blocked.fire()
+                try? release.wait()
+            }
+            DispatchQueue.global().async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+        }
+    }
+
+    // T-55: that it waits still stands in the queue when the load ends on the loop
+    @Test("an async load that waits ends once") func anAsyncLoadThatWaitsEndsOnce() async throws {
+        let server = try unreachableServer()
+        defer { server.stop() }
+        let queue = StoppedQueue(width: 1)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.waitsForConnectivity = true
+        let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+        let executor = BlockedExecutor()
+        let load = Task(executorPreference: executor) { try await session.data(from: server.url()) }
+        try await queue.hasOperation.wait()
+        load.cancel()
+        // Through the loop, if it is wrong; then the queue must not end the load a second time.
+        _ = try? await executor.blocked.wait(within: .seconds(1))
+        queue.isSuspended = false
+        let isThrough = Signal("the queue's end")
+        queue.addBarrierBlock { isThrough.fire() }
+        try await isThrough.wait()
+        executor.release.fire()
+        #expect(await #expect(throws: URLError.self) { try await load.value }?.code == .cancelled)
+        session.invalidateAndCancel()
+    }
 }

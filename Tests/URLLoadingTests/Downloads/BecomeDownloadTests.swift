@@ -105,4 +105,23 @@ import URLLoading
         #expect(try await delegate.callsUntilInvalid().suffix(3) == [.metrics(2), .completed(2, nil), .invalid])
         #expect(delegate.contents.events == [Data(Self.body)])
     }
+
+    // T-44: the new task starts running, whatever the data task was doing
+    @Test("the data task was suspended") func theDataTaskWasSuspended() async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        delegate.answer = { task, answer in
+            task.suspend()
+            answer(.becomeDownload)
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .became(1, 2), .wrote(2, 5, 5), .downloaded(2, 5), .metrics(2),
+                .completed(2, nil), .invalid,
+            ])
+    }
 }

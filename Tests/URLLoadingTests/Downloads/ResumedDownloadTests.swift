@@ -235,4 +235,68 @@ import URLLoading
         #expect(await task.cancelByProducingResumeData() == nil)
         session.invalidateAndCancel()
     }
+
+    /// Loads until the connection is lost, goes on, and checks that all is there then.
+    private func loadInTwo(_ url: URL, in session: URLSession, goingOnIn other: URLSession? = nil) async throws {
+        let failure = await #expect(throws: URLError.self) { try await session.download(from: url) }
+        let data = try #require(failure?.downloadTaskResumeData)
+        let (file, _) = try await (other ?? session).download(resumeFrom: data)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+    }
+
+    // going on begins where a redirect led, and what belongs to the first server stays with it
+    @Test("the session's secrets do not follow the resume data") func theSessionsSecretsDoNotFollowTheResumeData()
+        async throws
+    {
+        let other = try makeServer(stops: .close) { Self.rest(of: $0) }
+        defer { other.stop() }
+        let server = try ScriptedServer.answering(.redirect(to: other.url("/file").absoluteString, status: 307))
+        defer { server.stop() }
+        let session = URLSession {
+            $0.httpAdditionalHeaders = ["Authorization": "Bearer s", "Cookie": "c=1", "X-A": "a"]
+        }
+        try await loadInTwo(server.url("/file"), in: session)
+        #expect(server.requests.map { $0["Authorization"] } == ["Bearer s"])
+        #expect(other.requests.map { $0["Range"] } == [nil, "bytes=\(Self.half)-"])
+        #expect(other.requests.map { $0["Authorization"] } == [nil, nil])
+        #expect(other.requests.map { $0["Cookie"] } == [nil, nil])
+        #expect(other.requests.map { $0["X-A"] } == ["a", "a"])
+        session.invalidateAndCancel()
+    }
+
+    // RES-6: nor do they come back when a redirected request is made anew
+    @Test("the session's secrets do not follow a restart") func theSessionsSecretsDoNotFollowARestart() async throws {
+        let other = try ScriptedServer.answering { $0["Range"] == nil ? .bytes(Self.whole) : .status(416) }
+        defer { other.stop() }
+        let to = other.url("/file").absoluteString
+        let server = try makeServer(stops: .close) { _ in .redirect(to: to, status: 307) }
+        defer { server.stop() }
+        let session = URLSession {
+            $0.httpAdditionalHeaders = ["Authorization": "Bearer s", "Cookie": "c=1", "Accept-Encoding": "gzip"]
+        }
+        try await loadInTwo(server.url("/file"), in: session)
+        #expect(server.requests.map { $0["Authorization"] } == ["Bearer s", "Bearer s"])
+        #expect(other.requests.map { $0["Range"] } == ["bytes=\(Self.half)-", nil])
+        #expect(other.requests.map { $0["Accept-Encoding"] } == ["identity", "gzip"])
+        #expect(other.requests.map { $0["Authorization"] } == [nil, nil])
+        #expect(other.requests.map { $0["Cookie"] } == [nil, nil])
+        session.invalidateAndCancel()
+    }
+
+    // RES-3: the delegate sees the caller's request, and the rest is asked for all the same
+    @Test("a redirect on the way", arguments: [false, true]) func aRedirectOnTheWay(asksDelegate: Bool) async throws {
+        let other = try ScriptedServer.answering { Self.rest(of: $0) }
+        defer { other.stop() }
+        let to = other.url("/file").absoluteString
+        let server = try makeServer(stops: .close) { _ in .redirect(to: to, status: 307) }
+        defer { server.stop() }
+        let first = URLSession { _ in }
+        let second = asksDelegate ? URLSession(RecordingDownloadDelegate()) : URLSession { _ in }
+        try await loadInTwo(server.url("/file"), in: first, goingOnIn: second)
+        #expect(other.requests.map { $0["Range"] } == ["bytes=\(Self.half)-"])
+        #expect(other.requests.map { $0["If-Range"] } == ["\"v1\""])
+        first.invalidateAndCancel()
+        second.invalidateAndCancel()
+    }
 }

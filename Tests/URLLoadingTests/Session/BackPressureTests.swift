@@ -136,4 +136,29 @@ import URLLoading
         #expect(read == pattern)
         session.invalidateAndCancel()
     }
+
+    // T-65: what waits is counted in bytes, so a byte must not cost much more than itself
+    @Test("tiny chunks") func tinyChunks() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let chunks = [UInt8]((0..<20_000).flatMap { _ in Array("1\r\nx\r\n".utf8) })
+            while true { try connection.send(chunks) }
+        }
+        defer { server.stop() }
+        let goOn = Signal("going on")
+        let delegate = CountingDelegate()
+        delegate.during = { _, task in
+            try? goOn.wait()
+            task.cancel()
+        }
+        let before = Memory.resident
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await server.connection(0).waitUntilBlocked()
+        #expect(Memory.resident - before < Memory.limit(8 << 20))
+        goOn.fire()
+        try await delegate.ended.wait()
+    }
 }

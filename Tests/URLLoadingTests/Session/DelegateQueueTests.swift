@@ -263,4 +263,22 @@ import URLLoading
         #expect(calls.of(1).contains(.data(1, "abcdef")))
         try await own.waitFor(count: 7)
     }
+
+    // S-71: who cancels the operations of his queue means his own
+    @Test("all operations are cancelled", arguments: [1, 4]) func allOperationsAreCancelled(width: Int) async throws {
+        let server = try ScriptedServer.answering(.text("hello"))
+        defer { server.stop() }
+        let queue = StoppedQueue(width: width)
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate, queue: queue)
+        session.dataTask(with: server.url()).resume()
+        try await queue.hasOperation.wait()
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "hello"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
 }

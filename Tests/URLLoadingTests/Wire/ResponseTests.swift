@@ -98,11 +98,13 @@ import URLLoading
             (CannedResponse.text("hello"), Int64(5)), (.chunked(["he", "llo"]), -1), (.untilClose("hello"), -1),
         ])
     func theExpectedLength(canned: CannedResponse, length: Int64) async throws {
-        let server = try ScriptedServer.answering(canned)
+        let isLookedAt = Signal("a look at what is expected before the response")
+        let server = try ScriptedServer.answering(canned.held(until: isLookedAt))
         defer { server.stop() }
         let recorder = LoadRecorder()
         let task = recorder.start(URLRequest(url: server.url()))
         #expect(task.countOfBytesExpectedToReceive == -1)
+        isLookedAt.fire()
         #expect(try await recorder.finish() == [.response(200), .data("hello"), .succeeded, .invalid])
         #expect(recorder.responses.events.map(\.expectedContentLength) == [length])
         #expect(task.countOfBytesExpectedToReceive == length)
