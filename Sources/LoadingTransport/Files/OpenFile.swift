@@ -19,7 +19,12 @@ final class OpenFile {
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
-            // Only what a download can have left is cut.
+            // A file that has less than was said would be filled up with zeros.
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {
+                Glibc.close(descriptor)
+                throw .opening(POSIXFailure(ESTALE))
+            }
             guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) == offset else {
                 let failure = POSIXFailure(cll_errno())
                 Glibc.close(descriptor)

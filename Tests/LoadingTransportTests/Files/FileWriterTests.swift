@@ -71,12 +71,22 @@ import Testing
         #expect(closed == .failure(.opening(POSIXFailure(ENOENT))))
     }
 
+    // RES-1: it is not filled up with zeros
+    @Test("a file that has less than was said") func aFileThatHasLessThanWasSaid() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("abc", to: "known")
+        let (_, closed) = try await outcome(.existing(path: file.path, offset: 4)) { _ = $0.write(Data("xy".utf8)) }
+        #expect(closed == .failure(.opening(POSIXFailure(ESTALE))))
+        #expect(try Data(contentsOf: file) == Data("abc".utf8))
+    }
+
     // ERR-8: and what was written of it is gone
     @Test("a file that can't grow") func aFileThatCantGrow() async throws {
         let folder = try TemporaryDirectory()
         let file = try folder.write("", to: "known")
         // No file of the process may grow beyond it meanwhile: well above what other tests write.
         let limit = 64 << 20
+        truncate(file.path, off_t(limit - 10))
         let before = signal(SIGXFSZ, SIG_IGN)
         defer { signal(SIGXFSZ, before) }
         var old = rlimit()
