@@ -85,8 +85,6 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
     private static let highWater = 512 * 1024
-    /// Pieces of a body below this size are told together when they wait together.
-    private static let smallPiece = 16 * 1024
 
     init(
         of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, current: URLRequest,
@@ -300,7 +298,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// A download that goes on begins where a redirect once led: what that took off stays off.
     private func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
-        guard let from = originalRequest.url, let to = current.url, from != to else { return [] }
+        guard !kind.isData, let from = originalRequest.url, let to = current.url, from != to else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
         let origin = RedirectedFrom(method: "GET", url: from.absoluteString, fields: fields, hasBody: false)
@@ -458,13 +456,8 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     /// Ends without a word.
     private func fallSilent() {
         hasEnded = true
-        lock.lock()
-        isSilent = true
-        ending = Ending(error: nil, body: .nothing)
-        let mustSchedule = !isScheduled
-        isScheduled = true
-        lock.unlock()
-        if mustSchedule { core.delivery.schedule(self) }
+        lock.withLock { isSilent = true }
+        deliver(Ending(error: nil, body: .nothing), usesQueue: true)
     }
 
     /// The delegate's verdict on a redirect.
@@ -503,31 +496,30 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
-        let ending = Ending(error: error, body: body)
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {
             case .file, .stopped: true
             case .nothing, .whole: false
             }
-        if !result.usesQueue, !hasFile, delegates.areNone, locked({ $0.resumeDataHandlers.isEmpty }) {
-            lock.lock()
-            self.ending = ending
-            let isBeingDelivered = isScheduled
-            isScheduled = true
-            lock.unlock()
-            // Not from here: the caller's executor and what is let go of are other people's code and may block. And not
-            // at all when a delivery is under way: it comes to the end by itself, and there is one end.
-            return isBeingDelivered ? () : core.loop.callOut(self)
-        }
+        let usesQueue =
+            result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
+        deliver(Ending(error: error, body: body), usesQueue: usesQueue)
+    }
+
+    /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
+    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
+    /// let go of are other people's code and may block.
+    private func deliver(_ ending: Ending, usesQueue: Bool) {
         lock.lock()
         // Who cancels wants nothing more of what still waits for him.
-        if error == .cancelled { events = [] }
+        if ending.error == .cancelled { events = [] }
         self.ending = ending
         let mustSchedule = !isScheduled
         isScheduled = true
         lock.unlock()
-        if mustSchedule { core.delivery.schedule(self) }
+        guard mustSchedule else { return }
+        if usesQueue { core.delivery.schedule(self) } else { core.loop.callOut(self) }
     }
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
@@ -550,20 +542,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     @discardableResult
     private func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
-        if let both = events.last?.merged(with: event) {
-            // Nobody has heard of the last progress yet: one call tells both.
-            events[events.count - 1] = both
-        } else if case .data(let piece) = event, piece.count < Self.smallPiece, case .data(var before)? = events.last,
-            before.count < Self.smallPiece
-        {
-            // However small a server cuts its chunks, what waits is mostly bytes. The event goes first, so that the
-            // bytes are appended in place.
-            events.removeLast()
-            before.append(piece)
-            events.append(.data(before))
-        } else {
-            events.append(event)
-        }
+        if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
         waitingBytes += bytes
         if waitingBytes >= Self.highWater { isReadingStopped = true }
         let wantsMore = !isReadingStopped

@@ -13,14 +13,28 @@ enum TaskEvent {
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
 
-    /// This event and the next in one, where both tell of the same progress.
-    func merged(with next: TaskEvent) -> TaskEvent? {
+    /// Pieces of a body below this size are told together when they wait together.
+    private static let smallPiece = 16 * 1024
+
+    /// Takes the next event into this one, which nobody has heard of yet, where one call can tell both: progress, and
+    /// small pieces of a body, so that what waits is mostly bytes, however small a server cuts its chunks.
+    mutating func absorb(_ next: TaskEvent) -> Bool {
+        if case .data(let piece) = next, piece.count < Self.smallPiece, case .data(var before) = self,
+            before.count < Self.smallPiece
+        {
+            // Nobody else may hold them, or appending would copy what is there.
+            self = .data(Data())
+            before.append(piece)
+            self = .data(before)
+            return true
+        }
         switch (self, next) {
         case (.sentBody(let before, _, _), .sentBody(let count, let total, let expected)):
-            .sentBody(count: before + count, total: total, expected: expected)
+            self = .sentBody(count: before + count, total: total, expected: expected)
         case (.wroteData(let before, _, _), .wroteData(let count, let total, let expected)):
-            .wroteData(count: before + count, total: total, expected: expected)
-        default: nil
+            self = .wroteData(count: before + count, total: total, expected: expected)
+        default: return false
         }
+        return true
     }
 }

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import LoadingPipeline
 
 /// How the caller of a task gets what it loaded.
 enum TaskResult {
@@ -27,13 +26,4 @@ enum TaskResult {
         case .continuation, .fileContinuation, .feed, .nobody: false
         }
     }
-}
-
-/// What a task does with the body of its response.
-enum TaskKind {
-    case data
-    /// To a file, perhaps one that has the beginning already.
-    case download(StoppedDownload?)
-
-    var isData: Bool { if case .data = self { true } else { false } }
 }
