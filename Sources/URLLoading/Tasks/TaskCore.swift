@@ -72,7 +72,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    private var load: Load?
+    private var load: (any SchemeLoad)?
     private var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
     private var fetches: [URLSessionTaskMetrics.Fetch] = []
@@ -319,14 +319,14 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
+    func loadIsWaitingForConnectivity(_ load: any SchemeLoad) { enqueue(.waitingForConnectivity) }
 
-    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead) {
+    func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead) {
         guard let url = url(of: load), wantsInformationalResponses else { return }
         enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
     }
 
-    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         locked { $0.response = shown }
@@ -347,7 +347,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
             return .now
         }
@@ -362,14 +362,14 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         return .later
     }
 
-    func load(_ load: Load, didReceive data: Data) -> Bool {
+    func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
         return enqueue(.data(data), bytes: data.count)
     }
 
-    func load(_ load: Load, hasCollected total: Int64) {
+    func load(_ load: any SchemeLoad, hasCollected total: Int64) {
         bytesReceived.store(total, ordering: .relaxed)
         updateProgress()
     }
@@ -382,7 +382,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
     }
 
-    func load(_ load: Load, hasWritten count: Int64) {
+    func load(_ load: any SchemeLoad, hasWritten count: Int64) {
         let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
         updateProgress()
         guard isForDelegate, wantsWrittenData else { return }
@@ -392,7 +392,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     private func updateProgress() { locked { $0.progress }?.update(self) }
 
-    func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
+    func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)
         updateProgress()
         guard wantsSentBody else { return }
@@ -400,7 +400,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
-    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody) {
+    func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody) {
         end(error, body: body)
     }
 
@@ -490,7 +490,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
+    private func url(of load: any SchemeLoad) -> URL? { locked { $0.currentRequest?.url } }
 
     private func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
