@@ -18,7 +18,7 @@ package import LoadingTransport
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
 /// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
 /// the connection is not read.
-package final class Load: LoopTimerTarget {
+package final class Load: SchemeLoad, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
@@ -152,7 +152,7 @@ package final class Load: LoopTimerTarget {
     }
 
     /// The client lets the response through, and may have its body go elsewhere than it said at first.
-    package func answerResponse(_ destination: BodyDestination? = nil) {
+    package func answerResponse(_ destination: BodyDestination?) {
         guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
         if let destination { self.destination = destination }
