@@ -252,6 +252,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         if let error, let writer {
             // What has come may be gone on with later.
             state = .failing(error)
+            writer.giveUp()
             if !isClosingFile { writer.close() }
             return
         }

@@ -36,6 +36,20 @@ package enum BodyDestination: Sendable {
     case file(FileWriter.Place)
     /// In the file of a download that stopped, behind what is there if that is still good.
     case stopped(StoppedDownload)
+
+    /// Where its file is, if it is a file.
+    var folder: String? {
+        switch self {
+        case .pieces, .whole: nil
+        case .file(.newFile(let folder)): folder
+        case .file(.existing(let path, _)): Self.folder(of: path)
+        case .stopped(let download): Self.folder(of: download.path)
+        }
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
 }
 
 /// What a load has when it ends.

@@ -1,3 +1,4 @@
+internal import Glibc
 package import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -49,9 +50,7 @@ final class ConnectionAttempt: LoopTimerTarget {
         race = nil
         switch outcome {
         case .failure(.noDescriptor):
-            // Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
-            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
-            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+            waitForDescriptor()
         case .failure(.unreachable(let error)):
             fail(error)
         case .success(let stream):
@@ -65,6 +64,12 @@ final class ConnectionAttempt: LoopTimerTarget {
         }
     }
 
+    /// Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
+    private func waitForDescriptor() {
+        let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
+        pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+    }
+
     func timerFired(_ timer: LoopTimer) {
         // Only the last try is told of: there may be any number of them.
         events = []
@@ -75,6 +80,9 @@ final class ConnectionAttempt: LoopTimerTarget {
         guard !hasEnded else { return }
         secure = nil
         switch outcome {
+        case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+            // The roots that the server's certificate is judged by could not be read.
+            waitForDescriptor()
         case .failure(let error): fail(error)
         case .success(let stream):
             if let session = stream.tls?.session {

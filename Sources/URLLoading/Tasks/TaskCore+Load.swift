@@ -19,7 +19,12 @@ extension TaskCore: LoadClient {
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        if let offset = response.resumedOffset { noteResumption(at: offset, rest: response.expectedLength) }
+        if let offset = response.resumedOffset {
+            noteResumption(at: offset, rest: response.expectedLength)
+        } else {
+            // Another response may have come before, whose rest turned out to be of no use.
+            bytesReceived.store(0, ordering: .relaxed)
+        }
         updateProgress()
         switch result {
         case .feed(let feed):
