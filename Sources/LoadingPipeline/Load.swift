@@ -247,6 +247,8 @@ package final class Load: LoopTimerTarget, FileWriterObserver {
     /// The response whose body is being read, once its head is here.
     private var response: LoadResponse?
 
+    func exchangeAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
+
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
         client?.load(self, didSendBody: bytes, total: total)
