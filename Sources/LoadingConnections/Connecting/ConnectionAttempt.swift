@@ -1,3 +1,4 @@
+internal import Glibc
 package import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -59,9 +60,7 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         race = nil
         switch outcome {
         case .failure(.noDescriptor):
-            // Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
-            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
-            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+            waitForDescriptor()
         case .failure(.unreachable(let error)):
             fail(error)
         case .success(let stream):
@@ -75,6 +74,12 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         }
     }
 
+    /// Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
+    private func waitForDescriptor() {
+        let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
+        pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+    }
+
     func timerFired(_ timer: LoopTimer) {
         // Only the last try is told of: there may be any number of them.
         events = []
@@ -85,6 +90,9 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         guard !hasEnded else { return }
         secure = nil
         switch outcome {
+        case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+            // The roots that the server's certificate is judged by could not be read.
+            waitForDescriptor()
         case .failure(let error): fail(error)
         case .success(let stream):
             if let session = stream.tls?.session {
