@@ -8,6 +8,8 @@ package import LoadingTransport
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
+    /// A connection that is being made for the load needs an answer. False to have the default apply.
+    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
