@@ -1,14 +1,17 @@
+package import LoadingEvents
 package import LoadingSemantics
 
 /// A load as its task steers it, whatever the scheme: `Load` for HTTP, others for what comes from elsewhere. Confined to
 /// the session's loop.
 package protocol SchemeLoad: AnyObject {
-    func start()
+    func start(_ reason: LoadEvent.FetchReason)
     /// Stops what can be stopped, and the clocks (T-2).
     func suspend()
     func resume()
     /// Ends the load with `error`, unless it has ended.
     func cancel(_ error: LoadError)
+    /// Another load goes on in place of this one, of which nothing more is told.
+    func abandon()
     /// From now on another client is told.
     func handOver(to client: any LoadClient)
     /// The client takes more after it said that it had enough.
