@@ -8,10 +8,6 @@ enum TaskEvent {
     /// The time of a request that was to wait has come.
     case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
-    /// A protocol of the caller's needs a credential.
-    case challenge(
-        URLAuthenticationChallenge,
-        reply: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
     case response(URLResponse)
     case data(Data)
     /// The delegate wants the body in a file.
