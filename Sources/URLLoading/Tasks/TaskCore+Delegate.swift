@@ -23,6 +23,8 @@ extension TaskCore {
         switch event {
         case .waitingForConnectivity:
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+        case .challenge(let challenge):
+            call(challenge, session, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .sentBody(let count, let total, let expected):

@@ -540,7 +540,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// False when enough waits for the caller.
     @discardableResult
-    private func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
+    func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
         if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
         waitingBytes += bytes

@@ -3,6 +3,7 @@ internal import Foundation
 /// What the lane of a task carries to its caller, in order; the end travels apart.
 enum TaskEvent {
     case waitingForConnectivity
+    case challenge(PendingChallenge)
     case informationalResponse(HTTPURLResponse)
     case redirect(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
