@@ -27,6 +27,7 @@ extension Load {
             }
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
+        do { if try isChallenge(response) { return } } catch { return end(error) }
         if head.status / 100 == 3 {
             do {
                 if let next = try redirect.next(for: response, to: request) {
@@ -40,7 +41,11 @@ extension Load {
                 }
             } catch { return end(error) }
         }
-        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+        deliverResponseOrRest()
+    }
+
+    func deliverResponseOrRest() {
+        if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
     func deliverResumed(_ head: HTTP1ResponseHead) {
@@ -81,6 +86,7 @@ extension Load {
         response = nil
         // A stream can be read only once.
         if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        authentication.redirected()
         let priority = request.priority
         request = next
         request.priority = priority
@@ -96,6 +102,7 @@ extension Load {
             if !input.isEmpty { backlog.append(contentsOf: input) }
         } else {
             backlog.append(contentsOf: bytes)
+            if backlog.count >= Self.mostChallengeBody { applyFlow() }
         }
     }
 
@@ -134,8 +141,11 @@ extension Load {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
-        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
-        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
+        // Whatever becomes of the request, the response is over; nobody has been given any of it.
+        switch outstanding {
+        case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
+        case .nothing, .response: break
+        }
         finishBody(.complete)
     }
 

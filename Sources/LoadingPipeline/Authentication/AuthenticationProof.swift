@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport

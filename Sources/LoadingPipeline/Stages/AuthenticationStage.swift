@@ -1,3 +1,4 @@
+internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
 

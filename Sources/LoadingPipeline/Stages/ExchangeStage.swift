@@ -74,10 +74,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24).
     var isActive: Bool { connection != nil || wish?.isBeingServed == true }
 
-    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap.
-    func drain() {
+    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
+    /// called in a later turn, when the connection is free or given up.
+    func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
-        connection?.drain()
+        connection?.drain(then: then)
         connection = nil
     }
 

@@ -26,6 +26,13 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         lifetime = persistence
     }
 
+    /// A name alone: a hint.
+    package init(user: String) {
+        name = user
+        secret = nil
+        lifetime = .none
+    }
+
     private enum Key {
         static let user = "user"
         static let password = "password"
