@@ -49,13 +49,14 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
-            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS"],
+            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI"],
             swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
+        .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingTLS", dependencies: ["COpenSSL"]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
