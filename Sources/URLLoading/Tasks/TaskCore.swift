@@ -11,18 +11,18 @@ internal import Synchronization
 ///
 /// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
-/// stops the reading once `highWater` bytes wait (T-65).
-final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
+/// stops the reading once enough waits (T-65).
+final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // Sendable because what is mutable is atomic, guarded by `lock`, or marked as confined to the loop.
 
-    private let core: SessionCore
+    let core: SessionCore
     let identifier: Int
     let originalRequest: URLRequest
     /// Handed from the caller to the loop to the one who delivers the end, and let go of then: what a handler holds
     /// may hold the task.
     private(set) var result: TaskResult
-    private let kind: TaskKind
-    private let isForDelegate: Bool
+    let kind: TaskKind
+    let isForDelegate: Bool
 
     let bytesSent = Atomic<Int64>(0)
     let bytesReceived = Atomic<Int64>(0)
@@ -33,15 +33,11 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     let lock = Lock()
     private var values = Values()
-    private var events: [TaskEvent] = []
-    private var ending: Ending?
-    private var waitingBytes = 0
-    private var isScheduled = false
-    private var isReadingStopped = false
+    private var lane = TaskLane()
     /// Another task tells the rest.
-    private var isSilent = false
+    var isSilent = false
 
-    private struct Values {
+    struct Values {
         var state = URLSessionTask.State.suspended
         var suspensionCount = 1
         var hasStarted = false
@@ -65,26 +61,18 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         var task: URLSessionTask?
     }
 
-    private struct Ending {
-        var error: LoadError?
-        var body: LoadedBody
-    }
-
     // MARK: Confined to the loop
 
-    private var load: Load?
-    private var log: EventLog?
+    var load: Load?
+    var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
-    private var fetches: [URLSessionTaskMetrics.Fetch] = []
-    private var hasEnded = false
+    var fetches: [URLSessionTaskMetrics.Fetch] = []
+    var hasEnded = false
     /// Made to take over another's load, which it has not got yet.
-    private var isAwaitingLoad = false
+    var isAwaitingLoad = false
     /// Fields of the configuration that a redirect has taken off.
-    private var droppedFields: [String] = []
+    var droppedFields: [String] = []
     private let creationTime: Int64
-
-    /// Bytes that may wait for the caller before reading stops; it goes on when they are all taken.
-    private static let highWater = 512 * 1024
 
     init(
         of session: URLSession, identifier: Int, kind: TaskKind, request: URLRequest, current: URLRequest,
@@ -116,7 +104,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// Changes or reads what the lock guards.
     @inline(__always)
-    private func locked<Result>(_ body: (inout Values) -> Result) -> Result {
+    func locked<Result>(_ body: (inout Values) -> Result) -> Result {
         lock.lock()
         defer { lock.unlock() }
         return body(&values)
@@ -128,68 +116,6 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
     var error: (any Error)? { locked { $0.error } }
-
-    var taskDelegate: (any URLSessionTaskDelegate)? {
-        get { locked { $0.delegate } }
-        set {
-            let reference = newValue.map { DelegateReference($0) }
-            // The one before is let go of outside the lock: its deinit is the caller's code.
-            _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
-                guard !values.hasStarted, values.state == .suspended else { return nil }
-                let before = values.delegate.map { ($0, values.delegateReference) }
-                values.delegate = newValue
-                values.delegateReference = reference
-                return before
-            }
-        }
-    }
-
-    var earliestBeginDate: Date? {
-        get { locked { $0.earliestBeginDate } }
-        set { locked { $0.earliestBeginDate = newValue } }
-    }
-
-    var expectsToSend: Int64 {
-        get { locked { $0.expectsToSend } }
-        set { locked { $0.expectsToSend = newValue } }
-    }
-
-    var expectsToReceive: Int64 {
-        get { locked { $0.expectsToReceive } }
-        set { locked { $0.expectsToReceive = newValue } }
-    }
-
-    var taskDescription: String? {
-        get { locked { $0.taskDescription } }
-        set { locked { $0.taskDescription = newValue } }
-    }
-
-    var priority: Float {
-        get { locked { $0.priority } }
-        set {
-            let hasStarted = locked {
-                $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
-                return $0.hasStarted
-            }
-            // Which of two threads posts first says nothing about what was set last.
-            if hasStarted { core.loop.post { self.load?.setPriority(self.priority) } }
-        }
-    }
-
-    var prefersIncrementalDelivery: Bool {
-        get { locked { $0.prefersIncrementalDelivery } }
-        set { locked { if !$0.hasStarted, isForDelegate, kind.isData { $0.prefersIncrementalDelivery = newValue } } }
-    }
-
-    func progress(of task: URLSessionTask) -> Progress {
-        if let known = locked({ $0.progress }) { return known.progress }
-        let new = TaskProgress(of: task)
-        return locked { values in
-            if let known = values.progress { return known.progress }
-            values.progress = new
-            return new.progress
-        }
-    }
 
     func resume(_ task: URLSessionTask) {
         enum Step { case nothing, start, goOn }
@@ -309,7 +235,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         return redirected.droppedFields
     }
 
-    private var destination: BodyDestination {
+    var destination: BodyDestination {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
         case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
@@ -319,91 +245,6 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
-
-    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead) {
-        guard let url = url(of: load), wantsInformationalResponses else { return }
-        enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
-    }
-
-    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer {
-        guard let url = url(of: load) else { return .now }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
-        locked { $0.response = shown }
-        note(shown)
-        bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        if let offset = response.resumedOffset { noteResumption(at: offset, rest: response.expectedLength) }
-        updateProgress()
-        switch result {
-        case .feed(let feed):
-            feed.receive(shown)
-            return .now
-        case .handler, .fileHandler, .continuation, .fileContinuation, .nobody:
-            return .now
-        case .delegate:
-            guard kind.isData, wantsResponse else { return .now }
-            enqueue(.response(shown))
-            return .later
-        }
-    }
-
-    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
-        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
-            return .now
-        }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
-        note(shown)
-        droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
-        guard wantsRedirects else {
-            follow(next)
-            return .now
-        }
-        enqueue(.redirect(shown, proposed: next))
-        return .later
-    }
-
-    func load(_ load: Load, didReceive data: Data) -> Bool {
-        bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
-        updateProgress()
-        if case .feed(let feed) = result { return feed.append(data) }
-        return enqueue(.data(data), bytes: data.count)
-    }
-
-    func load(_ load: Load, hasCollected total: Int64) {
-        bytesReceived.store(total, ordering: .relaxed)
-        updateProgress()
-    }
-
-    /// The totals are those of the whole (RES-11).
-    private func noteResumption(at offset: Int64, rest: Int64) {
-        let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
-        bytesReceived.store(offset, ordering: .relaxed)
-        bytesExpectedToReceive.store(expected, ordering: .relaxed)
-        if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
-    }
-
-    func load(_ load: Load, hasWritten count: Int64) {
-        let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
-        updateProgress()
-        guard isForDelegate, wantsWrittenData else { return }
-        enqueue(
-            .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
-    }
-
-    private func updateProgress() { locked { $0.progress }?.update(self) }
-
-    func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
-        bytesSent.store(total, ordering: .relaxed)
-        updateProgress()
-        guard wantsSentBody else { return }
-        let expected = bytesExpectedToSend.load(ordering: .relaxed)
-        enqueue(.sentBody(count: bytes, total: total, expected: expected))
-    }
-
-    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody) {
-        end(error, body: body)
-    }
-
     /// The delegate's verdict on the response.
     func answer(_ disposition: URLSession.ResponseDisposition) {
         switch disposition {
@@ -411,53 +252,6 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         case .becomeDownload: enqueue(.becomeDownload)
         case .cancel, .becomeStream: cancel(nil)
         }
-    }
-
-    // MARK: Becoming a download
-
-    /// Makes this the task that goes on with `other`, from the response on (T-44).
-    func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
-        let response = other.response
-        isAwaitingLoad = true
-        locked { values in
-            values.suspensionCount = 0
-            values.hasStarted = true
-            values.state = .running
-            values.response = response
-            values.task = task
-            core.hold(self)
-        }
-    }
-
-    /// Takes the load over; from now on the other task says no more.
-    func replace(_ other: TaskCore) {
-        core.loop.post { [self] in
-            isAwaitingLoad = false
-            // The other may have been cancelled meanwhile.
-            guard let load = other.load, !other.hasEnded else { return end(.cancelled, body: .nothing) }
-            self.load = load
-            (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
-            bytesExpectedToReceive.store(
-                other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
-            load.handOver(to: self)
-            other.load = nil
-            other.fallSilent()
-            switch state {
-            case .canceling: return load.cancel(.cancelled)
-            case .suspended: load.suspend()
-            // The other may have been suspended, and nobody can resume it any more.
-            case .running: load.resume()
-            case .completed: break
-            }
-            load.answerResponse(destination)
-        }
-    }
-
-    /// Ends without a word.
-    private func fallSilent() {
-        hasEnded = true
-        lock.withLock { isSilent = true }
-        deliver(Ending(error: nil, body: .nothing), usesQueue: true)
     }
 
     /// The delegate's verdict on a redirect.
@@ -475,11 +269,11 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    private func note(_ response: URLResponse) {
+    func note(_ response: URLResponse) {
         if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
     }
 
-    private func follow(_ request: URLRequest) {
+    func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
         let length = request.knownBodyLength
         if length != 0 {
@@ -490,9 +284,9 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    private func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
+    func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
 
-    private func end(_ error: LoadError?, body: LoadedBody) {
+    func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
@@ -504,21 +298,14 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
             }
         let usesQueue =
             result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
-        deliver(Ending(error: error, body: body), usesQueue: usesQueue)
+        deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
     /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
     /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
     /// let go of are other people's code and may block.
-    private func deliver(_ ending: Ending, usesQueue: Bool) {
-        lock.lock()
-        // Who cancels wants nothing more of what still waits for him.
-        if ending.error == .cancelled { events = [] }
-        self.ending = ending
-        let mustSchedule = !isScheduled
-        isScheduled = true
-        lock.unlock()
-        guard mustSchedule else { return }
+    func deliver(_ ending: TaskEnding, usesQueue: Bool) {
+        guard lock.withLock({ lane.end(ending) }) else { return }
         if usesQueue { core.delivery.schedule(self) } else { core.loop.callOut(self) }
     }
 
@@ -531,7 +318,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
     }
 
     /// What another download can go on from (RES-2, RES-12). Who just cancels wants none, and then the file goes too.
-    private func resumeData(_ ending: Ending, isWanted: Bool) -> Data? {
+    private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
         guard case .stopped(_, let point?) = ending.body, isWanted || ending.error != .cancelled else { return nil }
         return DownloadResumeData(point).encoded
     }
@@ -540,14 +327,10 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// False when enough waits for the caller.
     @discardableResult
-    private func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
+    func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
-        if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
-        waitingBytes += bytes
-        if waitingBytes >= Self.highWater { isReadingStopped = true }
-        let wantsMore = !isReadingStopped
-        let mustSchedule = !isScheduled
-        isScheduled = true
+        let mustSchedule = lane.add(event, bytes: bytes)
+        let wantsMore = !lane.isReadingStopped
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
         return wantsMore
@@ -555,9 +338,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     func deliver() -> Bool {
         lock.lock()
-        let batch = events
-        events = []
-        let ending = batch.isEmpty ? self.ending : nil
+        let (batch, ending) = lane.take()
         let session = values.session
         let task = values.task
         lock.unlock()
@@ -571,12 +352,7 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
         }
 
         lock.lock()
-        let goesOn = !events.isEmpty || self.ending != nil
-        if !goesOn { isScheduled = false }
-        waitingBytes = 0
-        for event in events { if case .data(let data) = event { waitingBytes += data.count } }
-        let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2
-        if mayRead { isReadingStopped = false }
+        let (goesOn, mayRead) = lane.tookBatch()
         lock.unlock()
         if mayRead { core.loop.post { self.load?.resumeReading() } }
         return goesOn
@@ -584,11 +360,11 @@ final class TaskCore: LoadClient, Delivery, Callout, @unchecked Sendable {
 
     /// The end of a task that uses no queue.
     func callOut() {
-        if let ending = lock.withLock({ ending }) { finish(ending) }
+        if let ending = lock.withLock({ lane.ending }) { finish(ending) }
     }
 
     /// Delivers the end, and lets go of everything.
-    private func finish(_ ending: Ending) {
+    private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
         let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
         let error = ending.error.map { urlError($0, resumeData) }

@@ -1,0 +1,115 @@
+internal import FoundationEssentials
+internal import LoadingEvents
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The way of the body to the client, and its flow.
+extension Load {
+    var isFlowing: Bool {
+        guard !isSuspended, !isFull, case .nothing = outstanding else { return false }
+        return true
+    }
+
+    func applyFlow() { exchange?.setPaused(!isFlowing) }
+
+    /// Delivers what was put by and goes on reading, as far as the client wants.
+    func flow() {
+        guard !hasEnded else { return }
+        if isFlowing, !isDelivered {
+            let put = backlog
+            backlog = []
+            put.withUnsafeBytes { bytes in
+                var input = bytes
+                process(&input)
+                if !input.isEmpty { backlog = Array(input) }
+            }
+        }
+        applyFlow()
+        if isFlowing, isDelivered, let bodyEnd { complete(bodyEnd) }
+    }
+
+    /// Whether the client has all that has been read so far.
+    var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput }
+
+    func finishBody(_ outcome: BodyEnd) {
+        exchange = nil
+        bodyEnd = outcome
+        if isFlowing, isDelivered { complete(outcome) }
+    }
+
+    func complete(_ outcome: BodyEnd) {
+        if hasEnded || isClosingFile { return }
+        switch outcome {
+        case .failed(let error): end(error)
+        case .complete:
+            do { try decoding.finish() } catch { return end(error) }
+            if let writer {
+                isClosingFile = true
+                return writer.close()
+            }
+            record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
+            end(nil)
+        }
+    }
+
+    /// Delivers from the front of `input`; stops, leaving the rest, when the client has enough.
+    func process(_ input: inout UnsafeRawBufferPointer) {
+        guard decoding.isActive else {
+            deliver(input)
+            input = UnsafeRawBufferPointer(start: nil, count: 0)
+            return
+        }
+        while isFlowing, !hasEnded {
+            guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
+            self.buffer = buffer
+            do {
+                let count = try decoding.decode(
+                    &input, into: UnsafeMutableRawBufferPointer(start: buffer, count: ReadBuffers.size))
+                if count == 0 { return }
+                if collector != nil {
+                    deliver(UnsafeRawBufferPointer(start: buffer, count: count))
+                } else {
+                    deliverBuffer(count)
+                }
+            } catch {
+                input = UnsafeRawBufferPointer(start: nil, count: 0)
+                return end(error)
+            }
+        }
+    }
+
+    func deliver(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
+        if collector != nil {
+            guard collector?.append(bytes) == true else { return end(.outOfMemory) }
+            collected(bytes.count)
+        } else {
+            deliver(Data(bytes: start, count: bytes.count))
+        }
+    }
+
+    func collected(_ count: Int) {
+        deliveredBytes += Int64(count)
+        client?.load(self, hasCollected: deliveredBytes)
+    }
+
+    /// Delivers the first `count` bytes of `buffer`: a full one goes to the client as it is, a small piece is copied
+    /// and the buffer used again.
+    func deliverBuffer(_ count: Int) {
+        guard let buffer else { return }
+        guard count >= 16 * 1024 else { return deliver(Data(bytes: buffer, count: count)) }
+        self.buffer = nil
+        deliver(
+            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))
+        )
+    }
+
+    func deliver(_ data: Data) {
+        guard let client else { return }
+        deliveredBytes += Int64(data.count)
+        if !(writer?.write(data) ?? client.load(self, didReceive: data)) {
+            isFull = true
+            applyFlow()
+        }
+    }
+}

@@ -1,0 +1,162 @@
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
+extension Load {
+    func exchangeSentBody(_ bytes: Int64, total: Int64) {
+        exchangeIsActive()
+        client?.load(self, didSendBody: bytes, total: total)
+    }
+
+    func exchangeReceived(informational head: HTTP1ResponseHead) {
+        exchangeIsActive()
+        client?.load(self, didReceiveInformational: head)
+    }
+
+    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+        exchangeIsActive()
+        do { try decoding.begin(head, body: body) } catch { return end(error) }
+        let expected: Int64 =
+            switch body {
+            case .none: announcedLength(of: head)
+            case .known(let length): decoding.isActive ? -1 : length
+            case .chunked, .untilClose: -1
+            }
+        let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
+        self.response = response
+        if head.status / 100 == 3 {
+            do {
+                if let next = try redirect.next(for: response, to: request) {
+                    outstanding = .redirect(next)
+                    applyFlow()
+                    guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
+                    // Nearly always the rest of the response has come with its head, and once that is read the next
+                    // request can have its connection.
+                    let answer = LoopBox({ self.answerRedirect(next) })
+                    return environment.loop.post { answer.value() }
+                }
+            } catch { return end(error) }
+        }
+        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+    }
+
+    func deliverResumed(_ head: HTTP1ResponseHead) {
+        guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
+        switch decision {
+        case .append(let offset, _):
+            destination = .file(.existing(path: path, offset: offset))
+            response?.resumedOffset = offset
+            deliverResponse()
+        case .replace:
+            deliverResponse()
+        case .restart:
+            exchange?.drain()
+            exchange = nil
+            resumption?.restart(&request)
+            beginFetch(.retry)
+        case .fail(let error):
+            end(error)
+        }
+    }
+
+    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
+    func announcedLength(of head: HTTP1ResponseHead) -> Int64 {
+        guard request.method == "HEAD" else { return 0 }
+        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
+    }
+
+    func deliverResponse() {
+        guard let response, let client else { return }
+        outstanding = .response
+        guard case .now = client.load(self, didReceive: response) else { return applyFlow() }
+        answerResponse()
+    }
+
+    func follow(_ next: LoadRequest) {
+        exchange?.drain()
+        exchange = nil
+        response = nil
+        // A stream can be read only once.
+        if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        let priority = request.priority
+        request = next
+        request.priority = priority
+        resumption?.ask(&request)
+        beginFetch(.redirect)
+    }
+
+    func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
+        exchangeIsActive()
+        if isFlowing, backlog.isEmpty {
+            var input = bytes
+            process(&input)
+            if !input.isEmpty { backlog.append(contentsOf: input) }
+        } else {
+            backlog.append(contentsOf: bytes)
+        }
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
+        guard isFlowing, backlog.isEmpty, !decoding.isActive else { return nil }
+        if collector != nil { return collector?.room(most) }
+        guard let buffer = buffer ?? ReadBuffers.take() else { return nil }
+        self.buffer = buffer
+        return UnsafeMutableRawBufferPointer(start: buffer, count: min(most, ReadBuffers.size))
+    }
+
+    func exchangeFilled(_ count: Int) {
+        guard count > 0 else { return }
+        exchangeIsActive()
+        if collector != nil {
+            collector?.filled(count)
+            collected(count)
+        } else {
+            deliverBuffer(count)
+        }
+    }
+
+    func exchangePipe() -> Int32? {
+        guard isFlowing, backlog.isEmpty, !decoding.isActive, let writer else { return nil }
+        return writer.entrance
+    }
+
+    func exchangeFilledPipe(_ count: Int) {
+        exchangeIsActive()
+        deliveredBytes += Int64(count)
+        writer?.filledEntrance(count)
+        isFull = true
+        applyFlow()
+    }
+
+    func exchangeEnded(bodyBytes: Int64) {
+        exchangeIsActive()
+        wireBytes = bodyBytes
+        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
+        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
+        finishBody(.complete)
+    }
+
+    func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
+        if isConnecting {
+            let meaning = ConnectivityStage.meaning(of: error)
+            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else { return end(meaning) }
+            return waitForConnectivity()
+        }
+        // What came before the failure is the client's (T-38).
+        if response != nil { finishBody(.failed(error)) } else { end(error) }
+    }
+
+    func waitForConnectivity() {
+        exchange = nil
+        state = .waitingForConnectivity
+        record(.waitingForConnectivity)
+        if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
+        connectivity.waitForRoute(on: environment.loop) { [weak self] in
+            guard let self, case .waitingForConnectivity = self.state else { return }
+            self.beginFetch(.retry)
+        }
+    }
+}

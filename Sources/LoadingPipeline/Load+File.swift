@@ -1,0 +1,70 @@
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+package import LoadingTransport
+
+/// Where the body goes, and the file that it is written to.
+extension Load: FileWriterObserver {
+    func openDestination() {
+        switch destination {
+        case .pieces: break
+        case .whole:
+            collector = BodyCollector()
+            collector?.expect(response?.expectedLength ?? -1)
+        case .file(let place): open(place)
+        case .stopped(let download): open(.existing(path: download.path, offset: 0))
+        }
+    }
+
+    func open(_ place: FileWriter.Place) {
+        let writer = FileWriter(place, on: environment.loop)
+        writer.observer = self
+        self.writer = writer
+    }
+
+    package func fileWriterWrote(_ count: Int64) {
+        if hasEnded { return }
+        client?.load(self, hasWritten: count)
+        resumeReading()
+    }
+
+    package func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
+        writer = nil
+        switch (outcome, state) {
+        case (_, .ended): break
+        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
+        case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.success(let path), _):
+            record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
+            stop()
+            tellEnd(nil, .file(path: path))
+        case (.failure(let failure), _):
+            stop()
+            tellEnd(LoadError(failure), .nothing)
+        }
+    }
+
+    /// Where another download may go on from this one, all of which is in the file.
+    func resumePoint(of path: String) -> DownloadResumePoint? {
+        guard let response else { return nil }
+        return DownloadResumePoint(
+            PartialDownload(
+                method: request.method, originalURL: resumption?.download.point.originalURL ?? originalURL,
+                url: request.urlText, requestFields: resumption?.download.point.requestFields ?? request.fields,
+                status: response.head.status, responseFields: response.head.fields,
+                bytesReceived: (response.resumedOffset ?? 0) + deliveredBytes,
+                fileName: String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])))
+    }
+}
+
+extension LoadError {
+    fileprivate init(_ failure: FileWriter.Failure) {
+        self =
+            switch failure {
+            case .creating(let failure): .cannotCreateFile(failure.code)
+            case .opening(let failure): .cannotOpenFile(failure.code)
+            case .writing(let failure): .cannotWriteToFile(failure.code)
+            case .closing(let failure): .cannotCloseFile(failure.code)
+            }
+    }
+}

@@ -1,0 +1,93 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import Synchronization
+
+/// What the load has to say, on the loop.
+extension TaskCore: LoadClient {
+    func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
+
+    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead) {
+        guard let url = url(of: load), wantsInformationalResponses else { return }
+        enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
+    }
+
+    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer {
+        guard let url = url(of: load) else { return .now }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        locked { $0.response = shown }
+        note(shown)
+        bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
+        if let offset = response.resumedOffset { noteResumption(at: offset, rest: response.expectedLength) }
+        updateProgress()
+        switch result {
+        case .feed(let feed):
+            feed.receive(shown)
+            return .now
+        case .handler, .fileHandler, .continuation, .fileContinuation, .nobody:
+            return .now
+        case .delegate:
+            guard kind.isData, wantsResponse else { return .now }
+            enqueue(.response(shown))
+            return .later
+        }
+    }
+
+    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+        guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
+            return .now
+        }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        note(shown)
+        droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
+        guard wantsRedirects else {
+            follow(next)
+            return .now
+        }
+        enqueue(.redirect(shown, proposed: next))
+        return .later
+    }
+
+    func load(_ load: Load, didReceive data: Data) -> Bool {
+        bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
+        updateProgress()
+        if case .feed(let feed) = result { return feed.append(data) }
+        return enqueue(.data(data), bytes: data.count)
+    }
+
+    func load(_ load: Load, hasCollected total: Int64) {
+        bytesReceived.store(total, ordering: .relaxed)
+        updateProgress()
+    }
+
+    /// The totals are those of the whole (RES-11).
+    private func noteResumption(at offset: Int64, rest: Int64) {
+        let expected = rest >= 0 ? offset &+ rest : NSURLSessionTransferSizeUnknown
+        bytesReceived.store(offset, ordering: .relaxed)
+        bytesExpectedToReceive.store(expected, ordering: .relaxed)
+        if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
+    }
+
+    func load(_ load: Load, hasWritten count: Int64) {
+        let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
+        updateProgress()
+        guard isForDelegate, wantsWrittenData else { return }
+        enqueue(
+            .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
+    }
+
+    private func updateProgress() { locked { $0.progress }?.update(self) }
+
+    func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
+        bytesSent.store(total, ordering: .relaxed)
+        updateProgress()
+        guard wantsSentBody else { return }
+        let expected = bytesExpectedToSend.load(ordering: .relaxed)
+        enqueue(.sentBody(count: bytes, total: total, expected: expected))
+    }
+
+    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody) {
+        end(error, body: body)
+    }
+}

@@ -1,0 +1,69 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What a task can be asked and told by its properties.
+extension TaskCore {
+    var taskDelegate: (any URLSessionTaskDelegate)? {
+        get { locked { $0.delegate } }
+        set {
+            let reference = newValue.map { DelegateReference($0) }
+            // The one before is let go of outside the lock: its deinit is the caller's code.
+            _ = locked { values -> (any URLSessionTaskDelegate, DelegateReference?)? in
+                guard !values.hasStarted, values.state == .suspended else { return nil }
+                let before = values.delegate.map { ($0, values.delegateReference) }
+                values.delegate = newValue
+                values.delegateReference = reference
+                return before
+            }
+        }
+    }
+
+    var earliestBeginDate: Date? {
+        get { locked { $0.earliestBeginDate } }
+        set { locked { $0.earliestBeginDate = newValue } }
+    }
+
+    var expectsToSend: Int64 {
+        get { locked { $0.expectsToSend } }
+        set { locked { $0.expectsToSend = newValue } }
+    }
+
+    var expectsToReceive: Int64 {
+        get { locked { $0.expectsToReceive } }
+        set { locked { $0.expectsToReceive = newValue } }
+    }
+
+    var taskDescription: String? {
+        get { locked { $0.taskDescription } }
+        set { locked { $0.taskDescription = newValue } }
+    }
+
+    var priority: Float {
+        get { locked { $0.priority } }
+        set {
+            let hasStarted = locked {
+                $0.priority = newValue.isNaN ? URLSessionTask.defaultPriority : min(1, max(0, newValue))
+                return $0.hasStarted
+            }
+            // Which of two threads posts first says nothing about what was set last.
+            if hasStarted { core.loop.post { self.load?.setPriority(self.priority) } }
+        }
+    }
+
+    var prefersIncrementalDelivery: Bool {
+        get { locked { $0.prefersIncrementalDelivery } }
+        set { locked { if !$0.hasStarted, isForDelegate, kind.isData { $0.prefersIncrementalDelivery = newValue } } }
+    }
+
+    func progress(of task: URLSessionTask) -> Progress {
+        if let known = locked({ $0.progress }) { return known.progress }
+        let new = TaskProgress(of: task)
+        return locked { values in
+            if let known = values.progress { return known.progress }
+            values.progress = new
+            return new.progress
+        }
+    }
+}

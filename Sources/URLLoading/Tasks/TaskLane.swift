@@ -1,0 +1,55 @@
+internal import Foundation
+internal import LoadingSemantics
+
+/// What waits to be told to the caller of one task, in order, and whether somebody is on the way to tell it.
+///
+/// Guarded by the task's lock: the loop puts in, one delivery at a time takes out.
+struct TaskLane {
+    private var events: [TaskEvent] = []
+    /// Told after all events.
+    private(set) var ending: TaskEnding?
+    private var waitingBytes = 0
+    private var isScheduled = false
+    /// Enough waits: the network is not read until most of it is taken.
+    private(set) var isReadingStopped = false
+
+    /// Bytes that may wait for the caller before reading stops; it goes on when half of them are taken.
+    private static let highWater = 512 * 1024
+
+    /// True when a delivery has to be scheduled.
+    mutating func add(_ event: TaskEvent, bytes: Int) -> Bool {
+        if events.isEmpty || !events[events.count - 1].absorb(event) { events.append(event) }
+        waitingBytes += bytes
+        if waitingBytes >= Self.highWater { isReadingStopped = true }
+        return mustSchedule()
+    }
+
+    /// True when a delivery has to be scheduled. Who cancels wants nothing more of what still waits for him.
+    mutating func end(_ ending: TaskEnding) -> Bool {
+        if ending.error == .cancelled { events = [] }
+        self.ending = ending
+        return mustSchedule()
+    }
+
+    private mutating func mustSchedule() -> Bool {
+        defer { isScheduled = true }
+        return !isScheduled
+    }
+
+    /// What to tell now; the end comes alone.
+    mutating func take() -> (events: [TaskEvent], ending: TaskEnding?) {
+        let batch = events
+        events = []
+        return (batch, batch.isEmpty ? ending : nil)
+    }
+
+    /// The batch has been told: whether the delivery goes on, and whether the network may be read again.
+    mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
+        isScheduled = !events.isEmpty || ending != nil
+        waitingBytes = 0
+        for event in events { if case .data(let data) = event { waitingBytes += data.count } }
+        let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2
+        if mayRead { isReadingStopped = false }
+        return (isScheduled, mayRead)
+    }
+}
