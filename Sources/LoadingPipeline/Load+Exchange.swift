@@ -79,8 +79,6 @@ extension Load {
         exchange?.drain()
         exchange = nil
         response = nil
-        // A stream can be read only once.
-        if case .source = next.body { return end(.requestBodyStreamExhausted) }
         let priority = request.priority
         request = next
         request.priority = priority

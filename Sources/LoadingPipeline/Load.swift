@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
@@ -28,6 +29,7 @@ package final class Load: LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
+    let supply = BodyStage()
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
@@ -205,9 +207,17 @@ package final class Load: LoopTimerTarget {
     }
 
     func beginExchange() {
+        if request.body.isNone { return beginExchange(with: .none) }
+        withBody { [weak self] body in
+            guard let self, exchange == nil, !isSuspended else { return }
+            beginExchange(with: body)
+        }
+    }
+
+    private func beginExchange(with body: RequestBody) {
         let exchange = ExchangeStage(
-            ExchangeRequest(request, defaults: environment), to: request.url.origin, priority: request.priority,
-            for: self)
+            ExchangeRequest(request, body: body, defaults: environment), to: request.url.origin,
+            priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()
     }
@@ -271,6 +281,7 @@ package final class Load: LoopTimerTarget {
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()
+        supply.cancel()
         exchange?.cancel()
         exchange = nil
         backlog = []

@@ -23,11 +23,14 @@ final class BodyStage {
     private var waiting: (ready: Ready, part: Part, length: Int64?)?
     /// Counts the questions: an answer to another than the last is not waited for.
     private var question = 0
+    /// What the file was like when it was last asked for.
+    private(set) var file: FileFacts?
 
     /// Gives the body to `ready`, at once or later; `ask` asks the client for a stream from that place on, who answers
     /// by `provide`. Whoever asked before hears nothing more.
     func prepare(_ body: LoadBody, _ part: Part = Part(), asking ask: (Int64) -> Void, _ ready: @escaping Ready) {
         question += 1
+        let before = waiting
         waiting = nil
         switch body {
         case .none: ready(.success(.none))
@@ -38,7 +41,9 @@ final class BodyStage {
                 guard let self, self.question == question else { return }
                 switch result {
                 case .failure(let failure): ready(.failure(.cannotReadFile(failure.code)))
-                case .success(let facts): ready(part.of(reader, facts))
+                case .success(let facts):
+                    self.file = facts
+                    ready(part.of(reader, facts))
                 }
             }
         case .stream(let source, let length):
@@ -51,7 +56,8 @@ final class BodyStage {
             }
             given = nil
             waiting = (ready, part, length)
-            ask(part.offset)
+            // Who has been asked already will answer.
+            if before?.part != part { ask(part.offset) }
         }
     }
 

@@ -9,6 +9,7 @@ final class ReadableFile {
     /// Throws EISDIR for a directory, and ESPIPE for what else is no plain file: a pipe or a device has no length that
     /// could be announced.
     init(_ path: String) throws(POSIXFailure) {
+        guard !path.utf8.contains(0) else { throw POSIXFailure(ENOENT) }
         // Without O_NONBLOCK a pipe that nobody writes to would be waited for.
         descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }

@@ -92,7 +92,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
         }
-        bytesExpectedToSend.store(request.knownBodyLength, ordering: .relaxed)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
     }
 
     /// The task's own delegate, then the session's.
@@ -212,7 +212,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         do throws(LoadError) {
             let current = currentRequest ?? originalRequest
             droppedFields = fieldsDropped(onTheWayTo: current)
-            request = try LoadRequest(current, of: core, without: droppedFields, priority: priority)
+            request = try LoadRequest(
+                current, of: core, without: droppedFields, body: uploadBody(of: current), priority: priority)
         } catch {
             return end(error, body: .nothing)
         }
@@ -239,9 +240,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
         case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
-        case (.data, .delegate): prefersIncrementalDelivery ? .pieces : .whole
-        case (.data, .handler), (.data, .continuation): .whole
-        case (.data, _): .pieces
+        case (_, .delegate): prefersIncrementalDelivery ? .pieces : .whole
+        case (_, .handler), (_, .continuation): .whole
+        case (_, _): .pieces
         }
     }
 
@@ -260,7 +261,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         core.loop.post { [self] in
             guard let load else { return }
             do throws(LoadError) {
-                let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+                let next = try LoadRequest(
+                    request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
+                    priority: priority)
                 follow(request)
                 load.answerRedirect(next)
             } catch {
@@ -275,7 +278,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        let length = request.knownBodyLength
+        let length = bodyLengthAfterRedirect(to: request)
         if length != 0 {
             // A body starts anew; without one, what was sent before is what there is to tell.
             bytesExpectedToSend.store(length, ordering: .relaxed)
