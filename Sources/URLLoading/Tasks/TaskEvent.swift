@@ -31,7 +31,8 @@ enum TaskEvent {
             return true
         }
         switch (self, next) {
-        case (.sentBody(let before, let sum, _), .sentBody(let count, let total, let expected)) where sum + count == total:
+        case (.sentBody(let before, let sum, _), .sentBody(let count, let total, let expected))
+        where sum + count == total:
             self = .sentBody(count: before + count, total: total, expected: expected)
         case (.wroteData(let before, _, _), .wroteData(let count, let total, let expected)):
             self = .wroteData(count: before + count, total: total, expected: expected)

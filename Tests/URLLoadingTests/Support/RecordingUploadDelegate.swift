@@ -2,43 +2,18 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// Writes down what an upload tells, and hands out its streams.
+/// Writes down each piece that an upload tells of, and hands out its streams.
 final class RecordingUploadDelegate: RecordingDelegate, @unchecked Sendable {
     // Sendable as the class it comes from.
 
     /// Bytes, total and expected of each call of `didSendBodyData`.
     let sent = EventRecorder<[Int64]>()
-    /// What is said to a question for a stream; the number counts the questions from 0.
-    var stream: @Sendable (Int, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
-    /// The same for what follows an offset.
-    var streamFrom: @Sendable (Int64, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
-    private let questions = Watched(0)
 
     /// Streams of these bytes, as often as one is wanted.
     convenience init(_ bytes: [UInt8]) {
         self.init()
         stream = { $1(InputStream(data: Data(bytes))) }
         streamFrom = { $1(InputStream(data: Data(bytes.dropFirst(Int($0))))) }
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        note(.needsStream(task.taskIdentifier, 0), session, task)
-        let number = questions.withValue { count in
-            defer { count += 1 }
-            return count
-        }
-        stream(number, completionHandler)
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
-        completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        note(.needsStream(task.taskIdentifier, offset), session, task)
-        streamFrom(offset, completionHandler)
     }
 
     override func urlSession(
@@ -52,18 +27,24 @@ final class RecordingUploadDelegate: RecordingDelegate, @unchecked Sendable {
     }
 }
 
-/// The same without the methods for streams.
-final class StreamlessDelegate: RecordingDelegate, @unchecked Sendable {}
+/// A task's own delegate that hears of nothing but its end.
+final class EndDelegate: NSObject, URLSessionTaskDelegate {
+    let calls = EventRecorder<Call>()
 
-/// The same with the `async` spelling.
-final class AsyncStreamDelegate: RecordingDelegate, @unchecked Sendable {
-    // Sendable as the class it comes from.
-    let bytes: [UInt8]
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        calls.record(.completed(task.taskIdentifier, error?.urlErrorCode))
+    }
+}
+
+/// A task's own delegate that hands out streams in the `async` spelling.
+final class AsyncStreamDelegate: NSObject, URLSessionTaskDelegate {
+    let calls = EventRecorder<Call>()
+    private let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
-        note(.needsStream(task.taskIdentifier, 0), session, task)
+        calls.record(.needsStream(task.taskIdentifier, 0))
         await Task.yield()
         return InputStream(data: Data(bytes))
     }
@@ -71,7 +52,7 @@ final class AsyncStreamDelegate: RecordingDelegate, @unchecked Sendable {
     func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream? {
-        note(.needsStream(task.taskIdentifier, offset), session, task)
+        calls.record(.needsStream(task.taskIdentifier, offset))
         await Task.yield()
         return InputStream(data: Data(bytes.dropFirst(Int(offset))))
     }
