@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// An X.509 certificate. Immutable; two are equal when their bytes are.
@@ -10,6 +11,11 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
     init(_ certificate: Certificate) {
         self.certificate = certificate
         der = certificate.der
+    }
+
+    /// The SHA-256 hash of the public key with its kind (SubjectPublicKeyInfo), by which keys are pinned.
+    package var publicKeyHash: Data? {
+        certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) }.map { Data($0) }
     }
 
     public override func isEqual(_ object: Any?) -> Bool {
