@@ -32,7 +32,9 @@ import URLLoading
     }
 
     // AUTH-31, S-54, TLS-5: with the right certificate, a stranger's, and none. nginx itself answers 400 to the last two.
-    @Test("a client certificate", arguments: ["TLSv1.2", "TLSv1.3"]) func aClientCertificate(version: String) async throws {
+    @Test("a client certificate", arguments: ["TLSv1.2", "TLSv1.3"]) func aClientCertificate(version: String)
+        async throws
+    {
         let clients = try TestCertificateAuthority(.authority("Clients"))
         let folder = try TemporaryDirectory()
         let root = try folder.write(clients.root.pem, to: "clients.pem")

@@ -1,9 +1,10 @@
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 import Foundation
 import TestSupport
 import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// Pinning as it is written for Apple's platforms.
 private final class KeyPinner: NSObject, URLSessionDelegate {

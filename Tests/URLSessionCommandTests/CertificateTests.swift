@@ -60,7 +60,9 @@ import URLSessionCommandCore
         let identity = try authority.issue(.client("somebody"))
         let server = try ScriptedServer.answering(
             .text("hello"),
-            tls: TLSServerOptions(authority: authority).with { $0.clientCertificate = .required(trusting: [authority.root]) })
+            tls: TLSServerOptions(authority: authority).with {
+                $0.clientCertificate = .required(trusting: [authority.root])
+            })
         defer { server.stop() }
         let archive = try folder.write(identity.pkcs12(password: "a:b"), to: "me.p12").path
         let pem = try folder.write(identity.chainPEM + identity.privateKey.pem, to: "me.pem").path

@@ -120,7 +120,9 @@ import URLLoading
     }
 
     // TLS-5, AUTH-31
-    @Test("no certificate, or the wrong one, for a server that insists", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    @Test(
+        "no certificate, or the wrong one, for a server that insists",
+        arguments: [TLSServerOptions.Version.tls12, .tls13])
     func noCertificateForAServerThatInsists(version: TLSServerOptions.Version) async throws {
         let server = try server(.required(trusting: [authority.root]), version)
         defer { server.stop() }

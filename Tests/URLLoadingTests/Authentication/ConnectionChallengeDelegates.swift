@@ -9,7 +9,7 @@ final class ChallengeLog: @unchecked Sendable {
 
     let calls = EventRecorder<String>()
     let faults = EventRecorder<String>()
-    let errors = EventRecorder<NSError>()
+    let errors = EventRecorder<URLError>()
     /// The queue that calls must be on, when it is known.
     var queue: OperationQueue?
     /// What is said to a challenge.
@@ -79,7 +79,7 @@ extension ChallengeLogging {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        if let error { log.errors.record(error as NSError) }
+        if let error = error as? URLError { log.errors.record(error) }
         log.note("\(task.taskIdentifier) completed \(error.map { ($0 as NSError).code } ?? 0)")
     }
 

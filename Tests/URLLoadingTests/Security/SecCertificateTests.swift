@@ -41,7 +41,8 @@ import URLLoading
     }
 
     @Test func withoutAName() throws {
-        let certificate = try certificate(TestIdentity.selfSigned(CertificateProfile(names: ["example.com"])).certificate)
+        let certificate = try certificate(
+            TestIdentity.selfSigned(CertificateProfile(names: ["example.com"])).certificate)
         #expect(SecCertificateCopySubjectSummary(certificate) as String? == "example.com")
         var name: CFString? = "before"
         #expect(SecCertificateCopyCommonName(certificate, &name) == errSecSuccess)
@@ -55,12 +56,13 @@ import URLLoading
         }
     }
 
-    @Test(arguments: [
-        (TestPrivateKey.Kind.ellipticP256, kSecAttrKeyTypeECSECPrimeRandom as String, 256, 65, 97),
-        (.elliptic("secp384r1"), kSecAttrKeyTypeECSECPrimeRandom as String, 384, 97, 145),
-        (.elliptic("secp521r1"), kSecAttrKeyTypeECSECPrimeRandom as String, 521, 133, 199),
-        (.rsa(bits: 2048), kSecAttrKeyTypeRSA as String, 2048, 270, nil),
-    ] as [(TestPrivateKey.Kind, String, Int, Int, Int?)])
+    @Test(
+        arguments: [
+            (TestPrivateKey.Kind.ellipticP256, kSecAttrKeyTypeECSECPrimeRandom as String, 256, 65, 97),
+            (.elliptic("secp384r1"), kSecAttrKeyTypeECSECPrimeRandom as String, 384, 97, 145),
+            (.elliptic("secp521r1"), kSecAttrKeyTypeECSECPrimeRandom as String, 521, 133, 199),
+            (.rsa(bits: 2048), kSecAttrKeyTypeRSA as String, 2048, 270, nil),
+        ] as [(TestPrivateKey.Kind, String, Int, Int, Int?)])
     func keys(kind: TestPrivateKey.Kind, type: String, bits: Int, length: Int, privateLength: Int?) throws {
         let made = try TestIdentity.selfSigned(.client("somebody").with { $0.key = kind })
         let identity = try identity(made)
