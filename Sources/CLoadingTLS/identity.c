@@ -2,13 +2,9 @@
 
 #include "failure.h"
 #include "identity.h"
+#include "openssl.h"
 
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/pkcs12.h>
-#include <openssl/provider.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 

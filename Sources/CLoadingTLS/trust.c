@@ -2,14 +2,11 @@
 #include "CLoadingTLS.h"
 
 #include "failure.h"
+#include "openssl.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/ocsp.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -29,9 +29,11 @@ extension Load {
             }
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
+        do { if try isChallenge(response) { return } } catch { return end(error) }
         if head.status / 100 == 3 {
             do {
-                if let next = try redirect.next(for: response, to: request) {
+                switch try redirect.next(for: response, to: request) {
+                case .follow(let next):
                     outstanding = .redirect(next)
                     applyFlow()
                     guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
@@ -39,10 +41,21 @@ extension Load {
                     // request can have its connection.
                     let answer = LoopBox({ self.answerRedirect(next) })
                     return environment.loop.post { answer.value() }
+                case .leaveHTTP(let redirected):
+                    // It may be refused, and is then a response like any other.
+                    outstanding = .redirect(request)
+                    applyFlow()
+                    if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return }
+                    return end(LoadError.unsupportedURL.at(redirected.url))
+                case nil: break
                 }
             } catch { return end(error) }
         }
-        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+        deliverResponseOrRest()
+    }
+
+    func deliverResponseOrRest() {
+        if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
     func deliverResumed(_ head: HTTP1ResponseHead) {
@@ -83,6 +96,7 @@ extension Load {
         response = nil
         // A stream can be read only once.
         if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        authentication.redirected()
         let priority = request.priority
         request = next
         request.priority = priority
@@ -98,6 +112,7 @@ extension Load {
             if !input.isEmpty { backlog.append(contentsOf: input) }
         } else {
             backlog.append(contentsOf: bytes)
+            if backlog.count >= Self.mostChallengeBody { applyFlow() }
         }
     }
 
@@ -136,8 +151,11 @@ extension Load {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
-        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
-        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
+        // Whatever becomes of the request, the response is over; nobody has been given any of it.
+        switch outstanding {
+        case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
+        case .nothing, .response: break
+        }
         finishBody(.complete)
     }
 

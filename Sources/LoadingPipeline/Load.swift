@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
@@ -28,6 +29,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
+    var authentication: AuthenticationStage
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
@@ -73,6 +75,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         case nothing
         case response
         case redirect(LoadRequest)
+        /// Until the client has said who the user is, and the way is free for saying so.
+        case challenge
     }
 
     /// How the body ended, kept while what came before it has not been delivered.
@@ -90,6 +94,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
+        authentication = AuthenticationStage(.server, environment.authentication)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -100,10 +105,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     // MARK: From the client
 
-    package func start() {
+    package func start(_ reason: LoadEvent.FetchReason) {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
-        record(.fetchStarted(.first))
+        record(.fetchStarted(reason))
         fetch()
     }
 
@@ -141,6 +146,15 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     /// From now on another client is told.
     package func handOver(to client: any LoadClient) {
         if !hasEnded { self.client = client }
+    }
+
+    package func abandon() {
+        guard !hasEnded else { return }
+        exchange?.drain()
+        exchange = nil
+        stop()
+        state = .ended
+        client = nil
     }
 
     /// The client takes more after it said that it had enough.
@@ -206,8 +220,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     func beginExchange() {
         let exchange = ExchangeStage(
-            ExchangeRequest(request, defaults: environment), to: request.url.origin, priority: request.priority,
-            for: self)
+            authenticated(ExchangeRequest(request, defaults: environment)), to: request.url.origin,
+            priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()
     }
@@ -289,7 +303,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
 extension Int64 {
     /// This time in nanoseconds plus that many seconds; never more than the far future, never less than now.
-    fileprivate func addingSeconds(_ seconds: Double) -> Int64 {
+    func addingSeconds(_ seconds: Double) -> Int64 {
         // Not `<`, so that a NaN means for ever as well.
         guard seconds < 9e9 else { return .max }
         let (sum, overflow) = addingReportingOverflow(Int64(Swift.max(0, seconds) * 1e9))

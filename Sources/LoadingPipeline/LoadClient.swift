@@ -13,9 +13,22 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
+    /// The same of what does not come by HTTP.
+    func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer
+    /// A redirect leads to a URL that is none of HTTP. True if the client sees to it, and answers by
+    /// `load.answerRedirect(nil)` or abandons the load; else the load fails.
+    func load(_ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
+    /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse)
+    /// The request goes out again after a response that asked who the user is.
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse)
+    /// A server has taken a credential that the client gave, and that may be kept.
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)
+    /// Whether a credential that a server has taken may be sent there again.
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.

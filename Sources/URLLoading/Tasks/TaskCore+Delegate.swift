@@ -25,6 +25,8 @@ extension TaskCore {
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
         case .challenge(let challenge):
             call(challenge, session, task)
+        case .credential(let credential, let space):
+            keep(credential, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .sentBody(let count, let total, let expected):
@@ -62,6 +64,11 @@ extension TaskCore {
                     false
                 }
             if !isAsked { answer(.allow) }
+        case .delayedRequest(let request):
+            let isAsked = delegates.offer {
+                $0.urlSession(session, task: task, willBeginDelayedRequest: request) { self.answerDelay($0, $1) }
+            }
+            if !isAsked { answerDelay(.continueLoading, nil) }
         case .redirect(let response, let proposed):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {

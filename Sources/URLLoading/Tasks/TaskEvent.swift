@@ -4,7 +4,11 @@ internal import Foundation
 enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)
+    /// A server has taken a credential that is to be kept.
+    case credential(URLCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
+    /// The time of a request that was to wait has come.
+    case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
