@@ -68,7 +68,7 @@ extension TaskCore {
         case .challenge(let challenge, let reply):
             let isAsked =
                 challenge.protectionSpace.concernsConnection
-                    && delegates.session?.urlSession(session, didReceive: challenge, reply: reply) == true
+                && delegates.session?.urlSession(session, didReceive: challenge, reply: reply) == true
                 || delegates.offer { $0.urlSession(session, task: task, didReceive: challenge, reply: reply) }
             if !isAsked { reply(.performDefaultHandling, nil) }
         case .redirect(let response, let proposed):
