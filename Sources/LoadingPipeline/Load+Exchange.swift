@@ -6,6 +6,8 @@ internal import LoadingTransport
 
 /// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
 extension Load {
+    func exchangeAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
+
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
         client?.load(self, didSendBody: bytes, total: total)
@@ -27,6 +29,7 @@ extension Load {
             }
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
+        do { if try isChallenge(response) { return } } catch { return end(error) }
         if head.status / 100 == 3 {
             do {
                 switch try redirect.next(for: response, to: request) {
@@ -48,7 +51,11 @@ extension Load {
                 }
             } catch { return end(error) }
         }
-        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+        deliverResponseOrRest()
+    }
+
+    func deliverResponseOrRest() {
+        if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
     func deliverResumed(_ head: HTTP1ResponseHead) {
@@ -89,6 +96,7 @@ extension Load {
         response = nil
         // A stream can be read only once.
         if case .source = next.body { return end(.requestBodyStreamExhausted) }
+        authentication.redirected()
         let priority = request.priority
         request = next
         request.priority = priority
@@ -104,6 +112,7 @@ extension Load {
             if !input.isEmpty { backlog.append(contentsOf: input) }
         } else {
             backlog.append(contentsOf: bytes)
+            if backlog.count >= Self.mostChallengeBody { applyFlow() }
         }
     }
 
@@ -142,8 +151,11 @@ extension Load {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
-        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
-        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
+        // Whatever becomes of the request, the response is over; nobody has been given any of it.
+        switch outstanding {
+        case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
+        case .nothing, .response: break
+        }
         finishBody(.complete)
     }
 

@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
@@ -28,6 +29,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
+    var authentication: AuthenticationStage
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
@@ -73,6 +75,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         case nothing
         case response
         case redirect(LoadRequest)
+        /// Until the client has said who the user is, and the way is free for saying so.
+        case challenge
     }
 
     /// How the body ended, kept while what came before it has not been delivered.
@@ -90,6 +94,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
+        authentication = AuthenticationStage(.server, environment.authentication)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -215,8 +220,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     func beginExchange() {
         let exchange = ExchangeStage(
-            ExchangeRequest(request, defaults: environment), to: request.url.origin, priority: request.priority,
-            for: self)
+            authenticated(ExchangeRequest(request, defaults: environment)), to: request.url.origin,
+            priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()
     }

@@ -8,6 +8,8 @@ package import LoadingTransport
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
+    /// A connection that is being made for the load needs an answer. False to have the default apply.
+    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
@@ -19,6 +21,14 @@ package protocol LoadClient: AnyObject {
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
+    /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse)
+    /// The request goes out again after a response that asked who the user is.
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse)
+    /// A server has taken a credential that the client gave, and that may be kept.
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)
+    /// Whether a credential that a server has taken may be sent there again.
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.

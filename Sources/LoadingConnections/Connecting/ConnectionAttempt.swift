@@ -5,10 +5,10 @@ internal import LoadingTransport
 
 /// Makes one connection for a pool: name, address, socket, TLS. Confined to the pool's loop; ends with exactly one call
 /// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
-final class ConnectionAttempt: LoopTimerTarget {
+final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
-    var request: ConnectionRequest?
+    private(set) var request: ConnectionRequest?
     private(set) var events: [LoadEvent] = []
     private let pool: ConnectionPool
     private var race: AddressRace?
@@ -41,6 +41,16 @@ final class ConnectionAttempt: LoopTimerTarget {
         pool.loop.disarm(retryTimer)
     }
 
+    /// Somebody else waits for the connection now, or nobody for the moment.
+    func setRequest(_ request: ConnectionRequest?) {
+        self.request = request
+        if request != nil { secure?.askerChanged() }
+    }
+
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool { request?.taker?.connectionAsks(question) ?? false }
+
+    func handshakeGoesOn() { request?.taker?.connectionIsBeingMade() }
+
     private func record(_ kind: LoadEvent.Kind) {
         events.append(LoadEvent(time: EventLog.now, kind: kind))
     }
@@ -57,7 +67,7 @@ final class ConnectionAttempt: LoopTimerTarget {
             record(.connectEnded)
             guard home.origin.isSecure else { return succeed(stream) }
             record(.secureConnectionStarted)
-            secure = SecureHandshake(stream, to: home.origin, with: pool.security) { [weak self] in
+            secure = SecureHandshake(stream, to: home.origin, with: pool.security, for: self) { [weak self] in
                 self?.handshakeEnded($0)
             }
             secure?.start()

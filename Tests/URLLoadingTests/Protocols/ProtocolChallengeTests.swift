@@ -74,7 +74,8 @@ import URLLoading
 
     private func result(_ text: String) -> [Call] {
         [
-            .created(1), .challenged(1, 0), .response(1, 200), .data(1, text), .metrics(1), .completed(1, nil),
+            .created(1), .challenge(1, "HTTPBasic r", 0), .response(1, 200), .data(1, text), .metrics(1),
+            .completed(1, nil),
             .invalid,
         ]
     }
@@ -103,7 +104,7 @@ import URLLoading
         let given = try await calls(.cancelAuthenticationChallenge, Self.credential)
         #expect(
             given.calls == [
-                .created(1), .challenged(1, 0), .metrics(1), .completed(1, .cancelled), .invalid,
+                .created(1), .challenge(1, "HTTPBasic r", 0), .metrics(1), .completed(1, .cancelled), .invalid,
             ])
         #expect(given.said == ["cancel"])
     }
@@ -171,7 +172,8 @@ import URLLoading
         task.cancel()
         #expect(
             try await delegate.callsUntilInvalid() == [
-                .created(1), .challenged(1, 0), .response(1, 200), .metrics(1), .completed(1, .cancelled), .invalid,
+                .created(1), .challenge(1, "HTTPBasic r", 0), .response(1, 200), .metrics(1), .completed(1, .cancelled),
+                .invalid,
             ])
         #expect(said.events == [])
     }

@@ -42,7 +42,9 @@ final class AskedDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping ChallengeReply
     ) {
-        note(.challenged(task.taskIdentifier, challenge.previousFailureCount))
+        note(
+            .challenge(
+                task.taskIdentifier, challenge.protectionSpace.summary, challenge.previousFailureCount))
         self.challenge(completionHandler)
     }
 

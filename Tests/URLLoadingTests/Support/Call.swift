@@ -10,8 +10,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case redirect(Int, Int)
     /// The time of a request that was to wait has come.
     case delayed(Int)
-    /// A challenge, and how often it failed before.
-    case challenged(Int, Int)
+    /// A method and a realm, and how often a credential was refused.
+    case challenge(Int, String, Int)
     /// A task and a status.
     case response(Int, Int)
     /// Adjacent pieces of one task are joined before they are compared.
@@ -36,9 +36,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
             .delayed(let task),
-            .challenged(let task, _),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
-            .resumed(let task, _, _), .became(let task, _),
+            .resumed(let task, _, _), .challenge(let task, _, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
@@ -54,7 +53,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .informational(let task, let status): "informational(\(task), \(status))"
         case .redirect(let task, let status): "redirect(\(task), \(status))"
         case .delayed(let task): "delayed(\(task))"
-        case .challenged(let task, let failures): "challenged(\(task), \(failures))"
+        case .challenge(let task, let space, let failures): "challenge(\(task), \(space), \(failures))"
         case .response(let task, let status): "response(\(task), \(status))"
         case .data(let task, let text):
             text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"

@@ -23,6 +23,10 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
     /// What is said to a redirect.
     var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
+    /// What is said to a challenge.
+    var challenge: @Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void = {
+        $1(.performDefaultHandling, nil)
+    }
     let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
@@ -43,6 +47,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         during(call, session, task)
         active.withValue { $0[key, default: 0] -= 1 }
     }
+
+    typealias ChallengeHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
     // MARK: Waiting
 
@@ -84,6 +90,16 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping ChallengeHandler
+    ) {
+        note(
+            .challenge(task.taskIdentifier, challenge.protectionSpace.summary, challenge.previousFailureCount),
+            session, task)
+        self.challenge(challenge, completionHandler)
+    }
+
+    func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
@@ -121,5 +137,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         if let error { faults.record("invalid with \(error)") }
         note(.invalid, session, nil)
+    }
+}
+
+extension URLProtectionSpace {
+    /// The method and the realm.
+    var summary: String {
+        let method = authenticationMethod.replacingOccurrences(of: "NSURLAuthenticationMethod", with: "")
+        return realm.map { "\(method) \($0)" } ?? method
     }
 }
