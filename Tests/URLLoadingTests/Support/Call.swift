@@ -8,6 +8,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case waiting(Int)
     case informational(Int, Int)
     case redirect(Int, Int)
+    /// The time of a request that was to wait has come.
+    case delayed(Int)
     /// A method and a realm, and how often a credential was refused.
     case challenge(Int, String, Int)
     /// A task and a status.
@@ -35,6 +37,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     var task: Int? {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
+            .delayed(let task),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
             .resumed(let task, _, _), .challenge(let task, _, _),
             .needsStream(let task, _), .became(let task, _),
@@ -52,6 +55,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .waiting(let task): "waiting(\(task))"
         case .informational(let task, let status): "informational(\(task), \(status))"
         case .redirect(let task, let status): "redirect(\(task), \(status))"
+        case .delayed(let task): "delayed(\(task))"
         case .challenge(let task, let space, let failures): "challenge(\(task), \(space), \(failures))"
         case .response(let task, let status): "response(\(task), \(status))"
         case .data(let task, let text):
