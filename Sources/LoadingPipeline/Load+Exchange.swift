@@ -6,6 +6,8 @@ internal import LoadingTransport
 
 /// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
 extension Load {
+    func exchangeAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
+
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
         client?.load(self, didSendBody: bytes, total: total)
@@ -29,7 +31,8 @@ extension Load {
         self.response = response
         if head.status / 100 == 3 {
             do {
-                if let next = try redirect.next(for: response, to: request) {
+                switch try redirect.next(for: response, to: request) {
+                case .follow(let next):
                     outstanding = .redirect(next)
                     applyFlow()
                     guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
@@ -37,6 +40,15 @@ extension Load {
                     // request can have its connection.
                     let answer = LoopBox({ self.answerRedirect(next) })
                     return environment.loop.post { answer.value() }
+                case .leaveHTTP(let redirected):
+                    // It may be refused, and is then a response like any other.
+                    var left = request
+                    if !redirected.keepsBody { left.body = .none }
+                    outstanding = .redirect(left)
+                    applyFlow()
+                    if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return }
+                    return end(LoadError.unsupportedURL.at(redirected.url))
+                case nil: break
                 }
             } catch { return end(error) }
         }

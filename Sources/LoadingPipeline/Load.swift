@@ -19,7 +19,7 @@ package import LoadingTransport
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
 /// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
 /// the connection is not read.
-package final class Load: LoopTimerTarget {
+package final class Load: SchemeLoad, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
@@ -102,10 +102,10 @@ package final class Load: LoopTimerTarget {
 
     // MARK: From the client
 
-    package func start() {
+    package func start(_ reason: LoadEvent.FetchReason) {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
-        record(.fetchStarted(.first))
+        record(.fetchStarted(reason))
         fetch()
     }
 
@@ -145,6 +145,15 @@ package final class Load: LoopTimerTarget {
         if !hasEnded { self.client = client }
     }
 
+    package func abandon() {
+        guard !hasEnded else { return }
+        exchange?.drain()
+        exchange = nil
+        stop()
+        state = .ended
+        client = nil
+    }
+
     /// The client takes more after it said that it had enough.
     package func resumeReading() {
         guard isFull else { return }
@@ -154,7 +163,7 @@ package final class Load: LoopTimerTarget {
     }
 
     /// The client lets the response through, and may have its body go elsewhere than it said at first.
-    package func answerResponse(_ destination: BodyDestination? = nil) {
+    package func answerResponse(_ destination: BodyDestination?) {
         guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
         if let destination { self.destination = destination }
@@ -262,6 +271,7 @@ package final class Load: LoopTimerTarget {
         if let error, let writer {
             // What has come may be gone on with later.
             state = .failing(error)
+            writer.giveUp()
             if !isClosingFile { writer.close() }
             return
         }
@@ -299,7 +309,7 @@ package final class Load: LoopTimerTarget {
 
 extension Int64 {
     /// This time in nanoseconds plus that many seconds; never more than the far future, never less than now.
-    fileprivate func addingSeconds(_ seconds: Double) -> Int64 {
+    func addingSeconds(_ seconds: Double) -> Int64 {
         // Not `<`, so that a NaN means for ever as well.
         guard seconds < 9e9 else { return .max }
         let (sum, overflow) = addingReportingOverflow(Int64(Swift.max(0, seconds) * 1e9))

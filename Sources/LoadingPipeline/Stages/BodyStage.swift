@@ -92,7 +92,7 @@ extension BodyStage.Part {
     fileprivate func of(_ reader: FileReader, _ facts: FileFacts) -> Result<RequestBody, LoadError> {
         guard let range = range(of: facts.length) else { return .failure(.requestBodyStreamExhausted) }
         let length = range.upperBound - range.lowerBound
-        return .success(.source(FileSource(reader, from: range.lowerBound, length: length), length: length))
+        return .success(.source(FileBodySource(reader, from: range.lowerBound, length: length), length: length))
     }
 
     fileprivate func of(_ source: any RequestBodySource, _ length: Int64?) -> RequestBody {

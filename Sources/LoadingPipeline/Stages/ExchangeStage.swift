@@ -15,6 +15,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
     private var wish: ConnectionRequest?
+    /// What the client is asked about the connection that is being made.
+    private var question: SecurityQuestion?
     private var connection: HTTP1Connection?
     private var isReused = false
     private var attempts = 0
@@ -71,8 +73,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     var hasConnection: Bool { connection != nil }
 
-    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24).
-    var isActive: Bool { connection != nil || wish?.isBeingServed == true }
+    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client
+    /// is asked about it.
+    var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
     /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap.
     func drain() {
@@ -93,6 +96,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     // MARK: Connection
 
     func connectionIsBeingMade() { load?.exchangeIsActive() }
+
+    func connectionAsks(_ question: SecurityQuestion) -> Bool {
+        guard let load, load.exchangeAsks(question) else { return false }
+        self.question = question
+        return true
+    }
 
     func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
         wish = nil

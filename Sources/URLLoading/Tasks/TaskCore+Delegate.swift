@@ -23,6 +23,8 @@ extension TaskCore {
         switch event {
         case .waitingForConnectivity:
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+        case .challenge(let challenge):
+            call(challenge, session, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .needsBody(let offset): askForBody(from: offset, session, task)
@@ -61,6 +63,17 @@ extension TaskCore {
                     false
                 }
             if !isAsked { answer(.allow) }
+        case .delayedRequest(let request):
+            let isAsked = delegates.offer {
+                $0.urlSession(session, task: task, willBeginDelayedRequest: request) { self.answerDelay($0, $1) }
+            }
+            if !isAsked { answerDelay(.continueLoading, nil) }
+        case .challenge(let challenge, let reply):
+            let isAsked =
+                challenge.protectionSpace.concernsConnection
+                    && delegates.session?.urlSession(session, didReceive: challenge, reply: reply) == true
+                || delegates.offer { $0.urlSession(session, task: task, didReceive: challenge, reply: reply) }
+            if !isAsked { reply(.performDefaultHandling, nil) }
         case .redirect(let response, let proposed):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {

@@ -63,13 +63,17 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    var load: Load?
+    var load: (any SchemeLoad)?
     var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
     var fetches: [URLSessionTaskMetrics.Fetch] = []
     var hasEnded = false
     /// Made to take over another's load, which it has not got yet.
     var isAwaitingLoad = false
+    /// How often a redirect led from one loader to another.
+    var changesOfLoader = 0
+    /// Until a task that begins later has begun.
+    var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
     private let creationTime: Int64
@@ -208,19 +212,24 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             log = EventLog()
             fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
-        let request: LoadRequest
-        do throws(LoadError) {
+        beginWhenDue()
+    }
+
+    /// Begins to load the current request, once it is known who loads it.
+    func beginLoading() {
+        askProtocols { [self] claimed in
+            guard !hasEnded, load == nil else { return }
             let current = currentRequest ?? originalRequest
             droppedFields = fieldsDropped(onTheWayTo: current)
-            request = try LoadRequest(
-                current, of: core, without: droppedFields, body: uploadBody(of: current), priority: priority)
-        } catch {
-            return end(error, body: .nothing)
+            do throws(LoadError) {
+                let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: claimed)
+                self.load = load
+                if state == .suspended { load.suspend() }
+                load.start(.first)
+            } catch {
+                end(error, body: .nothing)
+            }
         }
-        let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
-        self.load = load
-        if state == .suspended { load.suspend() }
-        load.start()
     }
 
     /// A download that goes on begins where a redirect once led: what that took off stays off.
@@ -260,6 +269,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
         core.loop.post { [self] in
             guard let load else { return }
+            if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
                 let next = try LoadRequest(
                     request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
@@ -276,6 +286,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
     }
 
+    /// The task loads another request than the one it was made with, of which nothing was loaded.
+    func replaceRequest(_ request: URLRequest) {
+        locked { $0.currentRequest = request }
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
+        if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
+    }
+
     func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
         let length = bodyLengthAfterRedirect(to: request)
@@ -287,12 +304,14 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
+    func url(of load: any SchemeLoad) -> URL? { locked { $0.currentRequest?.url } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
+        delay?.end()
+        delay = nil
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {
@@ -314,8 +333,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
 
-    private func urlError(_ error: LoadError, _ resumeData: Data?) -> URLError {
-        URLError.make(
+    private func shownError(_ error: LoadError, _ resumeData: Data?) -> any Error {
+        if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
+        return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
             userInfo: resumeData.map { [NSURLSessionDownloadTaskResumeData: $0] } ?? [:])
     }
@@ -370,7 +390,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
         let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
-        let error = ending.error.map { urlError($0, resumeData) }
+        let error = ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed
             values.error = error

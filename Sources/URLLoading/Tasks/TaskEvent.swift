@@ -3,8 +3,15 @@ internal import Foundation
 /// What the lane of a task carries to its caller, in order; the end travels apart.
 enum TaskEvent {
     case waitingForConnectivity
+    case challenge(PendingChallenge)
     case informationalResponse(HTTPURLResponse)
+    /// The time of a request that was to wait has come.
+    case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
+    /// A protocol of the caller's needs a credential.
+    case challenge(
+        URLAuthenticationChallenge,
+        reply: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
     case response(URLResponse)
     case data(Data)
     /// The delegate wants the body in a file.

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// A request body that is read from a file, so many bytes from an offset on: through a pipe where the way is plain, else a
 /// buffer at a time.
-final class FileSource: RequestBodySource {
+final class FileBodySource: RequestBodySource {
     private let reader: FileReader
     private var offset: Int64
     private let end: Int64
