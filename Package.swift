@@ -49,13 +49,14 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
-            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS"],
+            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI"],
             swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
+        .target(name: "CLoadingGSSAPI"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),

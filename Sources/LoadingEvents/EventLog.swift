@@ -62,6 +62,8 @@ package struct LoadEvent: Sendable, Equatable {
     package enum FetchReason: Sendable, Equatable {
         case first
         case redirect
+        /// After a response that asked who the user is.
+        case authentication
         case retry
     }
 }

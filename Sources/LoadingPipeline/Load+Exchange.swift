@@ -29,6 +29,7 @@ extension Load {
             }
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
+        do { if try isChallenge(response) { return } } catch { return end(error) }
         if head.status / 100 == 3 {
             do {
                 switch try redirect.next(for: response, to: request) {
@@ -52,7 +53,11 @@ extension Load {
                 }
             } catch { return end(error) }
         }
-        if resumption != nil { deliverResumed(head) } else { deliverResponse() }
+        deliverResponseOrRest()
+    }
+
+    func deliverResponseOrRest() {
+        if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
     func deliverResumed(_ head: HTTP1ResponseHead) {
@@ -91,6 +96,7 @@ extension Load {
         exchange?.drain()
         exchange = nil
         response = nil
+        authentication.redirected()
         let priority = request.priority
         request = next
         request.priority = priority
@@ -106,6 +112,7 @@ extension Load {
             if !input.isEmpty { backlog.append(contentsOf: input) }
         } else {
             backlog.append(contentsOf: bytes)
+            if backlog.count >= Self.mostChallengeBody { applyFlow() }
         }
     }
 
@@ -144,8 +151,11 @@ extension Load {
     func exchangeEnded(bodyBytes: Int64) {
         exchangeIsActive()
         wireBytes = bodyBytes
-        // Whatever becomes of the redirect, its response is over; nobody has been given any of it.
-        if case .redirect = outstanding { record(.responseEnded(bytes: bodyBytes, decoded: 0)) }
+        // Whatever becomes of the request, the response is over; nobody has been given any of it.
+        switch outstanding {
+        case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
+        case .nothing, .response: break
+        }
         finishBody(.complete)
     }
 

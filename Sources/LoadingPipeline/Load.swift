@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
@@ -29,6 +30,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
+    var authentication: AuthenticationStage
     let supply = BodyStage()
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
@@ -75,6 +77,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         case nothing
         case response
         case redirect(LoadRequest)
+        /// Until the client has said who the user is, and the way is free for saying so.
+        case challenge
     }
 
     /// How the body ended, kept while what came before it has not been delivered.
@@ -92,6 +96,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
+        authentication = AuthenticationStage(.server, environment.authentication)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -225,7 +230,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     private func beginExchange(with body: RequestBody) {
         let exchange = ExchangeStage(
-            ExchangeRequest(request, body: body, defaults: environment), to: request.url.origin,
+            authenticated(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
             priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()

@@ -21,6 +21,14 @@ package protocol LoadClient: AnyObject {
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
+    /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse)
+    /// The request goes out again after a response that asked who the user is.
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse)
+    /// A server has taken a credential that the client gave, and that may be kept.
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)
+    /// Whether a credential that a server has taken may be sent there again.
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.

@@ -7,6 +7,7 @@ package import LoadingTransport
 package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
+    package let authentication = AuthenticationMemory()
     /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields

@@ -20,9 +20,13 @@ package protocol SchemeLoad: AnyObject {
     func answerResponse(_ destination: BodyDestination?)
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     func answerRedirect(_ next: LoadRequest?)
+    /// What the client makes of the question who the user is.
+    func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
 }
 
 extension SchemeLoad {
     package func answerResponse() { answerResponse(nil) }
+    /// Only HTTP asks; others see to it themselves.
+    package func answerChallenge(_ answer: AuthenticationAnswer) {}
 }

@@ -4,12 +4,22 @@ internal import LoadingProtocols
 final class Drain: ExchangeObserver {
     private let connection: HTTP1Connection
     private var taken = 0
+    private var then: (() -> Void)?
 
     private static let most = 64 * 1024
     /// Nanoseconds until a connection is given up whose server keeps the rest to itself.
     static let patience: Int64 = 1_000_000_000
 
-    init(of connection: HTTP1Connection) { self.connection = connection }
+    init(of connection: HTTP1Connection, then: (() -> Void)?) {
+        self.connection = connection
+        self.then = then
+    }
+
+    /// Told once.
+    func end() {
+        then?()
+        then = nil
+    }
 
     func exchangeSentHead(bytes: Int) {}
     func exchangeSentBody(bytes: Int, onWire: Int) {}
@@ -30,6 +40,6 @@ final class Drain: ExchangeObserver {
     func exchangeFilled(_ count: Int) {}
     func exchangePipe() -> Int32? { nil }
     func exchangeFilledPipe(_ count: Int) {}
-    func exchangeEnded(bodyBytes: Int64) {}
-    func exchangeFailed(_ failure: ExchangeFailure) {}
+    func exchangeEnded(bodyBytes: Int64) { end() }
+    func exchangeFailed(_ failure: ExchangeFailure) { end() }
 }

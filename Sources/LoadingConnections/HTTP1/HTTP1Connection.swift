@@ -524,22 +524,28 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
     package func cancel() {
         guard observer != nil else { return }
+        (observer as? Drain)?.end()
         observer = nil
         endSending()
         pool.discard(self)
     }
 
     /// Goes on with a response that nobody wants: when its rest is small and comes soon the connection can be used
-    /// again, else it is closed.
-    package func drain() {
-        guard observer != nil else { return }
-        observer = Drain(of: self)
+    /// again, else it is closed. Either way `then` is called in a turn after that.
+    package func drain(then: (@Sendable () -> Void)? = nil) {
+        guard observer != nil else {
+            if let then { pool.loop.post(then) }
+            return
+        }
+        let loop = pool.loop
+        observer = Drain(of: self, then: then.map { then in { loop.post(then) } })
         pool.loop.arm(timer, at: pool.loop.now + Drain.patience, for: self)
         isSuspended = false
         setPaused(false)
     }
 
     func close() {
+        (observer as? Drain)?.end()
         observer = nil
         endSending()
         pool.loop.disarm(expiryTimer)

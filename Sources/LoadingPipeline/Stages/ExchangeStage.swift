@@ -77,10 +77,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// is asked about it.
     var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
-    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap.
-    func drain() {
+    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
+    /// called in a later turn, when the connection is free or given up.
+    func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
-        connection?.drain()
+        connection?.drain(then: then)
         connection = nil
     }
 

@@ -15,6 +15,9 @@ package struct DigestSession: Sendable {
     private var secret: String
     /// H(A1) of a `-sess` algorithm. It stays the same under later nonces of the same challenge (RFC 7616 §3.4.2).
     private var sessionSecret: String?
+    /// What was said first under a `-sess` algorithm. It is said again each time, since many servers take the session's
+    /// secret to be made of what they hear now.
+    private var sessionClientNonce: String?
     /// Renewals without an accepted answer between them.
     private var renewals = 0
 
@@ -53,7 +56,10 @@ package struct DigestSession: Sendable {
         guard count < .max, let name = userParameter() else { return nil }
         count += 1
         var secret = secret
+        var clientNonce = clientNonce
         if challenge.algorithm.isSession {
+            clientNonce = sessionClientNonce ?? clientNonce
+            sessionClientNonce = clientNonce
             if sessionSecret == nil { sessionSecret = hashed("\(secret):\(nonce):\(clientNonce)") }
             guard let sessionSecret else { return nil }
             secret = sessionSecret
@@ -87,6 +93,7 @@ package struct DigestSession: Sendable {
         nonce = challenge.nonce
         count = 0
         sessionSecret = nil
+        sessionClientNonce = nil
         return true
     }
 

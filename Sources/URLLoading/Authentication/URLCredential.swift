@@ -63,6 +63,16 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// The same as ``init(trust:)``.
     public convenience init(forTrust trust: SecTrust) { self.init(trust: trust) }
 
+    /// A name alone: a hint.
+    package init(user: String) {
+        name = user
+        secret = nil
+        lifetime = .none
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
+    }
+
     private enum Key {
         static let user = "user"
         static let password = "password"

@@ -14,14 +14,16 @@ extension URLSessionTaskMetrics {
         let clock = DateClock()
         var transactions: [(fetch: Int, record: TransactionRecord)] = []
         var redirects = 0
+        var requests = 0
         for event in log.events {
             if case .fetchStarted(let reason) = event.kind {
                 if reason == .redirect { redirects += 1 }
+                if reason == .redirect || reason == .authentication { requests += 1 }
                 var record = TransactionRecord()
                 record.fetchStart = clock.date(event.time)
                 record.resourceFetchType = .networkLoad
                 // A retry fetches the same request again.
-                transactions.append((redirects, record))
+                transactions.append((requests, record))
             } else if !transactions.isEmpty {
                 transactions[transactions.count - 1].record.apply(event, clock)
             }

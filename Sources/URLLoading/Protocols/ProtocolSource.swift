@@ -28,7 +28,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// Until the load is over, since the protocol may be kept, and keeps this.
     private var core: TaskCore?
     /// The challenge that waits for the delegate's answer.
-    private var challenge: URLAuthenticationChallenge?
+    private var challenge: PendingChallenge?
 
     // MARK: Confined to the queue
 
@@ -66,30 +66,22 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// The protocol needs a credential. No clock runs while the delegate is asked.
     func ask(_ challenge: URLAuthenticationChallenge) {
         guard let load, let core else { return }
-        self.challenge = challenge
         load.setHeldUp(true)
-        core.enqueue(
-            .challenge(
-                challenge,
-                reply: { disposition, credential in
-                    self.loop.post { self.answered(challenge, disposition, credential) }
-                }))
+        self.challenge = core.ask(challenge) { self.answered(challenge, $0) }
     }
 
-    private func answered(
-        _ challenge: URLAuthenticationChallenge, _ disposition: URLSession.AuthChallengeDisposition,
-        _ credential: URLCredential?
-    ) {
-        guard let load, self.challenge === challenge else { return }
+    /// One that cancels has ended the load by now, and the protocol hears of it still.
+    private func answered(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
         self.challenge = nil
-        load.setHeldUp(false)
-        Self.queue.async { Self.give(challenge, disposition, credential) }
-        if disposition == .cancelAuthenticationChallenge { load.cancel(.cancelled) }
+        guard load != nil || answer.disposition == .cancelAuthenticationChallenge else { return }
+        load?.setHeldUp(false)
+        Self.queue.async { Self.give(challenge, answer) }
     }
 
     /// The protocol wants no answer any more.
     func withdraw(_ challenge: URLAuthenticationChallenge) {
-        guard self.challenge === challenge else { return }
+        guard let pending = self.challenge, pending.challenge === challenge else { return }
+        pending.withdraw()
         self.challenge = nil
         load?.setHeldUp(false)
     }
@@ -108,12 +100,9 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     }
 
     /// Answers a challenge where the protocol does its work (MISC-19).
-    private static func give(
-        _ challenge: URLAuthenticationChallenge, _ disposition: URLSession.AuthChallengeDisposition,
-        _ credential: URLCredential?
-    ) {
+    private static func give(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
         guard let sender = challenge.sender else { return }
-        switch (disposition, credential) {
+        switch (answer.disposition, answer.credential) {
         case (.useCredential, let credential?): sender.use(credential, for: challenge)
         case (.useCredential, nil): sender.continueWithoutCredential(for: challenge)
         case (.performDefaultHandling, _): sender.performDefaultHandling(for: challenge)

@@ -229,6 +229,17 @@ final class SessionCore: @unchecked Sendable {
         loop.post { environment.value.pool.shutDown() }
     }
 
+    /// Forgets who the user is, here and in the storage (S-89).
+    func forgetCredentials() {
+        let environment = LoopBox(environment)
+        loop.post { environment.value.authentication.forgetAll() }
+        guard let storage = configuration.urlCredentialStorage else { return }
+        let options = [NSURLCredentialStorageRemoveSynchronizableCredentials: true]
+        for (space, credentials) in storage.allCredentials {
+            for credential in credentials.values { storage.remove(credential, for: space, options: options) }
+        }
+    }
+
     func renewConnections() {
         let environment = LoopBox(environment)
         loop.post {

@@ -81,6 +81,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.configuration.urlCache?.removeAllCachedResponses()
+        core.forgetCredentials()
         flush(completionHandler: completionHandler)
     }
 

@@ -25,6 +25,8 @@ extension TaskCore {
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
         case .challenge(let challenge):
             call(challenge, session, task)
+        case .credential(let credential, let space):
+            keep(credential, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .needsBody(let offset): askForBody(from: offset, session, task)
@@ -68,12 +70,6 @@ extension TaskCore {
                 $0.urlSession(session, task: task, willBeginDelayedRequest: request) { self.answerDelay($0, $1) }
             }
             if !isAsked { answerDelay(.continueLoading, nil) }
-        case .challenge(let challenge, let reply):
-            let isAsked =
-                challenge.protectionSpace.concernsConnection
-                    && delegates.session?.urlSession(session, didReceive: challenge, reply: reply) == true
-                || delegates.offer { $0.urlSession(session, task: task, didReceive: challenge, reply: reply) }
-            if !isAsked { reply(.performDefaultHandling, nil) }
         case .redirect(let response, let proposed):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {

@@ -65,7 +65,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     var load: (any SchemeLoad)?
     var log: EventLog?
-    /// What was fetched and what came of it, one more for each redirect, as long as there is a log to go with it.
+    /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
+    /// there is a log to go with it.
     var fetches: [URLSessionTaskMetrics.Fetch] = []
     var hasEnded = false
     /// Made to take over another's load, which it has not got yet.
@@ -76,6 +77,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
+    var authentication = TaskAuthentication()
     private let creationTime: Int64
 
     init(
@@ -312,6 +314,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         load = nil
         delay?.end()
         delay = nil
+        authentication.end()
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {

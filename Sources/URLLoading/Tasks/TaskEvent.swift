@@ -4,14 +4,12 @@ internal import Foundation
 enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)
+    /// A server has taken a credential that is to be kept.
+    case credential(URLCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
     /// The time of a request that was to wait has come.
     case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
-    /// A protocol of the caller's needs a credential.
-    case challenge(
-        URLAuthenticationChallenge,
-        reply: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
     case response(URLResponse)
     case data(Data)
     /// The delegate wants the body in a file.

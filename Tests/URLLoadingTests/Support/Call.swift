@@ -8,6 +8,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case waiting(Int)
     case informational(Int, Int)
     case redirect(Int, Int)
+    /// A method and a realm, and how often a credential was refused.
+    case challenge(Int, String, Int)
     /// A task and a status.
     case response(Int, Int)
     /// Adjacent pieces of one task are joined before they are compared.
@@ -34,7 +36,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
-            .resumed(let task, _, _), .needsStream(let task, _), .became(let task, _),
+            .resumed(let task, _, _), .challenge(let task, _, _), .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
@@ -49,6 +51,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .waiting(let task): "waiting(\(task))"
         case .informational(let task, let status): "informational(\(task), \(status))"
         case .redirect(let task, let status): "redirect(\(task), \(status))"
+        case .challenge(let task, let space, let failures): "challenge(\(task), \(space), \(failures))"
         case .response(let task, let status): "response(\(task), \(status))"
         case .data(let task, let text):
             text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"

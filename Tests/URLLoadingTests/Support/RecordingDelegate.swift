@@ -28,6 +28,10 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     /// The same for what follows an offset.
     var streamFrom: @Sendable (Int64, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
     private let streamCount = Watched(0)
+    /// What is said to a challenge.
+    var challenge: @Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void = {
+        $1(.performDefaultHandling, nil)
+    }
     let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
@@ -48,6 +52,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         during(call, session, task)
         active.withValue { $0[key, default: 0] -= 1 }
     }
+
+    typealias ChallengeHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
     // MARK: Waiting
 
@@ -86,6 +92,16 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         proposed.record(request)
         note(.redirect(task.taskIdentifier, response.statusCode), session, task)
         redirect(request, completionHandler)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping ChallengeHandler
+    ) {
+        note(
+            .challenge(task.taskIdentifier, challenge.protectionSpace.summary, challenge.previousFailureCount),
+            session, task)
+        self.challenge(challenge, completionHandler)
     }
 
     func urlSession(
@@ -146,5 +162,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         if let error { faults.record("invalid with \(error)") }
         note(.invalid, session, nil)
+    }
+}
+
+extension URLProtectionSpace {
+    /// The method and the realm.
+    var summary: String {
+        let method = authenticationMethod.replacingOccurrences(of: "NSURLAuthenticationMethod", with: "")
+        return realm.map { "\(method) \($0)" } ?? method
     }
 }

@@ -1,0 +1,55 @@
+package import LoadingSemantics
+
+/// What a session has learned of where credentials are wanted, so that they are sent unasked (AUTH-26). Shared by the
+/// loads of the session and confined to their loop.
+package final class AuthenticationMemory {
+    /// What was accepted in a space.
+    struct Entry {
+        var credential: LoadCredential
+        var proof: AuthenticationProof
+    }
+
+    private var areas = ProtectedAreas()
+    private var entries: [ProtectionSpace: Entry] = [:]
+
+    package init() {}
+
+    /// Notes what a server has accepted.
+    func remember(_ entry: Entry, of space: ProtectionSpace, area: ProtectedArea, at url: HTTPURL) {
+        if entries[space] == nil, entries.count >= ProtectedAreas.maximumCount, let other = entries.keys.first {
+            // Which one matters little: its server will ask again.
+            forget(other)
+        }
+        entries[space] = entry
+        areas.add(area, of: space, at: url)
+    }
+
+    /// What to send to a URL unasked.
+    func entry(for url: HTTPURL) -> (space: ProtectionSpace, entry: Entry)? {
+        if entries.isEmpty { return nil }
+        guard let space = areas.space(of: url), let entry = entries[space] else { return nil }
+        return (space, entry)
+    }
+
+    /// Changes what is known of a space; what was forgotten meanwhile stays so.
+    func update(_ space: ProtectionSpace, _ change: (inout Entry) -> Void) {
+        guard var entry = entries[space] else { return }
+        change(&entry)
+        entries[space] = entry
+    }
+
+    /// The credential was refused, unless another is known by now.
+    func forget(_ credential: LoadCredential, of space: ProtectionSpace) {
+        if entries[space]?.credential == credential { forget(space) }
+    }
+
+    func forget(_ space: ProtectionSpace) {
+        entries[space] = nil
+        areas.remove(space)
+    }
+
+    package func forgetAll() {
+        entries = [:]
+        areas = ProtectedAreas()
+    }
+}

@@ -1,0 +1,79 @@
+internal import FoundationEssentials
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What proves to a server, under one scheme, that a request is the user's.
+enum AuthenticationProof {
+    /// The field's value, always the same.
+    case basic(String)
+    case digest(DigestSession)
+
+    /// Nil if the credential cannot be put into the scheme's form.
+    init?(_ option: AuthenticationOption, _ credential: LoadCredential) {
+        switch option.scheme {
+        case .basic:
+            guard
+                let value = BasicAuthentication.fieldValue(
+                    user: credential.user, password: credential.password,
+                    isUTF8: BasicAuthentication.isUTF8(option.challenge))
+            else { return nil }
+            self = .basic(value)
+        case .digest:
+            guard let challenge = DigestChallenge(option.challenge),
+                let session = DigestSession(
+                    challenge, user: credential.user, password: credential.password, hash: MessageDigest.hash)
+            else { return nil }
+            self = .digest(session)
+        case .negotiate, .ntlm: return nil
+        }
+    }
+
+    /// Where else it is good after it was accepted at `url` (AUTH-26).
+    func area(acceptedAt url: HTTPURL) -> ProtectedArea {
+        switch self {
+        case .basic: .basic(acceptedAt: url)
+        case .digest(let session): .digest(domain: session.challenge.domain, acceptedAt: url)
+        }
+    }
+}
+
+extension DigestSession {
+    /// Proves one request to be the user's. Nil if that cannot be done, as for the integrity of a body that can be read
+    /// only once.
+    mutating func answer(_ request: LoadRequest) -> DigestAnswer? {
+        var bodyDigest: [UInt8]?
+        if let hash = bodyHash {
+            guard request.body.canBeHashed else { return nil }
+            bodyDigest = request.body.digest(hash)
+        }
+        return answer(
+            method: request.method, target: String(decoding: request.url.target, as: UTF8.self),
+            bodyDigest: bodyDigest, clientNonce: Self.newClientNonce())
+    }
+
+    /// 128 bits that nobody can foresee (AUTH-18).
+    private static func newClientNonce() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in
+            let digits = String(generator.next() as UInt64, radix: 16)
+            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        }.joined()
+    }
+}
+
+extension LoadBody {
+    /// Whether it is in memory and can be read before it is sent.
+    var canBeHashed: Bool {
+        switch self {
+        case .none, .bytes: true
+        case .file, .stream: false
+        }
+    }
+
+    fileprivate func digest(_ hash: DigestHash) -> [UInt8]? {
+        guard case .bytes(let data) = self, var digest = MessageDigest(hash) else { return nil }
+        data.withUnsafeBytes { digest.update($0) }
+        return digest.finish()
+    }
+}

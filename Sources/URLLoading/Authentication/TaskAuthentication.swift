@@ -1,0 +1,153 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What a task knows of the questions that its load was asked. Confined to the loop.
+struct TaskAuthentication {
+    fileprivate var pending: PendingChallenge?
+    /// The credential that was given last for each space.
+    fileprivate var given: [ProtectionSpace: URLCredential] = [:]
+
+    /// Nobody needs an answer any more.
+    func end() { pending?.withdraw() }
+}
+
+/// The client's side of authentication: what is known, what the delegates say, and what is kept.
+extension TaskCore {
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse) {
+        let space = URLProtectionSpace(question.space)
+        guard let storage = core.configuration.urlCredentialStorage, let task = heldTask else {
+            return answer(question, space, response, stored: nil)
+        }
+        let next = LoopBox({ self.answer(question, space, response, stored: $0) })
+        core.loop.callOut(
+            CredentialLookup(space.spellings(of: question.space), in: storage, for: task) { [core] stored in
+                core.loop.post { next.value(stored) }
+            })
+    }
+
+    /// Asks the delegates if one wants to be asked, else does what is done without them (AUTH-7, AUTH-11).
+    private func answer(
+        _ question: AuthenticationQuestion, _ space: URLProtectionSpace, _ response: LoadResponse,
+        stored: URLCredential?
+    ) {
+        guard !hasEnded else { return }
+        let proposal = proposal(question, stored)
+        let isWanted =
+            question.space.scheme.authenticatesConnection ? wantsConnectionChallenges : wantsTaskChallenges
+        guard isWanted, !question.isQuiet, let url = currentRequest?.url else {
+            return take(.defaultHandling, question, proposal)
+        }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: proposal, previousFailureCount: question.failures,
+            failureResponse: HTTPURLResponse(url, response.head, expectedLength: response.expectedLength), error: nil)
+        authentication.pending = ask(challenge) { answer in
+            self.authentication.pending = nil
+            self.take(answer, question, proposal)
+        }
+    }
+
+    /// The credential to try: the storage's, else the address's (AUTH-11). One that was refused already is shown only to
+    /// say which that was.
+    private func proposal(_ question: AuthenticationQuestion, _ stored: URLCredential?) -> URLCredential? {
+        let fromURL = question.fromURL.map { user, password in
+            password.map { URLCredential(user: user, password: $0, persistence: .forSession) }
+                ?? URLCredential(user: user)
+        }
+        let fresh = [stored, fromURL].lazy.compactMap { $0 }.first { credential in
+            question.refused.map { !$0.isSame(as: credential) } ?? true
+        }
+        return fresh ?? (question.failures > 0 ? authentication.given[question.space] : nil)
+    }
+
+    private func take(_ answer: ChallengeAnswer, _ question: AuthenticationQuestion, _ proposal: URLCredential?) {
+        switch answer.disposition {
+        case .useCredential: use(answer.credential, question, otherwise: .nothing)
+        case .performDefaultHandling:
+            // What failed once would fail again (AUTH-10).
+            use(question.failures == 0 ? proposal : nil, question, otherwise: .defaultHandling)
+        case .rejectProtectionSpace: load?.answerChallenge(.nextSpace)
+        // The task has been cancelled.
+        case .cancelAuthenticationChallenge: break
+        }
+    }
+
+    private func use(
+        _ credential: URLCredential?, _ question: AuthenticationQuestion, otherwise answer: AuthenticationAnswer
+    ) {
+        let isKept = core.configuration.urlCredentialStorage != nil
+        guard let credential, let known = LoadCredential(credential, isKept: isKept) else {
+            load?.answerChallenge(answer)
+            return
+        }
+        authentication.given[question.space] = credential
+        load?.answerChallenge(.credential(known))
+    }
+
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse) {
+        guard let request = currentRequest, let url = request.url else { return }
+        note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength))
+        follow(request)
+    }
+
+    // MARK: What was accepted
+
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
+        guard let given = authentication.given[space], credential.isSame(as: given) else { return }
+        let space = URLProtectionSpace(space)
+        if result.usesQueue || !delegates.areNone {
+            // Before the response, so that who hears of that finds the credential in the storage.
+            enqueue(.credential(given, space))
+        } else if let task = heldTask {
+            core.loop.callOut(CredentialKeeping { self.keep(given, for: space, task) })
+        }
+    }
+
+    /// Puts a credential into the storage (AUTH-22): as the default one, unless the caller has made another user's that.
+    func keep(_ credential: URLCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
+        guard let storage = core.configuration.urlCredentialStorage else { return }
+        storage.getDefaultCredential(for: space, task: task) { known in
+            if known == nil || known?.user == credential.user {
+                storage.setDefaultCredential(credential, for: space, task: task)
+            } else {
+                storage.set(credential, for: space, task: task)
+            }
+        }
+    }
+
+    /// Not what the caller has taken out of the storage meanwhile. A storage of the caller's own is not asked here, since
+    /// it may take its time.
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool {
+        guard let storage = core.configuration.urlCredentialStorage else { return false }
+        guard type(of: storage) == URLCredentialStorage.self else { return true }
+        return URLProtectionSpace(space).spellings(of: space).contains { space in
+            storage.credentials(for: space)?.values.contains { credential.isSame(as: $0) } == true
+        }
+    }
+}
+
+/// Keeps a credential with the loop lent, for a task that uses no queue.
+private final class CredentialKeeping: Callout {
+    private let keep: @Sendable () -> Void
+
+    init(_ keep: @escaping @Sendable () -> Void) { self.keep = keep }
+
+    func callOut() { keep() }
+}
+
+extension LoadCredential {
+    /// Nil for one without a name or a password, which is a hint at most.
+    fileprivate init?(_ credential: URLCredential, isKept: Bool) {
+        guard let user = credential.user, let password = credential.password else { return nil }
+        self.init(
+            user: user.precomposedStringWithCanonicalMapping,
+            password: password.precomposedStringWithCanonicalMapping,
+            isKept: isKept && (credential.persistence == .forSession || credential.persistence == .permanent))
+    }
+
+    /// Swift compares texts in whatever form they are.
+    fileprivate func isSame(as credential: URLCredential) -> Bool {
+        credential.user == user && credential.password == password
+    }
+}

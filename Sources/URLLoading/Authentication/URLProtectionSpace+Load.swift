@@ -1,0 +1,52 @@
+internal import LoadingSemantics
+
+extension URLProtectionSpace {
+    /// How the caller sees a space that the engine speaks of (AUTH-12).
+    convenience init(_ space: ProtectionSpace) {
+        let method =
+            switch space.scheme {
+            case .basic: NSURLAuthenticationMethodHTTPBasic
+            case .digest: NSURLAuthenticationMethodHTTPDigest
+            case .ntlm: NSURLAuthenticationMethodNTLM
+            case .negotiate: NSURLAuthenticationMethodNegotiate
+            }
+        switch space.place {
+        case .server(let kind):
+            let name =
+                switch kind {
+                case .http: NSURLProtectionSpaceHTTP
+                case .https: NSURLProtectionSpaceHTTPS
+                case .ftp: NSURLProtectionSpaceFTP
+                }
+            self.init(
+                host: space.host, port: Int(space.port), protocol: name, realm: space.realm,
+                authenticationMethod: method)
+        case .proxy(let kind):
+            let name =
+                switch kind {
+                case .http: NSURLProtectionSpaceHTTPProxy
+                case .https: NSURLProtectionSpaceHTTPSProxy
+                case .ftp: NSURLProtectionSpaceFTPProxy
+                case .socks: NSURLProtectionSpaceSOCKSProxy
+                }
+            self.init(
+                proxyHost: space.host, port: Int(space.port), type: name, realm: space.realm,
+                authenticationMethod: method)
+        }
+    }
+
+    /// The ways in which the caller may have written this space down for its storage: Basic also as the default
+    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12).
+    func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
+        guard case .server(let kind) = space.place else { return [self] }
+        let methods =
+            space.scheme == .basic ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
+        let ports = space.port == kind.defaultPort ? [port, 0] : [port]
+        return methods.flatMap { method in
+            ports.map { port in
+                URLProtectionSpace(
+                    host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
+            }
+        }
+    }
+}

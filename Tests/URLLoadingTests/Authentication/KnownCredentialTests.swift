@@ -1,0 +1,306 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Credentials from the storage, the address and the session's own memory.
+@Suite(.leavesNothing) struct KnownCredentialTests {
+    private let door = BasicGuard()
+
+    private func server() throws -> ScriptedServer {
+        let door = door
+        return try ScriptedServer.answering { door.answer($0) }
+    }
+
+    private func status(_ session: URLSession, _ url: URL) async throws -> Int? {
+        let (_, response) = try await session.data(from: url)
+        return (response as? HTTPURLResponse)?.statusCode
+    }
+
+    // AUTH-7, AUTH-11, AUTH-13, S-16: without a delegate what is known is used
+    @Test(
+        "the storage's default credential is used",
+        arguments: [NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodDefault])
+    func theStoragesDefaultCredentialIsUsed(method: String) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server, method: method))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(server.authorizations == ["/ -", "/ \(door.field())"])
+    }
+
+    // AUTH-7: one that is not the default, or of another space, is none
+    @Test("other credentials are not") func otherCredentialsAreNot() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.set(door.credential, for: door.space(server))
+        storage.setDefaultCredential(door.credential, for: BasicGuard(realm: "other").space(server))
+        storage.setDefaultCredential(
+            door.credential, for: door.space(server, method: NSURLAuthenticationMethodHTTPDigest))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(try await status(session, server.url()) == 401)
+        #expect(server.authorizations == ["/ -"])
+    }
+
+    private func url(_ server: ScriptedServer, _ user: String, _ path: String = "/") throws -> URL {
+        try #require(URL(string: "http://\(user)@127.0.0.1:\(server.port)\(path)"))
+    }
+
+    // AUTH-7, AUTH-11, AUTH-8: a name alone is a hint
+    @Test(
+        "the address's credential is used",
+        arguments: [
+            ("Mufasa:Circle%20of%20Life", 200, 2), ("Mufasa:wrong", 401, 2), ("Mufasa", 401, 1),
+        ])
+    func theAddressesCredentialIsUsed(user: String, status: Int, requests: Int) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        #expect(try await self.status(session, url(server, user)) == status)
+        #expect(server.requests.count == requests)
+        #expect(server.authorizations.first == "/ -")
+    }
+
+    // AUTH-11: the delegate is shown what would be used, the storage's before the address's
+    @Test("a delegate is asked all the same") func aDelegateIsAskedAllTheSame() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server))
+        let proposals = EventRecorder<String>()
+        for (url, hasStorage) in [
+            (try url(server, "A:b"), true), (try url(server, "A:b"), false), (try url(server, "A"), false),
+        ] {
+            let delegate = RecordingDelegate()
+            delegate.challenge = { challenge, handler in
+                let proposal = challenge.proposedCredential
+                proposals.record("\(proposal?.user ?? "-") \(proposal?.hasPassword == true)")
+                handler(.performDefaultHandling, nil)
+            }
+            let session = URLSession(delegate) { $0.urlCredentialStorage = hasStorage ? storage : nil }
+            session.dataTask(with: url).resume()
+            session.finishTasksAndInvalidate()
+            let calls = try await delegate.callsUntilInvalid()
+            #expect(
+                calls.first { if case .response = $0 { true } else { false } } == .response(1, hasStorage ? 200 : 401))
+        }
+        // The address's is refused and shown again; what failed once is not tried again by itself (AUTH-10).
+        #expect(proposals.events == ["Mufasa true", "A true", "A true", "A false"])
+    }
+
+    // AUTH-32
+    @Test("without a storage the question is the result at once") func withoutAStorageTheQuestionIsTheResultAtOnce()
+        async throws
+    {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { $0.urlCredentialStorage = nil }
+        defer { session.invalidateAndCancel() }
+        let handled = EventRecorder<Call>()
+        session.dataTask(with: server.url(), completionHandler: handled.handler).resume()
+        #expect(
+            try await handled.waitUntil("the answer") { !$0.isEmpty } == [.handled("who are you?", 401, nil)])
+    }
+
+    // AUTH-22, AUTH-26: RFC 7617 §2.2
+    @Test("accepted once, a credential is sent unasked below the same directory")
+    func acceptedOnceACredentialIsSentUnasked() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        let delegate = RecordingDelegate()
+        let credential = door.credential
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let session = URLSession(delegate) { $0.urlCredentialStorage = storage }
+        for path in ["/a/b", "/a/c", "/a/d/e?x", "/b", "/a/../b"] {
+            #expect(try await status(session, server.url(path)) == 200)
+        }
+        session.finishTasksAndInvalidate()
+        let field = door.field()
+        #expect(
+            server.authorizations == [
+                "/a/b -", "/a/b \(field)", "/a/c \(field)", "/a/d/e \(field)", "/b -", "/b \(field)",
+                // Which lies elsewhere than it says.
+                "/a/../b -", "/a/../b \(field)",
+            ])
+        #expect(storage.allCredentials == [door.space(server): ["Mufasa": credential]])
+        #expect(storage.defaultCredential(for: door.space(server)) == credential)
+        _ = try await delegate.callsUntilInvalid()
+        #expect(
+            delegate.calls.events.filter { if case .challenge = $0 { true } else { false } } == [
+                .challenge(1, "HTTPBasic r", 0), .challenge(4, "HTTPBasic r", 0), .challenge(5, "HTTPBasic r", 0),
+            ])
+    }
+
+    // AUTH-22: stored before the response is told
+    @Test("stored when the task has ended", arguments: [URLCredential.Persistence.none, .forSession, .permanent])
+    func storedWhenTheTaskHasEnded(persistence: URLCredential.Persistence) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        let delegate = RecordingDelegate()
+        let credential = URLCredential(door.user, door.password, persistence)
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let counts = EventRecorder<Int>()
+        delegate.during = { call, _, _ in
+            if case .response = call { counts.record(storage.allCredentials.count) }
+        }
+        let session = URLSession(delegate, queue: OperationQueue(name: "delegate", width: 1)) {
+            $0.urlCredentialStorage = storage
+        }
+        for _ in 0..<2 { session.dataTask(with: server.url()).resume() }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(counts.events == (persistence == .none ? [0, 0] : [1, 1]))
+        #expect(storage.allCredentials.values.first?["Mufasa"] == (persistence == .none ? nil : credential))
+    }
+
+    // AUTH-22: none is for this request alone
+    @Test("a credential that is not kept is asked for each time") func aCredentialThatIsNotKeptIsAskedForEachTime()
+        async throws
+    {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let credential = URLCredential(door.user, door.password, .none)
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let session = URLSession(delegate)
+        for _ in 0..<2 { #expect(try await status(session, server.url()) == 200) }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let both = ["/ -", "/ \(door.field())"]
+        #expect(server.authorizations == both + both)
+    }
+
+    // AUTH-23, S-89: who is logged out is not logged in again
+    @Test("removed from the storage, a credential is sent no more", arguments: [true, false])
+    func removedFromTheStorageACredentialIsSentNoMore(byReset: Bool) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        let credential = door.credential
+        storage.setDefaultCredential(credential, for: door.space(server))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(try await status(session, server.url()) == 200)
+        if byReset { await session.reset() } else { storage.remove(credential, for: door.space(server)) }
+        #expect(try await status(session, server.url()) == 401)
+        #expect(storage.allCredentials.isEmpty)
+        #expect(server.authorizations == ["/ -", "/ \(door.field())", "/ \(door.field())", "/ -"])
+    }
+
+    // AUTH-26, AUTH-10: the password was changed
+    @Test("a credential that is refused later is asked for again") func aCredentialThatIsRefusedLaterIsAskedForAgain()
+        async throws
+    {
+        let doors = Watched(BasicGuard())
+        let server = try ScriptedServer.answering { doors.current.answer($0) }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, handler in
+            handler(.useCredential, challenge.proposedCredential ?? doors.current.credential)
+        }
+        let session = URLSession(delegate)
+        #expect(try await status(session, server.url()) == 200)
+        doors.withValue { $0.password = "new" }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(try await status(session, server.url()) == 200)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let (old, new) = (door.field(), door.field("new"))
+        #expect(server.authorizations == ["/ -", "/ \(old)", "/ \(old)", "/ \(new)", "/ \(new)"])
+        #expect(
+            delegate.calls.events.filter { if case .challenge = $0 { true } else { false } } == [
+                .challenge(1, "HTTPBasic r", 0), .challenge(2, "HTTPBasic r", 0),
+            ])
+    }
+
+    // AUTH-27: the caller's own field goes first, the loader's replaces it
+    @Test("a field of the caller's own") func aFieldOfTheCallersOwn() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let credential = door.credential
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let session = URLSession(delegate)
+        let own = URLRequest(url: server.url()).with { $0.setValue("Bearer x", forHTTPHeaderField: "authorization") }
+        for _ in 0..<2 {
+            let (_, response) = try await session.data(for: own)
+            #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let both = ["/ Bearer x", "/ \(door.field())"]
+        #expect(server.authorizations == both + both)
+        #expect(server.requests.map { $0.values(of: "Authorization").count } == [1, 1, 1, 1])
+    }
+
+    // AUTH-26: sessions share nothing but what their storages share
+    @Test("each session asks for itself") func eachSessionAsksForItself() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server))
+        for _ in 0..<2 {
+            let session = URLSession { $0.urlCredentialStorage = storage }
+            #expect(try await status(session, server.url()) == 200)
+            session.invalidateAndCancel()
+        }
+        let both = ["/ -", "/ \(door.field())"]
+        #expect(server.authorizations == both + both)
+    }
+
+    // AUTH-25: a storage of the caller's own takes its time, on its own threads
+    @Test("a storage of the caller's own") func aStorageOfTheCallersOwn() async throws {
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let asked = EventRecorder<String>()
+            let credential: URLCredential
+            init(_ credential: URLCredential) { self.credential = credential }
+
+            override func getDefaultCredential(
+                for space: URLProtectionSpace, task: URLSessionTask,
+                completionHandler: @escaping @Sendable (URLCredential?) -> Void
+            ) {
+                asked.record("get \(space.summary) \(task.taskIdentifier)")
+                let credential = space.authenticationMethod == NSURLAuthenticationMethodDefault ? credential : nil
+                Thread { completionHandler(credential) }.start()
+            }
+
+            override func setDefaultCredential(
+                _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
+            ) {
+                asked.record("set \(protectionSpace.summary) \(task.taskIdentifier)")
+            }
+        }
+        let server = try server()
+        defer { server.stop() }
+        let storage = Storage(door.credential)
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(try await status(session, server.url()) == 200)
+        let asked = try await storage.asked.waitUntil("the storage") { $0.count >= 4 }
+        #expect(asked == ["get HTTPBasic r 1", "get Default r 1", "get HTTPBasic r 1", "set HTTPBasic r 1"])
+        #expect(server.authorizations == ["/ -", "/ \(door.field())", "/ \(door.field())"])
+    }
+
+    // AUTH-17, AUTH-29: what cannot be said under a scheme is not said
+    @Test("credentials that the scheme cannot carry") func credentialsThatTheSchemeCannotCarry() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, handler in handler(.useCredential, URLCredential("a:b", "c")) }
+        let session = URLSession(delegate)
+        #expect(try await status(session, server.url()) == 401)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(server.authorizations == ["/ -"])
+    }
+}
