@@ -17,7 +17,9 @@ extension TaskCore {
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
     ) throws(LoadError) -> any SchemeLoad {
-        if let protocolClass { return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request) }
+        if let protocolClass {
+            return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request)
+        }
         do throws(LoadError) {
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)

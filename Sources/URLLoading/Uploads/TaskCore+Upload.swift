@@ -47,7 +47,9 @@ extension TaskCore {
 
     func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
 
-    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) { bytesExpectedToSend.store(length, ordering: .relaxed) }
+    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) {
+        bytesExpectedToSend.store(length, ordering: .relaxed)
+    }
 
     // MARK: Delegate
 

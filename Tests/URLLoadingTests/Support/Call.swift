@@ -36,7 +36,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
-            .resumed(let task, _, _), .challenge(let task, _, _), .needsStream(let task, _), .became(let task, _),
+            .resumed(let task, _, _), .challenge(let task, _, _),
+            .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
