@@ -14,6 +14,7 @@ package import LoadingTransport
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
+///     UploadResumptionStage  go on with an upload that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -33,6 +34,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var authentication: AuthenticationStage
     let supply = BodyStage()
     var resumption: ResumptionStage?
+    var uploading: UploadResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
 
@@ -111,6 +113,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
         record(.fetchStarted(reason))
+        do throws(LoadError) {
+            if let first = try uploading?.start() { request = first }
+        } catch {
+            return end(error)
+        }
         fetch()
     }
 
@@ -230,7 +237,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     private func beginExchange(with body: RequestBody) {
         let exchange = ExchangeStage(
-            authenticated(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
+            marked(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
             priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()
@@ -288,7 +295,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             // Nothing has been added to what there was.
             tellEnd(error, .stopped(path: stopped.path, stopped.point))
         } else {
-            tellEnd(error, .nothing)
+            tellEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
         }
     }
 
@@ -297,6 +304,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         environment.loop.disarm(timer)
         connectivity.end()
         supply.cancel()
+        uploading?.end(on: environment.loop)
         exchange?.cancel()
         exchange = nil
         backlog = []

@@ -23,7 +23,9 @@ extension TaskCore {
         do throws(LoadError) {
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)
-            return Load(request, in: core.environment, destination: destination, log: log, client: self)
+            let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
+            if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
+            return load
         } catch {
             guard !isRedirect, let source = try localSource(of: request) else { throw error }
             return load(source, request)
