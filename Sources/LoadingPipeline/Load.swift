@@ -13,6 +13,7 @@ package import LoadingTransport
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     ResumptionStage     go on with a download that stopped
+///     MultipartStage      tell each part of a body that has several
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -31,6 +32,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
     var resumption: ResumptionStage?
+    /// While a body comes in parts.
+    var parts: MultipartStage?
+    /// The body had parts, or should have had.
+    var partsAreOver = false
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
 
@@ -211,6 +216,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         state = .exchanging
         lastActivity = environment.loop.now
         response = nil
+        parts = nil
+        partsAreOver = false
         bodyEnd = nil
         backlog = []
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }

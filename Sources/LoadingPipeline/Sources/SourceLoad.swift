@@ -358,6 +358,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         collector = nil
         guard let writer else { return tellEnd(error, .nothing) }
         state = .failing(error)
+        writer.giveUp()
         if !isClosingFile { writer.close() }
     }
 
