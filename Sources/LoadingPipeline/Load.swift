@@ -12,6 +12,7 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
+///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
 ///     DecodingStage       gzip, deflate, br, zstd
@@ -31,6 +32,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
+    let supply = BodyStage()
     var resumption: ResumptionStage?
     /// While a body comes in parts.
     var parts: MultipartStage?
@@ -226,8 +228,16 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     func beginExchange() {
+        if request.body.isNone { return beginExchange(with: .none) }
+        withBody { [weak self] body in
+            guard let self, exchange == nil, !isSuspended else { return }
+            beginExchange(with: body)
+        }
+    }
+
+    private func beginExchange(with body: RequestBody) {
         let exchange = ExchangeStage(
-            authenticated(ExchangeRequest(request, defaults: environment)), to: request.url.origin,
+            authenticated(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
             priority: request.priority, for: self)
         self.exchange = exchange
         exchange.start()
@@ -293,6 +303,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()
+        supply.cancel()
         exchange?.cancel()
         exchange = nil
         backlog = []

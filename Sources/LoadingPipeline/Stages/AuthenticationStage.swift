@@ -185,7 +185,7 @@ struct AuthenticationStage {
 extension AuthenticationOption {
     /// The challenges that can be met for a request: not with the integrity of a body that can be read only once.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], possible: Set<AuthenticationScheme>, body: RequestBody
+        for challenges: [AuthenticationChallenge], possible: Set<AuthenticationScheme>, body: LoadBody
     ) -> [AuthenticationOption] {
         let all = options(for: challenges, possible: possible)
         if body.canBeHashed { return all }
