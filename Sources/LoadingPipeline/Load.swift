@@ -14,6 +14,7 @@ package import LoadingTransport
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
+///     MultipartStage      tell each part of a body that has several
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -33,6 +34,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var authentication: AuthenticationStage
     let supply = BodyStage()
     var resumption: ResumptionStage?
+    /// While a body comes in parts.
+    var parts: MultipartStage?
+    /// The body had parts, or should have had.
+    var partsAreOver = false
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
 
@@ -213,6 +218,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         state = .exchanging
         lastActivity = environment.loop.now
         response = nil
+        parts = nil
+        partsAreOver = false
         bodyEnd = nil
         backlog = []
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }

@@ -57,6 +57,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var session: URLSession?
         /// Who wants to go on with the download later.
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        /// How many parts of a body in parts have been told.
+        var partCount = 0
         /// The task, from `resume` to the end (T-9).
         var task: URLSessionTask?
     }
@@ -261,6 +263,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func answer(_ disposition: URLSession.ResponseDisposition) {
         switch disposition {
         case .allow: core.loop.post { self.load?.answerResponse() }
+        // What came in the parts before would be missing in the file (MISC-23).
+        case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
         case .becomeDownload: enqueue(.becomeDownload)
         case .cancel, .becomeStream: cancel(nil)
         }
