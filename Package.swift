@@ -57,7 +57,8 @@ let package = Package(
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
         .target(name: "CLoadingGSSAPI"),
-        .target(name: "CLoadingTLS", dependencies: ["COpenSSL"]),
+        // Has OpenSSL loaded when it is needed first, so it is not linked.
+        .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),

@@ -3,7 +3,7 @@
 #ifndef CLT_CALLBACKS_H
 #define CLT_CALLBACKS_H
 
-#include <openssl/ssl.h>
+#include "openssl.h"
 
 int clt_on_verify(X509_STORE_CTX *verification, void *unused);
 int clt_on_certificate_request(SSL *ssl, void *unused);

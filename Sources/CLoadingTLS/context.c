@@ -2,11 +2,10 @@
 
 #include "callbacks.h"
 #include "failure.h"
+#include "openssl.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <string.h>
 
 size_t clt_address(const char *text, uint8_t address[16]) {

@@ -1,7 +1,6 @@
 #include "CLoadingTLS.h"
 
-#include <openssl/err.h>
-#include <openssl/evp.h>
+#include "openssl.h"
 
 clt_digest *clt_digest_new(clt_hash hash) {
     const EVP_MD *function = NULL;

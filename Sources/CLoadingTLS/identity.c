@@ -2,13 +2,9 @@
 
 #include "failure.h"
 #include "identity.h"
+#include "openssl.h"
 
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/pkcs12.h>
-#include <openssl/provider.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +84,20 @@ clt_identity *clt_identity_from_der(
     return identity_of(intermediates == NULL ? NULL : sk_X509_shift(intermediates), key, intermediates, failure);
 }
 
+clt_identity *clt_identity_new(
+    const clt_certificate *leaf, const clt_key *key, const clt_chain *intermediates, clt_failure *failure) {
+    ERR_clear_error();
+    X509_up_ref((X509 *)leaf);
+    EVP_PKEY_up_ref((EVP_PKEY *)key);
+    STACK_OF(X509) *others = intermediates == NULL ? NULL : X509_chain_up_ref((STACK_OF(X509) *)intermediates);
+    return identity_of((X509 *)leaf, (EVP_PKEY *)key, others, failure);
+}
+
+clt_key *clt_identity_key(const clt_identity *identity) {
+    EVP_PKEY_up_ref(identity->key);
+    return identity->key;
+}
+
 static PKCS12 *pkcs12_from(const uint8_t *bytes, size_t count, OSSL_LIB_CTX *library) {
     if (count > LONG_MAX) return NULL;
     const unsigned char *next = bytes;
@@ -138,6 +148,21 @@ static bool parse_legacy(
     OSSL_PROVIDER_unload(legacy);
     OSSL_LIB_CTX_free(library);
     return *key != NULL;
+}
+
+clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *password) {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+    PKCS12 *box = pkcs12_from(bytes, count, NULL);
+    clt_archive result = CLT_ARCHIVE_IS_NONE;
+    if (box != NULL) {
+        bool opens = PKCS12_mac_present(box) != 1 || PKCS12_verify_mac(box, password, -1) == 1
+            // No password and an empty one are told apart by some writers of archives.
+            || ((password == NULL || password[0] == 0) && PKCS12_verify_mac(box, NULL, 0) == 1);
+        result = opens ? CLT_ARCHIVE_OPENS : CLT_ARCHIVE_IS_LOCKED;
+    }
+    PKCS12_free(box);
+    ERR_clear_error();
+    return result;
 }
 
 clt_identity *clt_identity_from_pkcs12(

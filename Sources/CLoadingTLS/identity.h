@@ -1,7 +1,7 @@
 #ifndef CLT_IDENTITY_H
 #define CLT_IDENTITY_H
 
-#include <openssl/x509.h>
+#include "openssl.h"
 
 // A certificate, its private key, and the certificates between it and a root (may be NULL).
 struct clt_identity {

@@ -2,7 +2,8 @@
 #ifndef CLT_SOCKET_H
 #define CLT_SOCKET_H
 
-#include <openssl/bio.h>
+#include "openssl.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,10 +3,9 @@
 #include "callbacks.h"
 #include "failure.h"
 #include "identity.h"
+#include "openssl.h"
 #include "socket.h"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,14 +2,11 @@
 #include "CLoadingTLS.h"
 
 #include "failure.h"
+#include "openssl.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/ocsp.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,17 +98,17 @@ const char *clt_environment(const char *name) { return secure_getenv(name); }
 
 // ---- evaluation
 
-// Whether a stapled response that is sound and current says that the leaf of `chain` is revoked. Anything that is
-// wrong with the response itself counts as no response: revocation fails softly.
-static bool is_revoked(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *response, size_t count) {
-    if (sk_X509_num(chain) < 2 || count > LONG_MAX) return false;
+// What a stapled response that is sound and current says about the leaf of `chain`. Anything that is wrong with the
+// response itself counts as no response.
+static int revocation_status(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *response, size_t count) {
+    int status = V_OCSP_CERTSTATUS_UNKNOWN;
+    if (sk_X509_num(chain) < 2 || count == 0 || count > LONG_MAX) return status;
     const unsigned char *next = response;
     OCSP_RESPONSE *outer = d2i_OCSP_RESPONSE(NULL, &next, (long)count);
     OCSP_BASICRESP *basic = outer == NULL ? NULL : OCSP_response_get1_basic(outer);
-    bool revoked = false;
     if (basic != NULL && OCSP_basic_verify(basic, chain, roots, 0) == 1) {
         X509 *leaf = sk_X509_value(chain, 0), *issuer = sk_X509_value(chain, 1);
-        for (int index = 0; !revoked && index < OCSP_resp_count(basic); index++) {
+        for (int index = 0; status != V_OCSP_CERTSTATUS_REVOKED && index < OCSP_resp_count(basic); index++) {
             OCSP_SINGLERESP *single = OCSP_resp_get0(basic, index);
             // The response names the certificate by hashes of its own choice.
             ASN1_OBJECT *algorithm = NULL;
@@ -120,56 +117,68 @@ static bool is_revoked(clt_roots *roots, STACK_OF(X509) *chain, const uint8_t *r
             OCSP_CERTID *identifier = digest == NULL ? NULL : OCSP_cert_to_id(digest, leaf, issuer);
             if (identifier != NULL && OCSP_id_cmp(identifier, OCSP_SINGLERESP_get0_id(single)) == 0) {
                 ASN1_GENERALIZEDTIME *from = NULL, *until = NULL;
-                int status = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
-                revoked = status == V_OCSP_CERTSTATUS_REVOKED && OCSP_check_validity(from, until, 300, -1) == 1;
+                int said = OCSP_single_get0_status(single, NULL, NULL, &from, &until);
+                if (OCSP_check_validity(from, until, 300, -1) == 1) status = said;
             }
             OCSP_CERTID_free(identifier);
         }
     }
     OCSP_BASICRESP_free(basic);
     OCSP_RESPONSE_free(outer);
-    return revoked;
+    return status;
 }
 
-static bool set_parameters(
-    X509_STORE_CTX *verification, const char *name, const uint8_t *address, size_t address_count, int64_t time) {
-    if (X509_STORE_CTX_set_default(verification, "ssl_server") != 1) return false;
+static bool set_parameters(X509_STORE_CTX *verification, const clt_demand *demand) {
+    const char *purpose = demand->purpose == CLT_TLS_SERVER ? "ssl_server"
+        : demand->purpose == CLT_TLS_CLIENT ? "ssl_client" : "default";
+    if (X509_STORE_CTX_set_default(verification, purpose) != 1) return false;
     X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(verification);
-    X509_VERIFY_PARAM_set_time(parameters, (time_t)time);
+    X509_VERIFY_PARAM_set_time(parameters, (time_t)demand->time);
     // 112 bits: no SHA-1 signature, no RSA key below 2048 bits.
     X509_VERIFY_PARAM_set_auth_level(parameters, 2);
     // Whatever the administrator calls a root is one, self-signed or not.
     X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
     X509_VERIFY_PARAM_set_hostflags(
         parameters, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (address_count > 0) return X509_VERIFY_PARAM_set1_ip(parameters, address, address_count) == 1;
+    if (!demand->names_host) return true;
+    if (demand->address_count > 0)
+        return X509_VERIFY_PARAM_set1_ip(parameters, demand->address, demand->address_count) == 1;
     // An empty name would mean that any name will do.
-    return name != NULL && name[0] != 0 && X509_VERIFY_PARAM_set1_host(parameters, name, 0) == 1;
+    return demand->name != NULL && demand->name[0] != 0
+        && X509_VERIFY_PARAM_set1_host(parameters, demand->name, 0) == 1;
+}
+
+static int verdict_on_revocation(clt_roots *roots, X509_STORE_CTX *verification, const clt_demand *demand) {
+    if (demand->response_count == 0 && !demand->needs_good_response) return X509_V_OK;
+    int status = revocation_status(
+        roots, X509_STORE_CTX_get0_chain(verification), demand->response, demand->response_count);
+    if (status == V_OCSP_CERTSTATUS_REVOKED) return X509_V_ERR_CERT_REVOKED;
+    return demand->needs_good_response && status != V_OCSP_CERTSTATUS_GOOD ? X509_V_ERR_UNABLE_TO_GET_CRL : X509_V_OK;
 }
 
 bool clt_evaluate(
-    clt_roots *roots, const clt_chain *chain, const char *name, const uint8_t *address, size_t address_count,
-    int64_t time, const uint8_t *response, size_t response_count, clt_failure *failure) {
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure) {
     ERR_clear_error();
+    if (built != NULL) *built = NULL;
     *failure = (clt_failure){ .alert = -1, .reason = "no certificate to evaluate" };
     if (clt_chain_count(chain) == 0) return false;
     X509_STORE_CTX *verification = X509_STORE_CTX_new();
     bool trusted = false;
     if (verification == NULL
         || X509_STORE_CTX_init(verification, roots, sk_X509_value(chain, 0), (STACK_OF(X509) *)chain) != 1
-        || !set_parameters(verification, name, address, address_count, time)) {
+        || !set_parameters(verification, demand)) {
         *failure = clt_failure_take("certificate evaluation failed");
     } else {
         trusted = X509_verify_cert(verification) == 1;
         int verify = X509_STORE_CTX_get_error(verification);
-        if (trusted && response_count > 0
-            && is_revoked(roots, X509_STORE_CTX_get0_chain(verification), response, response_count)) {
-            trusted = false;
-            verify = X509_V_ERR_CERT_REVOKED;
+        if (trusted) {
+            verify = verdict_on_revocation(roots, verification, demand);
+            trusted = verify == X509_V_OK;
         }
         if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
         failure->verify = trusted ? X509_V_OK : verify;
         failure->reason = X509_verify_cert_error_string(failure->verify);
+        if (built != NULL) *built = X509_STORE_CTX_get1_chain(verification);
     }
     X509_STORE_CTX_free(verification);
     ERR_clear_error();

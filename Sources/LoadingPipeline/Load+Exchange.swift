@@ -6,6 +6,8 @@ internal import LoadingTransport
 
 /// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
 extension Load {
+    func exchangeAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
+
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
         client?.load(self, didSendBody: bytes, total: total)

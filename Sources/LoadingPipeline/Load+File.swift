@@ -22,10 +22,10 @@ extension Load: FileWriterObserver {
         self.writer = writer
     }
 
-    package func fileWriterWrote(_ count: Int64) {
+    package func fileWriterWrote(_ count: Int64, hasRoom: Bool) {
         if hasEnded { return }
         client?.load(self, hasWritten: count)
-        resumeReading()
+        if hasRoom { resumeReading() }
     }
 
     package func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
@@ -34,6 +34,7 @@ extension Load: FileWriterObserver {
         case (_, .ended): break
         case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.failure(.opening), _) where resumption?.mayRestart == true: beginAnew()
         case (.success(let path), _):
             record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
             stop()
@@ -42,6 +43,17 @@ extension Load: FileWriterObserver {
             stop()
             tellEnd(LoadError(failure), .nothing)
         }
+    }
+
+    /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
+    private func beginAnew() {
+        guard let folder = destination.folder else { return }
+        exchange?.cancel()
+        exchange = nil
+        destination = .file(.newFile(inFolder: folder))
+        (isClosingFile, isFull, deliveredBytes) = (false, false, 0)
+        resumption?.restart(&request)
+        beginFetch(.retry)
     }
 
     /// Where another download may go on from this one, all of which is in the file.

@@ -19,7 +19,7 @@ package import LoadingTransport
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
 /// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
 /// the connection is not read.
-package final class Load: LoopTimerTarget {
+package final class Load: SchemeLoad, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
@@ -33,6 +33,8 @@ package final class Load: LoopTimerTarget {
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
+    /// Kept for the next step of a conversation that proves it to be the user's.
+    var heldConnection: HTTP1Connection?
 
     var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -94,7 +96,7 @@ package final class Load: LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
-        authentication = AuthenticationStage(.server, environment.authentication)
+        authentication = AuthenticationStage(.server, environment.authentication, environment.loop)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -157,7 +159,7 @@ package final class Load: LoopTimerTarget {
     }
 
     /// The client lets the response through, and may have its body go elsewhere than it said at first.
-    package func answerResponse(_ destination: BodyDestination? = nil) {
+    package func answerResponse(_ destination: BodyDestination?) {
         guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
         if let destination { self.destination = destination }
@@ -210,11 +212,16 @@ package final class Load: LoopTimerTarget {
     }
 
     func beginExchange() {
+        let sent = authenticated(ExchangeRequest(request, defaults: environment))
         let exchange = ExchangeStage(
-            authenticated(ExchangeRequest(request, defaults: environment)), to: request.url.origin,
-            priority: request.priority, for: self)
+            sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
-        exchange.start()
+        if let heldConnection {
+            self.heldConnection = nil
+            exchange.start(on: heldConnection)
+        } else {
+            exchange.start()
+        }
     }
 
     // MARK: Time
@@ -257,6 +264,7 @@ package final class Load: LoopTimerTarget {
         if let error, let writer {
             // What has come may be gone on with later.
             state = .failing(error)
+            writer.giveUp()
             if !isClosingFile { writer.close() }
             return
         }
@@ -278,6 +286,8 @@ package final class Load: LoopTimerTarget {
         connectivity.end()
         exchange?.cancel()
         exchange = nil
+        heldConnection?.letGo()
+        heldConnection = nil
         backlog = []
     }
 

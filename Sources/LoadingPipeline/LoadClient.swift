@@ -7,31 +7,33 @@ package import LoadingTransport
 
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
-    func loadIsWaitingForConnectivity(_ load: Load)
-    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead)
+    func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
+    /// A connection that is being made for the load needs an answer. False to have the default apply.
+    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
+    func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
-    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer
+    func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
-    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
+    func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
     /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
-    func load(_ load: Load, isAsked question: AuthenticationQuestion, by response: LoadResponse)
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse)
     /// The request goes out again after a response that asked who the user is.
-    func load(_ load: Load, willSendAgainAfter response: LoadResponse)
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse)
     /// A server has taken a credential that the client gave, and that may be kept.
-    func load(_ load: Load, hasUsed credential: LoadCredential, for space: ProtectionSpace)
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)
     /// Whether a credential that a server has taken may be sent there again.
-    func load(_ load: Load, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
-    func load(_ load: Load, didReceive data: Data) -> Bool
+    func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.
-    func load(_ load: Load, hasCollected total: Int64)
+    func load(_ load: any SchemeLoad, hasCollected total: Int64)
     /// So many more bytes of the body are in the file.
-    func load(_ load: Load, hasWritten count: Int64)
-    func load(_ load: Load, didSendBody bytes: Int64, total: Int64)
+    func load(_ load: any SchemeLoad, hasWritten count: Int64)
+    func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64)
     /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with as much of the
     /// body as had come.
-    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody)
+    func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody)
 }
 
 /// How the client gets the body of a response.
@@ -44,6 +46,20 @@ package enum BodyDestination: Sendable {
     case file(FileWriter.Place)
     /// In the file of a download that stopped, behind what is there if that is still good.
     case stopped(StoppedDownload)
+
+    /// Where its file is, if it is a file.
+    var folder: String? {
+        switch self {
+        case .pieces, .whole: nil
+        case .file(.newFile(let folder)): folder
+        case .file(.existing(let path, _)): Self.folder(of: path)
+        case .stopped(let download): Self.folder(of: download.path)
+        }
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
 }
 
 /// What a load has when it ends.

@@ -150,8 +150,7 @@ import URLLoading
         defer { server.stop() }
         try await using { session in
             #expect(try await session.data(from: server.url("/x")).0 == Data("x".utf8))
-            // Longer than the server waits.
-            try await Task.sleep(for: .milliseconds(1_500))
+            try await eventually { !Loopback.hasConnection(to: server.port) }
             #expect(try await session.data(from: server.url("/x")).0 == Data("x".utf8))
         }
         server.stop()

@@ -13,6 +13,8 @@ typedef struct ssl_session_st clt_session;
 typedef struct x509_store_st clt_roots;
 typedef struct stack_st_X509 clt_chain;
 typedef struct clt_identity clt_identity;
+typedef struct x509_st clt_certificate;
+typedef struct evp_pkey_st clt_key;
 typedef struct clt_stream clt_stream;
 typedef struct evp_md_ctx_st clt_digest;
 
@@ -124,11 +126,76 @@ bool clt_is_readable_file(const char *path);
 // An environment variable, unless the process runs with more rights than its caller.
 const char *clt_environment(const char *name);
 
-// Whether the chain leads to one of the roots, serves TLS servers, is valid at `time` (seconds since 1970), belongs to
-// the host (a name, or an address of 4 or 16 bytes) and is not revoked by the stapled OCSP response, if any.
+typedef enum { CLT_ANY_PURPOSE, CLT_TLS_SERVER, CLT_TLS_CLIENT } clt_purpose;
+
+// What a chain must be good for.
+typedef struct {
+    clt_purpose purpose;
+    bool names_host;         // a chain of any host will do when it is false
+    const char *name;        // the host's name, or NULL, and then its
+    const uint8_t *address;  // address
+    size_t address_count;    // of 4 or 16 bytes
+    int64_t time;            // seconds since 1970
+    const uint8_t *response; // an OCSP response about the leaf, or NULL
+    size_t response_count;
+    bool needs_good_response;
+} clt_demand;
+
+// Whether the chain leads to one of the roots, is valid at the time, belongs to the host, and is not revoked by the
+// response. `built`, unless NULL, is then the chain from leaf to root, or as far as it could be built; the caller's to
+// free, and NULL when there is none.
 bool clt_evaluate(
-    clt_roots *roots, const clt_chain *chain, const char *name, const uint8_t *address, size_t address_count,
-    int64_t time, const uint8_t *response, size_t response_count, clt_failure *failure);
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure);
+
+// ---- certificates
+
+// Bytes of the caller's, to be freed; NULL when there are none or no memory.
+typedef struct {
+    uint8_t *bytes;
+    size_t count;
+} clt_bytes;
+void clt_bytes_free(clt_bytes bytes);
+
+typedef enum {
+    CLT_DER,
+    CLT_SUMMARY,      // what a person would call its owner, in UTF-8
+    CLT_COMMON_NAME,  // in UTF-8
+    CLT_SERIAL,       // big-endian
+    CLT_ISSUER,       // a distinguished name in DER, normalised so that equal names have equal bytes
+    CLT_SUBJECT,
+    CLT_KEY,          // the SubjectPublicKeyInfo in DER
+    CLT_LABEL,        // what a PKCS #12 archive calls it, in UTF-8
+    CLT_KEY_ID,       // by what a PKCS #12 archive tells which key it belongs to
+} clt_part;
+
+// NULL when the bytes are not one certificate in DER.
+clt_certificate *clt_certificate_new(const uint8_t *der, size_t count);
+void clt_certificate_free(clt_certificate *certificate);
+clt_bytes clt_certificate_part(const clt_certificate *certificate, clt_part part);
+// The mail address of that index in the subject alternative names and the subject; none: there are no more.
+clt_bytes clt_certificate_mail(const clt_certificate *certificate, size_t index);
+// Seconds since 1970; false when the certificate does not say it in a way that can be understood.
+bool clt_certificate_validity(const clt_certificate *certificate, int64_t *from, int64_t *until);
+// Each is the caller's to free, and shares what is in it.
+clt_certificate *clt_chain_get(const clt_chain *chain, size_t index);
+clt_key *clt_certificate_key(const clt_certificate *certificate);
+
+// ---- keys
+
+typedef enum { CLT_RSA, CLT_ELLIPTIC, CLT_OTHER_KEY } clt_key_kind;
+
+void clt_key_free(clt_key *key);
+clt_key_kind clt_key_kind_of(const clt_key *key);
+size_t clt_key_bits(const clt_key *key);
+bool clt_key_is_private(const clt_key *key);
+// The public half of a private key; the caller's to free.
+clt_key *clt_key_public(const clt_key *key);
+// The plain form of a key: PKCS #1 for RSA; for an elliptic curve the point, uncompressed, and behind it the number if
+// the key is private.
+clt_bytes clt_key_plain(const clt_key *key);
+// A key from its plain form; the curve is one of NIST's, told by the length.
+clt_key *clt_key_new(clt_key_kind kind, bool is_private, const uint8_t *bytes, size_t count);
+bool clt_keys_are_equal(const clt_key *one, const clt_key *other);
 
 // ---- identities
 
@@ -140,6 +207,14 @@ clt_identity *clt_identity_from_pkcs12(const uint8_t *bytes, size_t count, const
 clt_identity *clt_identity_from_der(
     const clt_chain *chain, const uint8_t *key, size_t key_count, clt_failure *failure);
 void clt_identity_free(clt_identity *identity);
+// Whether a PKCS #12 archive is one, and whether the password opens it.
+typedef enum { CLT_ARCHIVE_OPENS, CLT_ARCHIVE_IS_LOCKED, CLT_ARCHIVE_IS_NONE } clt_archive;
+clt_archive clt_pkcs12_try(const uint8_t *bytes, size_t count, const char *password);
+// A certificate with its key, and what should be sent with it (may be NULL). Shares them.
+clt_identity *clt_identity_new(
+    const clt_certificate *leaf, const clt_key *key, const clt_chain *intermediates, clt_failure *failure);
+// The key shares what is in it; the caller's to free.
+clt_key *clt_identity_key(const clt_identity *identity);
 // The leaf and its chain; the caller's to free.
 clt_chain *clt_identity_chain(const clt_identity *identity);
 

@@ -1,13 +1,14 @@
+internal import Glibc
 package import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Makes one connection for a pool: name, address, socket, TLS. Confined to the pool's loop; ends with exactly one call
 /// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
-final class ConnectionAttempt: LoopTimerTarget {
+final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
-    var request: ConnectionRequest?
+    private(set) var request: ConnectionRequest?
     private(set) var events: [LoadEvent] = []
     private let pool: ConnectionPool
     private var race: AddressRace?
@@ -40,6 +41,16 @@ final class ConnectionAttempt: LoopTimerTarget {
         pool.loop.disarm(retryTimer)
     }
 
+    /// Somebody else waits for the connection now, or nobody for the moment.
+    func setRequest(_ request: ConnectionRequest?) {
+        self.request = request
+        if request != nil { secure?.askerChanged() }
+    }
+
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool { request?.taker?.connectionAsks(question) ?? false }
+
+    func handshakeGoesOn() { request?.taker?.connectionIsBeingMade() }
+
     private func record(_ kind: LoadEvent.Kind) {
         events.append(LoadEvent(time: EventLog.now, kind: kind))
     }
@@ -49,20 +60,24 @@ final class ConnectionAttempt: LoopTimerTarget {
         race = nil
         switch outcome {
         case .failure(.noDescriptor):
-            // Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
-            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
-            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+            waitForDescriptor()
         case .failure(.unreachable(let error)):
             fail(error)
         case .success(let stream):
             record(.connectEnded)
             guard home.origin.isSecure else { return succeed(stream) }
             record(.secureConnectionStarted)
-            secure = SecureHandshake(stream, to: home.origin, with: pool.security) { [weak self] in
+            secure = SecureHandshake(stream, to: home.origin, with: pool.security, for: self) { [weak self] in
                 self?.handshakeEnded($0)
             }
             secure?.start()
         }
+    }
+
+    /// Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
+    private func waitForDescriptor() {
+        let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
+        pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
@@ -75,6 +90,9 @@ final class ConnectionAttempt: LoopTimerTarget {
         guard !hasEnded else { return }
         secure = nil
         switch outcome {
+        case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+            // The roots that the server's certificate is judged by could not be read.
+            waitForDescriptor()
         case .failure(let error): fail(error)
         case .success(let stream):
             if let session = stream.tls?.session {

@@ -187,11 +187,11 @@ package final class ConnectionPool {
     private func passOnAttempt(of request: ConnectionRequest, at origin: OriginConnections) {
         guard let attempt = request.attempt else { return }
         request.attempt = nil
-        attempt.request = nil
+        attempt.setRequest(nil)
         if let next = origin.waiting.firstWithoutAttempt() {
-            attempt.request = next
             next.attempt = attempt
             next.taker?.connectionIsBeingMade()
+            attempt.setRequest(next)
         } else {
             origin.finish(attempt)
             attempt.cancel()

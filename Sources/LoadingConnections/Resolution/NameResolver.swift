@@ -236,6 +236,10 @@ package final class NameResolver: @unchecked Sendable {
     // MARK: The system's resolver
 
     private static func askSystem(_ question: NameQuestion) -> NameAnswer {
+        if isLocal(question.host) {
+            let address = SocketAddress(literal: question.family == .ipv4 ? "127.0.0.1" : "::1", port: 0)
+            return address.map { .success([$0]) } ?? .failure(NameFailure(code: EAI_NONAME))
+        }
         var hints = addrinfo()
         hints.ai_family = question.family == .ipv4 ? AF_INET : AF_INET6
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -257,5 +261,11 @@ package final class NameResolver: @unchecked Sendable {
             }
         }
         return addresses.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(addresses)
+    }
+
+    /// Names of this machine itself, which nobody else is asked for (RFC 6761 §6.3).
+    private static func isLocal(_ host: String) -> Bool {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        return name == "localhost" || name.hasSuffix(".localhost")
     }
 }

@@ -7,7 +7,14 @@ package final class ConnectionSecurity {
     private let configuration: TLSConfiguration
     /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
     private var madeContext: TLSContext?
-    private var resumptions: [Origin: [TLSResumption]] = [:]
+    private var sessions: [Origin: [Session]] = [:]
+
+    /// A TLS session that can be resumed.
+    struct Session {
+        let resumption: TLSResumption
+        /// Whether the default evaluation trusts the server; else somebody who was asked did.
+        let wasEvaluated: Bool
+    }
 
     private static let mostOrigins = 256
     private static let mostPerOrigin = 4
@@ -21,30 +28,36 @@ package final class ConnectionSecurity {
         return context
     }
 
-    /// The default evaluation: the configuration's roots, the host's name, the time of day (TLS-4).
-    func verdict(on peer: TLSPeer) -> TLSTrustVerdict {
-        guard configuration.evaluatesTrust else { return .accept }
+    /// The default evaluation: the configuration's roots, the host's name, the time of day (TLS-4). On a thread of its
+    /// own, since roots are read from a disk; `verdict` is called on the loop, never before this returns.
+    func evaluate(_ peer: TLSPeer, on loop: EventLoop, verdict: @escaping (TLSTrustVerdict) -> Void) {
+        let answer = LoopBox(verdict)
         guard let evaluator = madeContext?.evaluator else {
-            return .reject(TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator"))
+            let error = TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator")
+            return loop.post { answer.value(.reject(error)) }
         }
-        return evaluator.verdict(on: peer, at: cll_wall_now() / 1_000_000_000)
+        TrustThreads.shared.run {
+            let verdict = evaluator.verdict(on: peer, at: cll_wall_now() / 1_000_000_000)
+            loop.post { answer.value(verdict) }
+        }
     }
 
-    func takeResumption(for origin: Origin) -> TLSResumption? {
+    func takeSession(for origin: Origin) -> Session? {
         let now = cll_wall_now() / 1_000_000_000
-        while let last = resumptions[origin]?.last {
-            if last.isSingleUse || last.expiry <= now { resumptions[origin]?.removeLast() }
-            if last.expiry > now { return last }
+        while let last = sessions[origin]?.last {
+            let resumption = last.resumption
+            if resumption.isSingleUse || resumption.expiry <= now { sessions[origin]?.removeLast() }
+            if resumption.expiry > now { return last }
         }
         return nil
     }
 
-    func keep(_ resumption: TLSResumption, for origin: Origin) {
-        if resumptions.count >= Self.mostOrigins, resumptions[origin] == nil { resumptions = [:] }
-        resumptions[origin, default: []].append(resumption)
-        if let count = resumptions[origin]?.count, count > Self.mostPerOrigin { resumptions[origin]?.removeFirst() }
+    func keep(_ session: Session, for origin: Origin) {
+        if sessions.count >= Self.mostOrigins, sessions[origin] == nil { sessions = [:] }
+        sessions[origin, default: []].append(session)
+        if let count = sessions[origin]?.count, count > Self.mostPerOrigin { sessions[origin]?.removeFirst() }
     }
 
     /// Forgets every session: after a flush nothing of the old connections lives on.
-    func forgetResumptions() { resumptions = [:] }
+    func forgetResumptions() { sessions = [:] }
 }

@@ -2,63 +2,177 @@ internal import CLoadingLinux
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Puts TLS over a connected stream: handshake, evaluation of the server's certificate, and a session to resume at the
-/// next connection. Confined to the stream's loop; tells the outcome once, and nothing after `cancel`.
+/// Puts TLS over a connected stream: handshake, trust in the server, the client's certificate, and a session to resume
+/// at the next connection. Confined to the stream's loop; tells the outcome once, and nothing after `cancel`.
+///
+/// Who is asked about a new connection is asked about a resumed one too: a resumed session spares the certificates, not
+/// the decision (AUTH-3). Without anybody to ask, a session that was evaluated when it was made needs no more of it.
 final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
     private let origin: Origin
     private let security: ConnectionSecurity
+    private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
+    /// What stands open; the handshake stands still meanwhile.
+    private var question: SecurityQuestion?
+    private var isEvaluating = false
+    private var isComplete = false
+    /// Whether the session that is being resumed was trusted by an evaluation.
+    private var wasEvaluated = false
+    /// The server's certificates, when they are what failed the handshake.
+    private var distrusted: TLSPeer?
 
     init(
-        _ stream: ByteStream, to origin: Origin, with security: ConnectionSecurity,
+        _ stream: ByteStream, to origin: Origin, with security: ConnectionSecurity, for asker: (any SecurityAsker)?,
         outcome: @escaping (Result<ByteStream, LoadError>) -> Void
     ) {
         self.stream = stream
         self.origin = origin
         self.security = security
+        self.asker = asker
         self.outcome = outcome
         stream.owner = self
     }
 
     func start() {
         do throws(TLSError) {
+            let session = security.takeSession(for: origin)
+            wasEvaluated = session?.wasEvaluated ?? false
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, serverName: origin.host,
-                resuming: security.takeResumption(for: origin))
-            tls.onResumption = { [security, origin] in security.keep($0, for: origin) }
+                resuming: session?.resumption)
             stream.secure(with: tls)
+            keepSessions(wasEvaluated: wasEvaluated)
         } catch {
-            return fail(LoadError(error))
+            return fail(error)
         }
         proceed()
     }
 
     func cancel() {
         outcome = nil
+        question?.withdraw()
+        question = nil
         stream.close()
+    }
+
+    /// Another load waits for the connection now: an open question is put to that one.
+    func askerChanged() {
+        guard let question else { return }
+        question.withdraw()
+        // Not at once: the pool is in the middle of something.
+        let step = LoopBox({ [weak self] in self?.askAgain(instead: question) ?? () })
+        stream.loop.post { step.value() }
+    }
+
+    private func askAgain(instead withdrawn: SecurityQuestion) {
+        guard outcome != nil, question === withdrawn else { return }
+        question = nil
+        ask(withdrawn.subject)
+        proceed()
     }
 
     func streamBecameReady(_ stream: ByteStream) { proceed() }
 
     private func proceed() {
-        while outcome != nil {
+        while outcome != nil, question == nil, !isEvaluating {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
-            case .wantsTrust(let peer): stream.tls?.decideTrust(security.verdict(on: peer))
-            case .wantsIdentity: stream.tls?.provideIdentity(nil)
-            case .failed(let error): return fail(LoadError(error))
-            case .complete:
-                let outcome = outcome
-                self.outcome = nil
-                outcome?(.success(stream))
+            case .wantsTrust(let peer): ask(.serverTrust(peer))
+            case .wantsIdentity(let request): ask(.clientCertificate(request))
+            case .failed(let error): fail(error)
+            case .complete: complete()
             }
         }
     }
 
-    private func fail(_ error: LoadError) {
+    private func complete() {
+        guard !isComplete, let tls = stream.tls, tls.isResumed else { return succeed() }
+        isComplete = true
+        guard let peer = tls.peer else {
+            return fail(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))
+        }
+        ask(.serverTrust(peer))
+    }
+
+    private func succeed() {
         let outcome = outcome
+        self.outcome = nil
+        outcome?(.success(stream))
+    }
+
+    private func fail(_ error: TLSError) {
+        let outcome = outcome
+        var failure = LoadError(error)
+        failure.peerCertificates = distrusted?.chain.der ?? []
         cancel()
-        outcome?(.failure(error))
+        outcome?(.failure(failure))
+    }
+
+    // MARK: Decisions
+
+    private func ask(_ subject: SecurityQuestion.Subject) {
+        let question = SecurityQuestion(subject, of: origin) { [weak self] in self?.take($0) }
+        self.question = question
+        if asker?.handshakeAsks(question) == true { return }
+        question.withdraw()
+        self.question = nil
+        heed(.defaultHandling, about: subject)
+    }
+
+    private func take(_ answer: SecurityQuestion.Answer) {
+        guard outcome != nil, let subject = question?.subject else { return }
+        question = nil
+        asker?.handshakeGoesOn()
+        heed(answer, about: subject)
+        proceed()
+    }
+
+    private func heed(_ answer: SecurityQuestion.Answer, about subject: SecurityQuestion.Subject) {
+        switch (subject, answer) {
+        case (.serverTrust(let peer), .trust):
+            keepSessions(wasEvaluated: false)
+            decide(.accept, about: peer)
+        case (.serverTrust(let peer), .distrust):
+            decide(
+                .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
+                about: peer)
+        case (.serverTrust(let peer), .defaultHandling), (.serverTrust(let peer), .identity):
+            if isComplete, wasEvaluated { return }
+            evaluate(peer)
+        case (.clientCertificate, .identity(let identity)):
+            stream.tls?.provideIdentity(identity)
+        case (.clientCertificate, .defaultHandling), (.clientCertificate, .trust), (.clientCertificate, .distrust):
+            stream.tls?.provideIdentity(nil)
+        }
+    }
+
+    private func evaluate(_ peer: TLSPeer) {
+        isEvaluating = true
+        security.evaluate(peer, on: stream.loop) { [weak self] verdict in
+            guard let self, outcome != nil else { return }
+            isEvaluating = false
+            keepSessions(wasEvaluated: true)
+            decide(verdict, about: peer)
+            proceed()
+        }
+    }
+
+    private func decide(_ verdict: TLSTrustVerdict, about peer: TLSPeer) {
+        if case .reject(let error) = verdict {
+            distrusted = peer
+            if isComplete { return fail(error) }
+        }
+        if !isComplete { stream.tls?.decideTrust(verdict) }
+    }
+
+    /// Which sessions may be resumed, and what they then are worth. Where the server asked for a certificate there are
+    /// none, so that it asks again.
+    private func keepSessions(wasEvaluated: Bool) {
+        stream.tls?.onResumption = { [security, origin, weak tls = stream.tls] resumption in
+            if tls?.isIdentityRequested == true { return }
+            security.keep(
+                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), for: origin)
+        }
     }
 }

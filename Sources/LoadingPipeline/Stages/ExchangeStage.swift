@@ -15,8 +15,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
     private var wish: ConnectionRequest?
+    /// What the client is asked about the connection that is being made.
+    private var question: SecurityQuestion?
     private var connection: HTTP1Connection?
     private var isReused = false
+    /// Whether the request says something that only this connection understands.
+    private var isBound = false
     private var attempts = 0
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
@@ -48,6 +52,19 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         environment.pool.request(wish)
     }
 
+    /// Sends the request over a connection that was held for it.
+    func start(on connection: HTTP1Connection) {
+        attempts += 1
+        isBound = true
+        took(connection, isReused: true, events: [])
+    }
+
+    /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
+    func hold() -> HTTP1Connection? {
+        connection?.hold()
+        return connection
+    }
+
     /// Ends the stage; the load hears nothing more from it.
     func cancel() {
         load = nil
@@ -71,8 +88,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     var hasConnection: Bool { connection != nil }
 
-    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24).
-    var isActive: Bool { connection != nil || wish?.isBeingServed == true }
+    /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client
+    /// is asked about it.
+    var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
     /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
     /// called in a later turn, when the connection is free or given up.
@@ -94,6 +112,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     // MARK: Connection
 
     func connectionIsBeingMade() { load?.exchangeIsActive() }
+
+    func connectionAsks(_ question: SecurityQuestion) -> Bool {
+        guard let load, load.exchangeAsks(question) else { return false }
+        self.question = question
+        return true
+    }
 
     func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
         wish = nil
@@ -178,7 +202,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
             isBodyReplayable: isBodyReplayable, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better.
-        guard isReused, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
+        guard isReused, !isBound, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))

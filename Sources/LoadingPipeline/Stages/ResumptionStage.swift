@@ -7,7 +7,7 @@ struct ResumptionStage {
     let download: StoppedDownload
     /// The caller's own, which has no place in a request for the rest.
     private let acceptEncoding: String?
-    private var mayRestart = true
+    private(set) var mayRestart = true
 
     private static let askingFields = ["accept-encoding", "range", "if-range"]
 

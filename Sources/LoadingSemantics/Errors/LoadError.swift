@@ -23,6 +23,8 @@ package struct LoadError: Error, Sendable, Equatable {
     package var networkUnavailableReason: Int?
     /// The address that failed, when it is another than that of the request: one that was not even asked for.
     package var url: String?
+    /// The certificates, in DER, of a server that is not trusted.
+    package var peerCertificates: [[UInt8]] = []
 
     package init(code: Int, cause: Cause? = nil, networkUnavailableReason: Int? = nil) {
         self.code = code

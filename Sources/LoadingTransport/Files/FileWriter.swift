@@ -8,9 +8,11 @@ internal import LoadingEvents
 /// callback: a disk that keeps up costs no hop to another thread, and one that does not never holds up a socket. What
 /// the loop asks for is done in the order of asking; what came of it is told on the loop.
 ///
-/// **Back-pressure.** `write` says when enough waits for the disk; `fileWriterWrote` when it has been taken.
-package final class FileWriter: Callout, @unchecked Sendable {
-    // Sendable because `orders`, `isAtWork` and `outcome` are guarded by `lock`, `file`, `failure` and `isClosed` belong to
+/// **Back-pressure.** `write` says when enough waits for the disk; `fileWriterWrote` when there is room again.
+///
+/// **No descriptor left.** Somebody's will be free again, so the orders wait, until the writer is told to give up.
+package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
+    // Sendable because `orders`, `isAtWork`, `mayWait` and `outcome` are guarded by `lock`, `file`, `failure` and `isClosed` belong to
     // the one thread at a time that carries out the orders, and the rest to the loop.
 
     /// Where the body goes.
@@ -27,6 +29,14 @@ package final class FileWriter: Callout, @unchecked Sendable {
         case opening(POSIXFailure)
         case writing(POSIXFailure)
         case closing(POSIXFailure)
+
+        /// Whether the process, or the system, has no descriptor left.
+        fileprivate var isOfDescriptors: Bool {
+            switch self {
+            case .creating(let failure), .opening(let failure): [EMFILE, ENFILE].contains(failure.code)
+            case .writing, .closing: false
+            }
+        }
     }
 
     private enum Order {
@@ -50,7 +60,9 @@ package final class FileWriter: Callout, @unchecked Sendable {
 
     private let lock = Lock()
     private var orders: [Order] = []
+    /// Also while the orders wait for a descriptor.
     private var isAtWork = false
+    private var mayWait = true
     private var outcome = Outcome()
 
     // MARK: Of who carries out the orders
@@ -67,9 +79,13 @@ package final class FileWriter: Callout, @unchecked Sendable {
     /// What was put into the pipe and has not come out.
     private var pipedBytes: Int64 = 0
     private var hasNoPipe = false
+    private let retryTimer = LoopTimer()
+    private var isWaitingForDescriptor = false
 
     /// Bytes that may wait for the disk.
     private static let highWater = 256 * 1024
+    /// Nanoseconds between two tries to open the file without a descriptor.
+    private static let descriptorPatience: Int64 = 20_000_000
 
     package init(_ place: Place, on loop: EventLoop) {
         self.place = place
@@ -111,6 +127,27 @@ package final class FileWriter: Callout, @unchecked Sendable {
         order(.close)
     }
 
+    /// Nobody waits for the file any more: if there is no descriptor for it now, it fails.
+    package func giveUp() {
+        lock.withLock { mayWait = false }
+        tryAgain()
+    }
+
+    package func timerFired(_ timer: LoopTimer) { tryAgain() }
+
+    private func tryAgain() {
+        guard isWaitingForDescriptor else { return }
+        isWaitingForDescriptor = false
+        loop.disarm(retryTimer)
+        loop.callOut(self)
+    }
+
+    private func waitForDescriptor() {
+        isWaitingForDescriptor = true
+        loop.arm(retryTimer, at: loop.now + Self.descriptorPatience, for: self)
+        if !lock.withLock({ mayWait }) { tryAgain() }
+    }
+
     private func order(_ order: Order) {
         lock.lock()
         orders.append(order)
@@ -127,7 +164,7 @@ package final class FileWriter: Callout, @unchecked Sendable {
         lock.unlock()
         waitingBytes -= Int(news.written)
         pipedBytes -= news.drained
-        if news.written > 0 { observer?.fileWriterWrote(news.written) }
+        if news.written > 0 { observer?.fileWriterWrote(news.written, hasRoom: waitingBytes < Self.highWater) }
         if let closed = news.closed { observer?.fileWriterClosed(closed) }
     }
 
@@ -135,6 +172,10 @@ package final class FileWriter: Callout, @unchecked Sendable {
 
     package func callOut() {
         while let batch = takeOrders() {
+            if lacksDescriptor() {
+                lock.withLock { orders.insert(contentsOf: batch, at: 0) }
+                return loop.post { self.waitForDescriptor() }
+            }
             var news = Outcome()
             for order in batch { carryOut(order, &news) }
             lock.lock()
@@ -185,6 +226,13 @@ package final class FileWriter: Callout, @unchecked Sendable {
         }
     }
 
+    /// Opens the file, if it is not open yet, and says whether only a descriptor lacks for that.
+    private func lacksDescriptor() -> Bool {
+        guard file == nil, failure == nil, lock.withLock({ mayWait }) else { return false }
+        do { file = try OpenFile(place) } catch { return error.isOfDescriptors }
+        return false
+    }
+
     private func open() throws(Failure) -> OpenFile {
         if let file { return file }
         let new = try OpenFile(place)
@@ -195,8 +243,9 @@ package final class FileWriter: Callout, @unchecked Sendable {
 
 /// Told on the writer's loop.
 package protocol FileWriterObserver: AnyObject {
-    /// So many more bytes were taken off the writer's hands.
-    func fileWriterWrote(_ count: Int64)
+    /// So many more bytes were taken off the writer's hands. `hasRoom` says whether it takes more now; if not, this is
+    /// told again.
+    func fileWriterWrote(_ count: Int64, hasRoom: Bool)
     /// The last message: the file at this path is closed and has all that was written, or it could not be written and
     /// has been removed.
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>)

@@ -1,5 +1,5 @@
 internal import CLoadingLinux
-package import FoundationEssentials
+internal import FoundationEssentials
 internal import Glibc
 
 /// The file of a `FileWriter`, open. Every call may wait for the disk.

@@ -11,10 +11,15 @@ final class SplicePipe: Sendable {
     /// As much as a download has on its way to the disk. An unprivileged user's pipes may be smaller.
     static let capacity: Int32 = 512 * 1024
 
-    /// Nil when there are no descriptors left.
+    /// Nil when there are hardly any descriptors left: it can be done without.
     init?() {
         var ends: (Int32, Int32) = (-1, -1)
         guard cll_pipe(&ends.0, &ends.1) == 0 else { return nil }
+        guard !DescriptorReserve.contains(ends.0), !DescriptorReserve.contains(ends.1) else {
+            close(ends.0)
+            close(ends.1)
+            return nil
+        }
         entrance = ends.1
         exit = ends.0
         _ = cll_set_pipe_capacity(entrance, Self.capacity)

@@ -18,6 +18,11 @@ package final class CertificateChain: @unchecked Sendable {
         for certificate in certificates where !clt_chain_append(pointer, certificate, certificate.count) { return nil }
     }
 
+    /// The certificates, one by one.
+    package var certificates: [Certificate] {
+        (0..<clt_chain_count(pointer)).compactMap { clt_chain_get(pointer, $0).map { Certificate(owning: $0) } }
+    }
+
     /// The certificates in DER.
     package var der: [[UInt8]] {
         (0..<clt_chain_count(pointer)).map { index in

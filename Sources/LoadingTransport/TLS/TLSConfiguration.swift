@@ -5,8 +5,6 @@ package struct TLSConfiguration: Hashable, Sendable {
     /// ALPN protocol names, the preferred one first. None: the extension is not sent.
     package var applicationProtocols: [String] = []
     package var roots = TLSRoots.system
-    /// Whether the default evaluation decides; false takes any certificate of anybody.
-    package var evaluatesTrust = true
     /// Whether a server may ask for a client certificate after the handshake (TLS 1.3). HTTP/2 forbids it (RFC 8740),
     /// but a client must offer it before it knows the protocol.
     package var allowsPostHandshakeAuthentication = true

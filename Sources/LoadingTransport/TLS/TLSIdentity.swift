@@ -31,6 +31,32 @@ package final class TLSIdentity: @unchecked Sendable {
         try self.init(clt_identity_from_der(chain.pointer, privateKey, privateKey.count, &failure), failure)
     }
 
+    /// A certificate with its key, and what is sent behind it.
+    package convenience init(
+        _ leaf: Certificate, key: CryptographicKey, intermediates: CertificateChain?
+    ) throws(TLSError) {
+        var failure = clt_failure()
+        try self.init(clt_identity_new(leaf.pointer, key.pointer, intermediates?.pointer, &failure), failure)
+    }
+
+    package enum Archive: Sendable {
+        case opens
+        /// The password is another.
+        case isLocked
+        case isNone
+    }
+
+    /// Whether bytes are a PKCS #12 archive that the password opens.
+    package static func archive(_ bytes: [UInt8], password: String) -> Archive {
+        switch clt_pkcs12_try(bytes, bytes.count, password) {
+        case CLT_ARCHIVE_OPENS: .opens
+        case CLT_ARCHIVE_IS_LOCKED: .isLocked
+        default: .isNone
+        }
+    }
+
+    package var key: CryptographicKey? { clt_identity_key(pointer).map { CryptographicKey(owning: $0) } }
+
     /// The leaf and the certificates that are sent with it.
     package var chain: CertificateChain? {
         clt_identity_chain(pointer).map(CertificateChain.init(owning:))

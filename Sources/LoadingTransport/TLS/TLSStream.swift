@@ -79,7 +79,8 @@ package final class TLSStream {
         return .failed(error)
     }
 
-    private var peer: TLSPeer? {
+    /// The server as it has shown itself; for a resumed session, when that was made.
+    package var peer: TLSPeer? {
         guard let chain = clt_stream_peer_chain(pointer) else { return nil }
         return TLSPeer(
             serverName: serverName, chain: CertificateChain(owning: chain), stapledResponse: stapledResponse)
@@ -128,6 +129,12 @@ package final class TLSStream {
         }
         return TLSIdentityRequest(serverName: serverName, distinguishedNames: names, signatureSchemes: schemes)
     }
+
+    /// Whether the server has asked for a certificate.
+    package var isIdentityRequested: Bool { clt_stream_identity_requested(pointer) }
+
+    /// Whether the handshake resumed a session.
+    package var isResumed: Bool { clt_stream_is_resumed(pointer) }
 
     private var clientCertificate: ClientCertificateState {
         if !clt_stream_identity_requested(pointer) { return .notRequested }

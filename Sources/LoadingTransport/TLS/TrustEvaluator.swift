@@ -77,14 +77,24 @@ package final class TrustEvaluator: @unchecked Sendable {
     package func evaluate(
         _ chain: CertificateChain, host: String, at time: Int64, stapledResponse: [UInt8]? = nil
     ) -> TrustEvaluation {
-        guard let serverName = ServerName(host: host) else {
+        var built: CertificateChain?
+        let demand = TrustDemand(purpose: .server, host: host, time: time, response: stapledResponse ?? [])
+        return evaluate(chain, demand, built: &built)
+    }
+
+    /// Evaluates a chain for what is demanded of it. `built` is the chain as it was put together, from the leaf up, also
+    /// when it leads nowhere.
+    package func evaluate(
+        _ chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+    ) -> TrustEvaluation {
+        let serverName = demand.host.map { ServerName(host: $0) }
+        if let serverName, serverName == nil {
             return .rejected(TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name"))
         }
-        let response = stapledResponse ?? []
         var failure: clt_failure?
         // A second look takes the bundles in, and what a moment before could not be read for want of a descriptor.
         for _ in 0..<2 {
-            failure = evaluate(chain, serverName, at: time, response)
+            failure = evaluate(chain, demand, serverName ?? nil, &built)
             guard let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code) else { break }
             // Roots are read when they are asked for: those that could not be read are not unknown.
             let shortage = loadBundles()
@@ -94,17 +104,30 @@ package final class TrustEvaluator: @unchecked Sendable {
     }
 
     private func evaluate(
-        _ chain: CertificateChain, _ serverName: ServerName, at time: Int64, _ response: [UInt8]
+        _ chain: CertificateChain, _ demand: TrustDemand, _ serverName: ServerName?, _ built: inout CertificateChain?
     ) -> clt_failure? {
-        var failure = clt_failure()
-        let trusted =
+        let (name, address): (String?, [UInt8]) =
             switch serverName {
-            case .name(let name):
-                clt_evaluate(roots, chain.pointer, name, nil, 0, time, response, response.count, &failure)
-            case .address(let bytes):
-                clt_evaluate(
-                    roots, chain.pointer, nil, bytes, bytes.count, time, response, response.count, &failure)
+            case .name(let name)?: (name, [])
+            case .address(let bytes)?: (nil, bytes)
+            case nil: (nil, [])
             }
+        var failure = clt_failure()
+        var pointer: OpaquePointer?
+        let evaluate = { (name: UnsafePointer<CChar>?) in
+            address.withUnsafeBufferPointer { address in
+                demand.response.withUnsafeBufferPointer { response in
+                    var wanted = clt_demand(
+                        purpose: demand.purpose.number, names_host: serverName != nil, name: name,
+                        address: address.baseAddress, address_count: address.count, time: demand.time,
+                        response: response.baseAddress, response_count: response.count,
+                        needs_good_response: demand.needsGoodResponse)
+                    return clt_evaluate(self.roots, chain.pointer, &wanted, &pointer, &failure)
+                }
+            }
+        }
+        let trusted = name.map { $0.withCString { evaluate($0) } } ?? evaluate(nil)
+        built = pointer.map { CertificateChain(owning: $0) }
         return trusted ? nil : failure
     }
 

@@ -15,7 +15,7 @@ struct TaskAuthentication {
 
 /// The client's side of authentication: what is known, what the delegates say, and what is kept.
 extension TaskCore {
-    func load(_ load: Load, isAsked question: AuthenticationQuestion, by response: LoadResponse) {
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse) {
         let space = URLProtectionSpace(question.space)
         guard let storage = core.configuration.urlCredentialStorage, let task = heldTask else {
             return answer(question, space, response, stored: nil)
@@ -85,7 +85,7 @@ extension TaskCore {
         load?.answerChallenge(.credential(known))
     }
 
-    func load(_ load: Load, willSendAgainAfter response: LoadResponse) {
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse) {
         guard let request = currentRequest, let url = request.url else { return }
         note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength))
         follow(request)
@@ -93,7 +93,7 @@ extension TaskCore {
 
     // MARK: What was accepted
 
-    func load(_ load: Load, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
+    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
         guard let given = authentication.given[space], credential.isSame(as: given) else { return }
         let space = URLProtectionSpace(space)
         if result.usesQueue || !delegates.areNone {
@@ -118,7 +118,7 @@ extension TaskCore {
 
     /// Not what the caller has taken out of the storage meanwhile. A storage of the caller's own is not asked here, since
     /// it may take its time.
-    func load(_ load: Load, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool {
+    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool {
         guard let storage = core.configuration.urlCredentialStorage else { return false }
         guard type(of: storage) == URLCredentialStorage.self else { return true }
         return URLProtectionSpace(space).spellings(of: space).contains { space in

@@ -1,11 +1,16 @@
 public import Foundation
+internal import LoadingTransport
 
-/// What proves who the user is: a name and a password. Immutable and safe to use from any thread.
+/// What proves who the user is: a name and a password, or a certificate with its key. Or the word of the user that a
+/// server is to be trusted. Immutable and safe to use from any thread.
 open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only.
+    // Sendable: constants only; the certificates of others are read when the credential is made.
     private let name: String?
     private let secret: String?
     private let lifetime: Persistence
+    private let clientIdentity: SecIdentity?
+    private let clientCertificates: [SecCertificate]
+    let serverTrust: SecTrust?
 
     /// How long a credential is kept once a server has accepted it.
     public enum Persistence: UInt, Sendable {
@@ -24,6 +29,9 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         name = user
         secret = password
         lifetime = persistence
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
     }
 
     /// A name alone: a hint.
@@ -31,7 +39,39 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         name = user
         secret = nil
         lifetime = .none
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
     }
+
+    /// A certificate with its key, for a server that asks for one.
+    ///
+    /// - Parameters:
+    ///   - certArray: What to send with it, between it and its root, as `SecCertificate`; nil for those that came with
+    ///     the identity.
+    ///   - persistence: Says nothing: such a credential is never stored.
+    public init(identity: SecIdentity, certificates certArray: [Any]?, persistence: Persistence) {
+        name = nil
+        secret = nil
+        lifetime = persistence
+        clientIdentity = identity
+        clientCertificates = certArray?.compactMap { $0 as? SecCertificate } ?? identity.intermediates
+        serverTrust = nil
+    }
+
+    /// The answer to a challenge of the kind ``NSURLAuthenticationMethodServerTrust``: the server is trusted, whatever
+    /// an evaluation says.
+    public init(trust: SecTrust) {
+        name = nil
+        secret = nil
+        lifetime = .forSession
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = trust
+    }
+
+    /// The same as ``init(trust:)``.
+    public convenience init(forTrust trust: SecTrust) { self.init(trust: trust) }
 
     private enum Key {
         static let user = "user"
@@ -48,11 +88,14 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         name = coder.string(forKey: Key.user)
         secret = coder.string(forKey: Key.password)
         lifetime = persistence
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
     }
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// Writes the password in clear: where the archive goes is the caller's care.
+    /// Writes the password in clear: where the archive goes is the caller's care. Identity and trust are not written.
     open func encode(with coder: NSCoder) {
         coder.encode(name.map { $0 as NSString }, forKey: Key.user)
         coder.encode(secret.map { $0 as NSString }, forKey: Key.password)
@@ -74,9 +117,21 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
     /// Whether there is a password, without asking for it. A credential without one is a hint of the name.
     open var hasPassword: Bool { secret != nil }
 
+    /// The client's certificate with its key, or nil.
+    open var identity: SecIdentity? { clientIdentity }
+
+    /// What is sent with the identity's certificate.
+    open var certificates: [Any] { clientCertificates }
+
+    /// The identity as a handshake shows it.
+    var tlsIdentity: TLSIdentity? { clientIdentity?.tlsIdentity(with: clientCertificates) }
+
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLCredential else { return false }
-        return other === self || other.name == name && other.secret == secret && other.lifetime == lifetime
+        return other === self
+            || other.name == name && other.secret == secret && other.lifetime == lifetime
+                && other.clientIdentity == clientIdentity && other.clientCertificates == clientCertificates
+                && other.serverTrust === serverTrust
     }
 
     open override var hash: Int { name.hashValue }

@@ -2,8 +2,9 @@ public import Foundation
 
 /// The part of a server, or the proxy, that asks for authentication. Immutable and safe to use from any thread.
 open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    // Sendable: constants only.
+    // Sendable: constants only; a trust takes calls from any thread.
     private let values: Values
+    private let trust: SecTrust?
 
     /// What tells one space from another.
     private struct Values: Hashable {
@@ -27,6 +28,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         values = Values(
             host: host, port: port, scheme: `protocol`, proxyType: nil, realm: realm,
             method: authenticationMethod ?? NSURLAuthenticationMethodDefault, distinguishedNames: nil)
+        trust = nil
     }
 
     /// A space of a proxy.
@@ -36,6 +38,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         values = Values(
             host: host, port: port, scheme: nil, proxyType: type, realm: realm,
             method: authenticationMethod ?? NSURLAuthenticationMethodDefault, distinguishedNames: nil)
+        trust = nil
     }
 
     /// A space of the TLS layer of a server that asks for a client certificate.
@@ -45,6 +48,15 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         values = Values(
             host: host, port: port, scheme: NSURLProtectionSpaceHTTPS, proxyType: nil, realm: nil,
             method: NSURLAuthenticationMethodClientCertificate, distinguishedNames: distinguishedNames)
+        trust = nil
+    }
+
+    /// A space of the TLS layer of a server that is to be trusted or not.
+    package init(host: String, port: Int, serverTrust: SecTrust) {
+        values = Values(
+            host: host, port: port, scheme: NSURLProtectionSpaceHTTPS, proxyType: nil, realm: nil,
+            method: NSURLAuthenticationMethodServerTrust, distinguishedNames: nil)
+        trust = serverTrust
     }
 
     private enum Key {
@@ -67,6 +79,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
             scheme: coder.string(forKey: Key.scheme), proxyType: coder.string(forKey: Key.proxyType),
             realm: coder.string(forKey: Key.realm), method: method,
             distinguishedNames: coder.array(of: NSData.self, forKey: Key.distinguishedNames) as? [Data])
+        trust = nil
     }
 
     open class var supportsSecureCoding: Bool { true }
@@ -119,6 +132,9 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     /// The issuers of client certificates the server accepts, each in DER; nil unless it asked for a certificate.
     open var distinguishedNames: [Data]? { values.distinguishedNames }
+
+    /// What the server has shown of itself; nil unless the question is whether to trust it.
+    open var serverTrust: SecTrust? { trust }
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLProtectionSpace else { return false }

@@ -1,5 +1,6 @@
 package import Foundation
 package import LoadingSemantics
+internal import LoadingTransport
 
 extension URLError {
     /// A failure of the engine as a task delivers it, with all that Apple's loader tells in `userInfo`.
@@ -13,9 +14,19 @@ extension URLError {
     ) -> URLError {
         var info = userInfo
         info[NSURLErrorNetworkUnavailableReasonKey] = error.networkUnavailableReason
+        addPeer(error.peerCertificates, of: url, to: &info)
         return make(
             code: error.code, url: error.url.map { URL(string: $0) } ?? url, underlying: error.cause?.error,
             taskDescription: taskDescription, userInfo: info)
+    }
+
+    /// The certificates of a server that is not trusted, and the question that was answered with no.
+    private static func addPeer(_ certificates: [[UInt8]], of url: URL?, to info: inout [String: Any]) {
+        let chain = certificates.compactMap { Certificate(der: $0) }.map { SecCertificate($0) }
+        guard !chain.isEmpty else { return }
+        let policy = SecPolicyCreateSSL(true, url?.host.map { $0 as NSString })
+        info[NSURLErrorFailingURLPeerTrustErrorKey] = SecTrust(chain, policies: [policy])
+        info["NSErrorPeerCertificateChainKey"] = chain
     }
 
     /// An error as a task delivers it.

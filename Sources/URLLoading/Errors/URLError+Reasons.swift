@@ -41,6 +41,9 @@ extension URLError {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
 
+    /// The trust in the server that was refused, or nil if that was not the cause.
+    public var failureURLPeerTrust: SecTrust? { userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust }
+
     /// What `downloadTask(withResumeData:)` takes to go on with the failed download, or nil if it cannot go on.
     public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
 

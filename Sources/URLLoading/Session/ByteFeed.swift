@@ -101,10 +101,9 @@ final class ByteFeed: Callout, @unchecked Sendable {
         _ goOn: @escaping @Sendable () -> Void, orWaitWith continuation: CheckedContinuation<Data?, any Error>? = nil
     ) -> Result<Data?, any Error>? {
         lock.lock()
-        // Two readers at once is a misuse that must not hang either: the second sees the end.
         guard reader == nil else {
             lock.unlock()
-            return .success(nil)
+            return .failure(Self.otherReader)
         }
         let next = takeNext()
         if next == nil { reader = continuation.map { Reader(continuation: $0, goOn: goOn) } }
@@ -112,6 +111,12 @@ final class ByteFeed: Callout, @unchecked Sendable {
         guard let next else { return nil }
         if next.mayGoOn { goOn() }
         return next.result
+    }
+
+    /// Two readers at once is a misuse that must neither hang nor look as if the body were over.
+    private static var otherReader: URLError {
+        let words = "Somebody else waits for the next bytes of this response. Iterate over them in one place at a time."
+        return URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: words])
     }
 
     // MARK: Under the lock

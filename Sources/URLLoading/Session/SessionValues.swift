@@ -21,7 +21,6 @@ package struct SessionValues: @unchecked Sendable {
     package var proxyConfigurations: [ProxyConfiguration] = []
     package var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
     package var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
-    package var evaluatesServerTrust = true
     package var httpShouldUsePipelining = false
     package var httpShouldSetCookies = true
     package var httpCookieAcceptPolicy = HTTPCookie.AcceptPolicy.onlyFromMainDocumentDomain

@@ -7,6 +7,5 @@ extension TLSConfiguration {
         minimumVersion = TLSVersion(rawValue: session.tlsMinimumSupportedProtocolVersion.rawValue)
         maximumVersion = TLSVersion(rawValue: session.tlsMaximumSupportedProtocolVersion.rawValue)
         applicationProtocols = ["http/1.1"]
-        evaluatesTrust = session.evaluatesServerTrust
     }
 }

@@ -63,13 +63,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { exchange(&values, &value) }
     }
 
-    /// Whether servers have to prove who they are. False is for the command-line client's `-k` alone: programs answer
-    /// the trust challenge.
-    package var evaluatesServerTrust: Bool {
-        get { read { $0.evaluatesServerTrust } }
-        set { write(newValue) { swap(&$0.evaluatesServerTrust, &$1) } }
-    }
-
     /// The identifier of a background configuration, else nil.
     open var identifier: String? { read { $0.identifier } }
 

@@ -6,20 +6,25 @@ internal import Synchronization
 
 /// What the load has to say, on the loop.
 extension TaskCore: LoadClient {
-    func loadIsWaitingForConnectivity(_ load: Load) { enqueue(.waitingForConnectivity) }
+    func loadIsWaitingForConnectivity(_ load: any SchemeLoad) { enqueue(.waitingForConnectivity) }
 
-    func load(_ load: Load, didReceiveInformational head: HTTP1ResponseHead) {
+    func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead) {
         guard let url = url(of: load), wantsInformationalResponses else { return }
         enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
     }
 
-    func load(_ load: Load, didReceive response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        if let offset = response.resumedOffset { noteResumption(at: offset, rest: response.expectedLength) }
+        if let offset = response.resumedOffset {
+            noteResumption(at: offset, rest: response.expectedLength)
+        } else {
+            // Another response may have come before, whose rest turned out to be of no use.
+            bytesReceived.store(0, ordering: .relaxed)
+        }
         updateProgress()
         switch result {
         case .feed(let feed):
@@ -34,7 +39,7 @@ extension TaskCore: LoadClient {
         }
     }
 
-    func load(_ load: Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
             return .now
         }
@@ -49,14 +54,14 @@ extension TaskCore: LoadClient {
         return .later
     }
 
-    func load(_ load: Load, didReceive data: Data) -> Bool {
+    func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
         return enqueue(.data(data), bytes: data.count)
     }
 
-    func load(_ load: Load, hasCollected total: Int64) {
+    func load(_ load: any SchemeLoad, hasCollected total: Int64) {
         bytesReceived.store(total, ordering: .relaxed)
         updateProgress()
     }
@@ -69,7 +74,7 @@ extension TaskCore: LoadClient {
         if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
     }
 
-    func load(_ load: Load, hasWritten count: Int64) {
+    func load(_ load: any SchemeLoad, hasWritten count: Int64) {
         let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
         updateProgress()
         guard isForDelegate, wantsWrittenData else { return }
@@ -79,7 +84,7 @@ extension TaskCore: LoadClient {
 
     private func updateProgress() { locked { $0.progress }?.update(self) }
 
-    func load(_ load: Load, didSendBody bytes: Int64, total: Int64) {
+    func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)
         updateProgress()
         guard wantsSentBody else { return }
@@ -87,7 +92,7 @@ extension TaskCore: LoadClient {
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
-    func load(_ load: Load, didEndWith error: LoadError?, body: LoadedBody) {
+    func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody) {
         end(error, body: body)
     }
 }

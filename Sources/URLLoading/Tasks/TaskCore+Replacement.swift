@@ -9,13 +9,14 @@ internal import Synchronization
 extension TaskCore {
     /// Makes this the task that goes on with `other`, from the response on (T-44).
     func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
-        let response = other.response
+        let (response, priority) = (other.response, other.priority)
         isAwaitingLoad = true
         locked { values in
             values.suspensionCount = 0
             values.hasStarted = true
             values.state = .running
             values.response = response
+            values.priority = priority
             values.task = task
             core.hold(self)
         }

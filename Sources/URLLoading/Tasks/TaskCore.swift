@@ -63,7 +63,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    var load: Load?
+    var load: (any SchemeLoad)?
     var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
     /// there is a log to go with it.
@@ -286,7 +286,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    func url(of load: Load) -> URL? { locked { $0.currentRequest?.url } }
+    func url(of load: any SchemeLoad) -> URL? { locked { $0.currentRequest?.url } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }

@@ -85,7 +85,6 @@ package struct RequestBuilder {
     package static func configuration(_ command: CommandLineRequest) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
-        configuration.evaluatesServerTrust = !command.isInsecure
         if let timeout = command.timeout { configuration.timeoutIntervalForResource = timeout }
         if let idle = command.idleTimeout { configuration.timeoutIntervalForRequest = idle }
         // A Cookie field of the user's own would else give way to the (empty) store.

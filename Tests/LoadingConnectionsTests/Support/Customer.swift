@@ -85,6 +85,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
 
     func connectionIsBeingMade() { note("is served") }
 
+    func connectionAsks(_ question: SecurityQuestion) -> Bool { false }
+
     func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
         self.connection = connection

@@ -9,7 +9,7 @@ import Testing
         let written = EventRecorder<Int64>()
         let closed = EventRecorder<Result<String, FileWriter.Failure>>()
 
-        func fileWriterWrote(_ count: Int64) { written.record(count) }
+        func fileWriterWrote(_ count: Int64, hasRoom: Bool) { written.record(count) }
         func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) { closed.record(outcome) }
     }
 

@@ -13,6 +13,18 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether this process has a socket that is connected to the port.
+    package static func hasConnection(to port: Int) -> Bool {
+        (0..<getdtablesize()).contains { descriptor in
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let outcome = withUnsafeMutableBytes(of: &address) { bytes in
+                getpeername(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+            }
+            return outcome == 0 && Int(UInt16(bigEndian: address.sin_port)) == port
+        }
+    }
+
     var family: Int32 {
         switch self {
         case .ipv4: AF_INET

@@ -33,9 +33,13 @@ import URLLoading
             facts.record("\(task.state == .running)")
             facts.record("\((task.response as? HTTPURLResponse)?.statusCode ?? 0)")
             facts.record("\(task.originalRequest?.url?.path ?? "")")
+            facts.record("\(task.priority)")
         }
         let data = Watched<URLSessionDataTask?>(nil)
-        let calls = try await run(server, delegate) { task in data.withValue { $0 = task } }
+        let calls = try await run(server, delegate) { task in
+            task.priority = 0.75
+            data.withValue { $0 = task }
+        }
         let size = Self.body.count
         #expect(
             calls == [
@@ -43,7 +47,7 @@ import URLLoading
                 .downloaded(2, size), .metrics(2), .completed(2, nil), .invalid,
             ])
         #expect(delegate.contents.events == [Data(Self.body)])
-        #expect(facts.events == ["true", "200", "/"])
+        #expect(facts.events == ["true", "200", "/", "0.75"])
         #expect(data.current?.state == .completed)
         #expect(data.current?.error == nil)
     }

@@ -195,6 +195,34 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // RES-8: while the task waits to be resumed
+    @Test("the file goes, or shrinks, after the task was made", arguments: [nil, 10])
+    func theFileGoesAfterTheTaskWasMade(rest: Int64?) async throws {
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let data = try #require(try await stop(server).data)
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate)
+        let task = session.downloadTask(withResumeData: data)
+        let list = try #require(try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
+        let name = try #require(list["fileName"] as? String)
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
+        try #require(FileManager.default.fileExists(atPath: path))
+        if let rest { truncate(path, off_t(rest)) } else { unlink(path) }
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        let (half, whole) = (Int64(Self.half), Int64(Self.whole.count))
+        #expect(
+            calls == [
+                .created(1), .resumed(1, half, whole), .wrote(1, whole, whole), .downloaded(1, Self.whole.count),
+                .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(delegate.contents.events == [Data(Self.whole)])
+        #expect(server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, "bytes=\(Self.half)-", nil])
+        unlink(path)
+    }
+
     // RES-1: without its file all is loaded again
     @Test("the file is gone") func theFileIsGone() async throws {
         let server = try makeServer { Self.rest(of: $0) }

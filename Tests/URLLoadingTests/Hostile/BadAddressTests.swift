@@ -127,6 +127,21 @@ import URLLoading
             try await LoadRecorder.load(url) == [.response(200), .data(expected), .succeeded, .invalid])
     }
 
+    // CONN-21: every name below localhost is this machine's own (RFC 6761)
+    @Test(
+        "a name below localhost",
+        arguments: [
+            "b\u{FC}cher.localhost", "B\u{DC}CHER.localhost", "xn--bcher-kva.localhost", "b%C3%BCcher.localhost",
+        ])
+    func aNameBelowLocalhost(name: String) async throws {
+        let server = try ScriptedServer.answering(.dualStack) { .text($0["Host"] ?? "") }
+        defer { server.stop() }
+        let url = try #require(URL(string: "http://\(name):\(server.port)/"))
+        #expect(
+            try await LoadRecorder.load(url)
+                == [.response(200), .data("xn--bcher-kva.localhost:\(server.port)"), .succeeded, .invalid])
+    }
+
     // CONN-21: a name of other letters goes to the resolver in its ASCII form
     @Test("an international name fails as any other unknown name") func anInternationalNameFailsAsAnyOtherUnknownName()
         async throws

@@ -78,12 +78,103 @@ import URLLoading
                     isDone.withValue { $0 = true }
                     return data
                 }
-                // Not a timer of Dispatch, which needs a descriptor.
-                usleep(500_000)
                 // It has neither failed nor, without a descriptor, succeeded.
-                guard !isDone.current else { exit(3) }
+                guard Self.isStillWaiting(isDone) else { exit(3) }
                 for descriptor in taken { close(descriptor) }
                 exit(await load.value == Data("ok".utf8) ? EXIT_SUCCESS : 4)
+            }
+        }
+    #endif
+
+    #if compiler(>=6.2)
+        /// Whether nothing has come after ten of the waits between two tries for a descriptor.
+        private static func isStillWaiting(_ isDone: Watched<Bool>) -> Bool {
+            // Not a timer of Dispatch, which needs a descriptor.
+            usleep(200_000)
+            return !isDone.current
+        }
+
+        // CONN-14, TLS-4: a certificate is judged by roots that have to be read, and to read them takes a descriptor
+        @Test("a descriptor for the socket and none for the roots", .timeLimit(.minutes(1)))
+        func aDescriptorForTheSocketAndNoneForTheRoots() async throws {
+            let server = try Self.server(isSecure: true)
+            defer { server.stop() }
+            let address = server.url().absoluteString
+            await #expect(processExitsWith: .success) { [address = address as String] in
+                Self.allow(descriptors: 64)
+                guard let url = URL(string: address) else { exit(2) }
+                let session = URLSession(configuration: .ephemeral)
+                _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+                var taken = Self.takeAll()
+                let isDone = Watched(false)
+                let load = Task {
+                    defer { isDone.withValue { $0 = true } }
+                    return await failure {
+                        guard try await session.text(url) == "ok" else { exit(3) }
+                    }
+                }
+                close(taken.removeFirst())
+                guard Self.isStillWaiting(isDone) else { exit(4) }
+                for descriptor in taken { close(descriptor) }
+                // The number of the error, as far as an exit status can tell it: -1203 is 203.
+                if let code = await load.value { exit(Int32(-1000 - code.rawValue)) }
+                exit(EXIT_SUCCESS)
+            }
+            #expect(server.requests.count == 1)
+        }
+
+        // CONN-14, ERR-8: a download waits for the descriptor of its file as for that of its socket, with no more of
+        // the body in memory than for a slow disk
+        @Test("a descriptor for the socket and none for the file", .timeLimit(.minutes(1)))
+        func aDescriptorForTheSocketAndNoneForTheFile() async throws {
+            let length = 8 << 20
+            let server = try ScriptedServer.answering { _ in .bytes([UInt8](repeating: 7, count: length)) }
+            defer { server.stop() }
+            let address = server.url().absoluteString
+            await #expect(processExitsWith: .success) { [address = address as String, length = length as Int] in
+                Self.allow(descriptors: 64)
+                guard let url = URL(string: address) else { exit(2) }
+                let session = URLSession(configuration: .ephemeral)
+                _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+                var taken = Self.takeAll()
+                let isDone = Watched(false)
+                let size = Watched(-1)
+                let task = session.downloadTask(with: url) { file, _, _ in
+                    let known = file.flatMap { try? FileManager.default.attributesOfItem(atPath: $0.path) }
+                    size.withValue { $0 = known?[.size] as? Int ?? -1 }
+                    isDone.withValue { $0 = true }
+                }
+                task.resume()
+                close(taken.removeFirst())
+                guard Self.isStillWaiting(isDone), task.countOfBytesReceived < 1 << 20 else { exit(3) }
+                for descriptor in taken { close(descriptor) }
+                while !isDone.current { usleep(1_000) }
+                exit(size.current == length ? EXIT_SUCCESS : 4)
+            }
+        }
+
+        // CONN-14: and it ends when it is told to, though the file can't even be closed
+        @Test("a download without a descriptor is cancelled", .timeLimit(.minutes(1)))
+        func aDownloadWithoutADescriptorIsCancelled() async throws {
+            let server = try ScriptedServer.answering(.text("a file"))
+            defer { server.stop() }
+            let address = server.url().absoluteString
+            await #expect(processExitsWith: .success) { [address = address as String] in
+                Self.allow(descriptors: 64)
+                guard let url = URL(string: address) else { exit(2) }
+                let session = URLSession(configuration: .ephemeral)
+                _ = try? await session.data(from: URL(fileURLWithPath: "/"))
+                var taken = Self.takeAll()
+                let code = Watched<Int?>(nil)
+                let task = session.downloadTask(with: url) { _, _, error in
+                    code.withValue { $0 = (error as? URLError)?.code.rawValue ?? 0 }
+                }
+                task.resume()
+                close(taken.removeFirst())
+                while task.response == nil { usleep(1_000) }
+                task.cancel()
+                while code.current == nil { usleep(1_000) }
+                exit(code.current == NSURLErrorCancelled ? EXIT_SUCCESS : 3)
             }
         }
     #endif

@@ -110,6 +110,32 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
+    // T-58: one of two who wait at once is told so, and the other gets it all
+    @Test("two readers at once") func twoReadersAtOnce() async throws {
+        let held = Signal("the body")
+        let server = try ScriptedServer.answering(CannedResponse.text("hello").bodyHeld(until: held))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let (bytes, _) = try await session.bytes(from: server.url())
+        let outcomes = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do {
+                        var text: [UInt8] = []
+                        for try await byte in bytes { text.append(byte) }
+                        return String(decoding: text, as: UTF8.self)
+                    } catch {
+                        held.fire()
+                        return "\((error as? URLError)?.code == .unknown)"
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.sorted() == ["hello", "true"])
+        session.invalidateAndCancel()
+    }
+
     // T-58
     @Test("dropping the bytes cancels the load") func droppingTheBytesCancelsTheLoad() async throws {
         let server = try ScriptedServer.answering(.endless)

@@ -1,7 +1,5 @@
-import TestSupport
-
 /// Looks again and again until something that tells nobody has happened.
-func eventually(
+package func eventually(
     within deadline: Duration = .testDeadline, _ isSo: @Sendable () async -> Bool
 ) async throws {
     let end = ContinuousClock.now + deadline

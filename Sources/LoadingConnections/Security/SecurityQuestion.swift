@@ -1,0 +1,60 @@
+package import LoadingTransport
+
+/// What a handshake cannot decide by itself: whether to trust the server, or by which certificate to be known to it.
+/// The handshake stands still until somebody answers. Confined to the connection's loop.
+package final class SecurityQuestion {
+    package enum Subject {
+        case serverTrust(TLSPeer)
+        case clientCertificate(TLSIdentityRequest)
+    }
+
+    package enum Answer {
+        /// Trust is evaluated; no certificate is shown.
+        case defaultHandling
+        /// The server is trusted whatever an evaluation would say.
+        case trust
+        /// The server is not trusted.
+        case distrust
+        /// The client is known by this.
+        case identity(TLSIdentity)
+    }
+
+    package let subject: Subject
+    /// The server that is being connected to.
+    package let origin: Origin
+    private var taker: ((Answer) -> Void)?
+    /// Called when nobody needs an answer any more.
+    package var onWithdrawal: (() -> Void)?
+
+    init(_ subject: Subject, of origin: Origin, answer: @escaping (Answer) -> Void) {
+        self.subject = subject
+        self.origin = origin
+        taker = answer
+    }
+
+    /// Whether an answer is still awaited.
+    package var isOpen: Bool { taker != nil }
+
+    /// The first answer counts; those after it, or after a withdrawal, are dropped.
+    package func answer(_ answer: Answer) {
+        guard let taker else { return }
+        self.taker = nil
+        onWithdrawal = nil
+        taker(answer)
+    }
+
+    func withdraw() {
+        guard isOpen else { return }
+        taker = nil
+        onWithdrawal?()
+        onWithdrawal = nil
+    }
+}
+
+/// For whom a handshake is made. Called on its loop.
+protocol SecurityAsker: AnyObject {
+    /// False when nobody wants to be asked, and then the default applies. Not answered before it returns.
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool
+    /// An answer has come; the network has its turn again.
+    func handshakeGoesOn()
+}

@@ -1,0 +1,62 @@
+internal import CLoadingTLS
+
+/// One X.509 certificate.
+///
+/// Unchecked: nothing in it is ever changed, and OpenSSL guards what it caches.
+package final class Certificate: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over the certificate.
+    init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { clt_certificate_free(pointer) }
+
+    /// Nil when the bytes are not one certificate in DER.
+    package convenience init?(der: [UInt8]) {
+        guard let pointer = clt_certificate_new(der, der.count) else { return nil }
+        self.init(owning: pointer)
+    }
+
+    package var der: [UInt8] { part(CLT_DER) ?? [] }
+
+    /// What a person would call its owner.
+    package var summary: String? { text(CLT_SUMMARY) }
+    package var commonName: String? { text(CLT_COMMON_NAME) }
+    /// Big-endian.
+    package var serialNumber: [UInt8] { part(CLT_SERIAL) ?? [] }
+    /// A distinguished name in DER, normalised so that equal names have equal bytes.
+    package var normalizedIssuer: [UInt8]? { part(CLT_ISSUER) }
+    package var normalizedSubject: [UInt8]? { part(CLT_SUBJECT) }
+    /// The SubjectPublicKeyInfo in DER.
+    package var publicKeyInfo: [UInt8]? { part(CLT_KEY) }
+    /// What the archive it came in calls it.
+    package var label: String? { text(CLT_LABEL) }
+    /// By what the archive it came in tells which key it belongs to.
+    package var keyIdentifier: [UInt8]? { part(CLT_KEY_ID) }
+
+    package var key: CryptographicKey? { clt_certificate_key(pointer).map { CryptographicKey(owning: $0) } }
+
+    package var mailAddresses: [String] {
+        var addresses: [String] = []
+        while let bytes = taken(clt_certificate_mail(pointer, addresses.count)) {
+            addresses.append(String(decoding: bytes, as: UTF8.self))
+        }
+        return addresses
+    }
+
+    /// Seconds since 1970, the first and the last.
+    package var validity: (from: Int64, until: Int64)? {
+        var (from, until) = (Int64(), Int64())
+        return clt_certificate_validity(pointer, &from, &until) ? (from, until) : nil
+    }
+
+    private func part(_ part: clt_part) -> [UInt8]? { taken(clt_certificate_part(pointer, part)) }
+    private func text(_ part: clt_part) -> String? { self.part(part).map { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// The bytes, given back to C; nil if there are none.
+func taken(_ bytes: clt_bytes) -> [UInt8]? {
+    defer { clt_bytes_free(bytes) }
+    guard let start = bytes.bytes else { return nil }
+    return Array(UnsafeBufferPointer(start: start, count: bytes.count))
+}

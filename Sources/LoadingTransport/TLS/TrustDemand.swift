@@ -1,0 +1,38 @@
+internal import CLoadingTLS
+
+/// What a certificate chain is to be good for.
+package struct TrustDemand: Sendable {
+    package enum Purpose: Sendable {
+        case any
+        case server
+        case client
+
+        var number: clt_purpose {
+            switch self {
+            case .any: CLT_ANY_PURPOSE
+            case .server: CLT_TLS_SERVER
+            case .client: CLT_TLS_CLIENT
+            }
+        }
+    }
+
+    package var purpose: Purpose
+    /// The host it has to belong to; nil if to none in particular.
+    package var host: String?
+    /// Seconds since 1970.
+    package var time: Int64
+    /// An OCSP response about the leaf; none if empty.
+    package var response: [UInt8]
+    /// Whether the leaf is distrusted without a response that says that it is good.
+    package var needsGoodResponse: Bool
+
+    package init(
+        purpose: Purpose, host: String?, time: Int64, response: [UInt8] = [], needsGoodResponse: Bool = false
+    ) {
+        self.purpose = purpose
+        self.host = host
+        self.time = time
+        self.response = response
+        self.needsGoodResponse = needsGoodResponse
+    }
+}

@@ -1,0 +1,44 @@
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingPipeline
+internal import LoadingTransport
+
+/// Challenges that connections make: trust in the server, and the client's certificate.
+extension TaskCore {
+    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool {
+        guard wantsConnectionChallenges else { return false }
+        let origin = question.origin
+        let port = Int(origin.port)
+        let space: URLProtectionSpace
+        switch question.subject {
+        case .serverTrust(let peer):
+            space = URLProtectionSpace(host: origin.host, port: port, serverTrust: SecTrust(peer))
+        case .clientCertificate(let request):
+            space = URLProtectionSpace(
+                host: origin.host, port: port, distinguishedNames: request.distinguishedNames.map { Data($0) })
+        }
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)
+        let pending = ask(challenge) { question.answer(SecurityQuestion.Answer($0, to: space)) }
+        question.onWithdrawal = { pending.withdraw() }
+        return true
+    }
+}
+
+extension SecurityQuestion.Answer {
+    /// What a delegate's answer means to a handshake. A credential of another kind, or for another server's
+    /// certificate, is no answer, and neither is none at all (AUTH-29).
+    fileprivate init(_ answer: ChallengeAnswer, to space: URLProtectionSpace) {
+        self =
+            switch (answer.disposition, space.serverTrust) {
+            case (.useCredential, let asked?):
+                answer.credential?.serverTrust?.isAboutCertificate(of: asked) == true ? .trust : .defaultHandling
+            case (.useCredential, nil):
+                answer.credential?.tlsIdentity.map { .identity($0) } ?? .defaultHandling
+            // There is no other space to go on with.
+            case (.rejectProtectionSpace, _?), (.cancelAuthenticationChallenge, _?): .distrust
+            case (.rejectProtectionSpace, nil), (.cancelAuthenticationChallenge, nil), (.performDefaultHandling, _):
+                .defaultHandling
+            }
+    }
+}

@@ -1,0 +1,86 @@
+public import Foundation
+internal import LoadingTransport
+
+/// An X.509 certificate. Immutable; two are equal when their bytes are.
+public final class SecCertificate: NSObject, @unchecked Sendable {
+    // Sendable: constants only.
+    let certificate: Certificate
+    let der: [UInt8]
+
+    init(_ certificate: Certificate) {
+        self.certificate = certificate
+        der = certificate.der
+    }
+
+    public override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? SecCertificate else { return false }
+        return other === self || other.der == der
+    }
+
+    public override var hash: Int { der.hashValue }
+
+    public override var description: String { "<SecCertificate: \(certificate.summary ?? "")>" }
+}
+
+/// A certificate from its DER form, or nil if the bytes are none. `allocator` says nothing on Linux.
+public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
+    Certificate(der: [UInt8](data as Data)).map { SecCertificate($0) }
+}
+
+/// The certificate in DER.
+public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(certificate.der) }
+
+/// Its public key, or nil if that is of an unknown kind.
+public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
+    certificate.certificate.key.map { SecKey($0) }
+}
+
+/// What a person would call its owner.
+public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
+    certificate.certificate.summary.map { $0 as NSString }
+}
+
+/// The common name of its owner; nil if there is none.
+public func SecCertificateCopyCommonName(
+    _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
+) -> OSStatus {
+    commonName.pointee = certificate.certificate.commonName.map { $0 as NSString }
+    return errSecSuccess
+}
+
+/// The mail addresses of its owner, perhaps none.
+public func SecCertificateCopyEmailAddresses(
+    _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
+) -> OSStatus {
+    emailAddresses.pointee = certificate.certificate.mailAddresses as NSArray
+    return errSecSuccess
+}
+
+/// Its serial number, the highest byte first.
+public func SecCertificateCopySerialNumberData(
+    _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? { NSData(certificate.certificate.serialNumber) }
+
+/// The name of its issuer in DER, in the form in which names are compared.
+public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
+    certificate.certificate.normalizedIssuer.map { NSData($0) }
+}
+
+/// The name of its owner in DER, in the form in which names are compared.
+public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
+    certificate.certificate.normalizedSubject.map { NSData($0) }
+}
+
+/// The first moment at which it is valid.
+public func SecCertificateCopyNotValidBeforeDate(_ certificate: SecCertificate) -> CFDate? {
+    certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.from)) }
+}
+
+/// The last moment at which it is valid.
+public func SecCertificateCopyNotValidAfterDate(_ certificate: SecCertificate) -> CFDate? {
+    certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.until)) }
+}
+
+extension NSData {
+    convenience init(_ bytes: [UInt8]) { self.init(data: Data(bytes)) }
+}

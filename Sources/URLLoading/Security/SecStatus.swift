@@ -1,0 +1,59 @@
+public import Foundation
+
+/// What a function of the security API returns: 0, or a number that says what is wrong.
+public typealias OSStatus = Int32
+
+/// Nothing is wrong.
+public let errSecSuccess: OSStatus = 0
+/// A parameter is not what it should be.
+public let errSecParam: OSStatus = -50
+/// The password is wrong.
+public let errSecAuthFailed: OSStatus = -25293
+/// The bytes are not of the format they should be of.
+public let errSecDecode: OSStatus = -26275
+/// The archive has been changed, or its password is another.
+public let errSecPkcs12VerifyFailure: OSStatus = -25264
+/// The certificate's time is over.
+public let errSecCertificateExpired: OSStatus = -67818
+/// The certificate belongs to another host.
+public let errSecHostNameMismatch: OSStatus = -67602
+/// The certificate is not trusted.
+public let errSecNotTrusted: OSStatus = -67843
+/// There is no chain from the certificate to a root.
+public let errSecCreateChainFailed: OSStatus = -25318
+/// The certificate's time has not begun.
+public let errSecCertificateNotValidYet: OSStatus = -67819
+/// The certificate was revoked.
+public let errSecCertificateRevoked: OSStatus = -67820
+
+/// What a status means, in English; nil for an unknown one. `reserved` has to be nil.
+public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
+    text(of: status).map { $0 as NSString }
+}
+
+private func text(of status: OSStatus) -> String? {
+    switch status {
+    case errSecSuccess: "No error."
+    case errSecParam: "A parameter is not valid."
+    case errSecAuthFailed: "The password is not correct."
+    case errSecDecode: "The data could not be decoded."
+    case errSecPkcs12VerifyFailure: "The archive could not be verified: it was changed, or the password is wrong."
+    case errSecCertificateExpired: "The certificate has expired."
+    case errSecHostNameMismatch: "The certificate belongs to another host."
+    case errSecNotTrusted: "The certificate is not trusted."
+    case errSecCreateChainFailed: "There is no chain from the certificate to a trusted root."
+    case errSecCertificateNotValidYet: "The certificate is not valid yet."
+    case errSecCertificateRevoked: "The certificate was revoked."
+    default: nil
+    }
+}
+
+extension NSError {
+    /// The error that a status stands for.
+    static func status(_ status: OSStatus, _ description: String? = nil, reason: String? = nil) -> NSError {
+        var info: [String: Any] = [:]
+        info[NSLocalizedDescriptionKey] = description ?? text(of: status)
+        info[NSLocalizedFailureReasonErrorKey] = reason
+        return NSError(domain: NSOSStatusErrorDomain, code: Int(status), userInfo: info)
+    }
+}

@@ -1,0 +1,174 @@
+public import Foundation
+internal import LoadingEvents
+internal import LoadingTransport
+
+/// The question whether a certificate chain is to be trusted, with all that the answer depends on. May be used from any
+/// thread; an evaluation reads the system's roots and can wait for a disk.
+public final class SecTrust: NSObject, @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `lock`.
+
+    private let lock = Lock()
+    private var values: Values
+    /// The result for the present values.
+    private var outcome: Outcome?
+    /// How often the values were changed.
+    private var changes = 0
+
+    struct Values {
+        /// As given: the leaf first.
+        var chain: [SecCertificate]
+        var policies: [SecPolicy]
+        /// Nil: the system's.
+        var anchors: [SecCertificate]?
+        var trustsAnchorsOnly = true
+        /// Nil: now.
+        var time: Date?
+        var response: [UInt8] = []
+        var exceptions: SecTrustExceptions?
+    }
+
+    struct Outcome {
+        var result: SecTrustResultType
+        var error: TLSError?
+        /// From the leaf up, as far as a chain could be built.
+        var chain: [SecCertificate]
+        var time: Date
+
+        var isTrusted: Bool { error == nil }
+    }
+
+    init(_ chain: [SecCertificate], policies: [SecPolicy], response: [UInt8] = []) {
+        values = Values(chain: chain, policies: policies, response: response)
+    }
+
+    /// What a server has shown of itself.
+    convenience init(_ peer: TLSPeer) {
+        self.init(
+            peer.chain.certificates.map { SecCertificate($0) },
+            policies: [SecPolicy(.tls(isServer: true, host: peer.serverName))], response: peer.stapledResponse ?? [])
+    }
+
+    /// The leaf.
+    var certificate: SecCertificate? { read { $0.chain.first } }
+
+    /// Whether both ask about the same leaf.
+    func isAboutCertificate(of other: SecTrust) -> Bool {
+        guard other !== self else { return true }
+        guard let certificate else { return false }
+        return certificate == other.certificate
+    }
+
+    func read<Value>(_ body: (Values) -> Value) -> Value { lock.withLock { body(values) } }
+
+    /// Changes what the answer depends on, which takes the answer back.
+    func change(_ body: (inout Values) -> Void) {
+        let before = lock.withLock {
+            outcome = nil
+            changes += 1
+            let before = values
+            body(&values)
+            return before
+        }
+        // Let go of outside the lock.
+        _ = before
+    }
+
+    /// The answer, if there is one yet.
+    var knownOutcome: Outcome? { lock.withLock { outcome } }
+
+    /// The answer.
+    func evaluate() -> Outcome {
+        lock.lock()
+        let (known, given, version) = (outcome, values, changes)
+        lock.unlock()
+        if let known { return known }
+        let new = given.evaluate()
+        lock.withLock { if changes == version { outcome = new } }
+        return new
+    }
+}
+
+extension SecTrust.Values {
+    fileprivate func evaluate() -> SecTrust.Outcome {
+        let moment = time ?? Date()
+        var outcome = SecTrust.Outcome(result: .unspecified, error: nil, chain: chain, time: moment)
+        guard let given = CertificateChain(der: chain.map(\.der)) else {
+            outcome.error = TLSError(code: TLSError.certificateUntrusted, reason: "no certificate to evaluate")
+            outcome.result = .fatalTrustFailure
+            return outcome
+        }
+        for demand in demands(at: moment) {
+            var built: CertificateChain?
+            guard case .rejected(let error) = evaluate(given, demand, built: &built) else {
+                outcome.chain = certificates(of: built)
+                continue
+            }
+            outcome.chain = certificates(of: built)
+            if exceptions?.cover(error, of: chain.first) == true {
+                outcome.result = .proceed
+            } else {
+                outcome.error = error
+                outcome.result =
+                    error.status == errSecCertificateRevoked ? .fatalTrustFailure : .recoverableTrustFailure
+                return outcome
+            }
+        }
+        return outcome
+    }
+
+    private func certificates(of built: CertificateChain?) -> [SecCertificate] {
+        let certificates = built?.certificates.map { SecCertificate($0) } ?? []
+        return certificates.isEmpty ? chain : certificates
+    }
+
+    /// One for each policy that says what a chain is for.
+    private func demands(at moment: Date) -> [TrustDemand] {
+        let time = Int64(exactly: moment.timeIntervalSince1970.rounded(.down)) ?? .max
+        var needsGoodResponse = false
+        var demands: [TrustDemand] = []
+        for policy in policies {
+            switch policy.kind {
+            case .basic: demands.append(TrustDemand(purpose: .any, host: nil, time: time, response: response))
+            case .tls(let isServer, let host):
+                demands.append(
+                    TrustDemand(purpose: isServer ? .server : .client, host: host, time: time, response: response))
+            case .revocation(let flags):
+                if flags & kSecRevocationRequirePositiveResponse != 0 { needsGoodResponse = true }
+            }
+        }
+        if demands.isEmpty { demands = [TrustDemand(purpose: .any, host: nil, time: time, response: response)] }
+        if needsGoodResponse { for index in demands.indices { demands[index].needsGoodResponse = true } }
+        return demands
+    }
+
+    /// By the anchors that were set, then by the system's unless they are the only ones.
+    private func evaluate(
+        _ given: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+    ) -> TrustEvaluation {
+        if let anchors {
+            let evaluator: TrustEvaluator
+            do throws(TLSError) {
+                evaluator = try TrustEvaluator.evaluator(for: .only(anchors.map { .der($0.der) }))
+            } catch { return .rejected(error) }
+            let verdict = evaluator.evaluate(given, demand, built: &built)
+            if verdict == .trusted || trustsAnchorsOnly { return verdict }
+        }
+        guard let system = TrustEvaluator.system else {
+            return .rejected(TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory"))
+        }
+        return system.evaluate(given, demand, built: &built)
+    }
+}
+
+extension TLSError {
+    /// The failed evaluation as a status.
+    var status: OSStatus {
+        switch verifyCode {
+        case 9: errSecCertificateNotValidYet
+        case 10: errSecCertificateExpired
+        case 23: errSecCertificateRevoked
+        case 62, 64: errSecHostNameMismatch
+        default: errSecNotTrusted
+        }
+    }
+}
