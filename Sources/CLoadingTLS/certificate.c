@@ -1,9 +1,7 @@
 #include "CLoadingTLS.h"
+#include "openssl.h"
 
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,13 +1,7 @@
 #include "CLoadingTLS.h"
+#include "openssl.h"
 
 #include <limits.h>
-#include <openssl/core_names.h>
-#include <openssl/ec.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/param_build.h>
-#include <openssl/rsa.h>
-#include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>
 

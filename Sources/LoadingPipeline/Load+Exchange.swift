@@ -32,7 +32,8 @@ extension Load {
         do { if try isChallenge(response) { return } } catch { return end(error) }
         if head.status / 100 == 3 {
             do {
-                if let next = try redirect.next(for: response, to: request) {
+                switch try redirect.next(for: response, to: request) {
+                case .follow(let next):
                     outstanding = .redirect(next)
                     applyFlow()
                     guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
@@ -40,6 +41,13 @@ extension Load {
                     // request can have its connection.
                     let answer = LoopBox({ self.answerRedirect(next) })
                     return environment.loop.post { answer.value() }
+                case .leaveHTTP(let redirected):
+                    // It may be refused, and is then a response like any other.
+                    outstanding = .redirect(request)
+                    applyFlow()
+                    if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return }
+                    return end(LoadError.unsupportedURL.at(redirected.url))
+                case nil: break
                 }
             } catch { return end(error) }
         }

@@ -70,7 +70,7 @@ extension Load: FileWriterObserver {
 }
 
 extension LoadError {
-    fileprivate init(_ failure: FileWriter.Failure) {
+    init(_ failure: FileWriter.Failure) {
         self =
             switch failure {
             case .creating(let failure): .cannotCreateFile(failure.code)

@@ -107,10 +107,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     // MARK: From the client
 
-    package func start() {
+    package func start(_ reason: LoadEvent.FetchReason) {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
-        record(.fetchStarted(.first))
+        record(.fetchStarted(reason))
         fetch()
     }
 
@@ -148,6 +148,15 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     /// From now on another client is told.
     package func handOver(to client: any LoadClient) {
         if !hasEnded { self.client = client }
+    }
+
+    package func abandon() {
+        guard !hasEnded else { return }
+        exchange?.drain()
+        exchange = nil
+        stop()
+        state = .ended
+        client = nil
     }
 
     /// The client takes more after it said that it had enough.
@@ -303,7 +312,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
 extension Int64 {
     /// This time in nanoseconds plus that many seconds; never more than the far future, never less than now.
-    fileprivate func addingSeconds(_ seconds: Double) -> Int64 {
+    func addingSeconds(_ seconds: Double) -> Int64 {
         // Not `<`, so that a NaN means for ever as well.
         guard seconds < 9e9 else { return .max }
         let (sum, overflow) = addingReportingOverflow(Int64(Swift.max(0, seconds) * 1e9))

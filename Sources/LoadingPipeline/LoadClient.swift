@@ -13,6 +13,11 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
+    /// The same of what does not come by HTTP.
+    func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer
+    /// A redirect leads to a URL that is none of HTTP. True if the client sees to it, and answers by
+    /// `load.answerRedirect(nil)` or abandons the load; else the load fails.
+    func load(_ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer

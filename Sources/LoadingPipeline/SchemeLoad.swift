@@ -1,14 +1,17 @@
+package import LoadingEvents
 package import LoadingSemantics
 
 /// A load as its task steers it, whatever the scheme: `Load` for HTTP, others for what comes from elsewhere. Confined to
 /// the session's loop.
 package protocol SchemeLoad: AnyObject {
-    func start()
+    func start(_ reason: LoadEvent.FetchReason)
     /// Stops what can be stopped, and the clocks (T-2).
     func suspend()
     func resume()
     /// Ends the load with `error`, unless it has ended.
     func cancel(_ error: LoadError)
+    /// Another load goes on in place of this one, of which nothing more is told.
+    func abandon()
     /// From now on another client is told.
     func handOver(to client: any LoadClient)
     /// The client takes more after it said that it had enough.
@@ -17,13 +20,13 @@ package protocol SchemeLoad: AnyObject {
     func answerResponse(_ destination: BodyDestination?)
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     func answerRedirect(_ next: LoadRequest?)
-    /// What the client says to a question of the server's.
+    /// What the client makes of the question who the user is.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
 }
 
 extension SchemeLoad {
     package func answerResponse() { answerResponse(nil) }
-    /// For those that never ask.
+    /// Only HTTP asks; others see to it themselves.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
 }

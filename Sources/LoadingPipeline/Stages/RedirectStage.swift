@@ -6,8 +6,15 @@ internal import LoadingSemantics
 struct RedirectStage {
     private(set) var count = 0
 
-    /// The request that a response leads to; nil when it is a response like any other.
-    mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> LoadRequest? {
+    /// Where a response leads.
+    enum Target {
+        case follow(LoadRequest)
+        /// Nothing but HTTP is loaded through a redirect, least of all a local file, unless the client sees to it.
+        case leaveHTTP(RedirectedRequest)
+    }
+
+    /// Where a response leads; nil when it is a response like any other.
+    mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> Target? {
         let from = RedirectedFrom(
             method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
         switch RedirectRules.decide(
@@ -18,15 +25,14 @@ struct RedirectStage {
         case .tooMany(let url): throw LoadError.tooManyRedirects.at(url)
         case .follow(let redirected):
             count += 1
-            // Nothing but HTTP is loaded through a redirect, least of all a local file.
-            if redirected.leavesHTTP { throw LoadError.unsupportedURL.at(redirected.url) }
+            if redirected.leavesHTTP { return .leaveHTTP(redirected) }
             var next = request
             do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError.at(redirected.url) }
             next.urlText = redirected.url
             next.method = redirected.method
             next.fields = request.fields.without(names: redirected.droppedFields)
             if !redirected.keepsBody { next.body = .none }
-            return next
+            return .follow(next)
         }
     }
 }

@@ -14,6 +14,8 @@ package struct LoadError: Error, Sendable, Equatable {
         case dns(Int32)
         /// A number of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
         case cfNetwork(Int)
+        /// An error that is not of the engine's making; it is what the caller gets.
+        case foreign(ForeignError)
     }
 
     /// The number in `NSURLErrorDomain`.
@@ -30,6 +32,11 @@ package struct LoadError: Error, Sendable, Equatable {
         self.code = code
         self.cause = cause
         self.networkUnavailableReason = networkUnavailableReason
+    }
+
+    /// The failure of a load that somebody else does.
+    package static func foreign(_ error: any Error, code: Int) -> LoadError {
+        LoadError(code: code, cause: .foreign(ForeignError(error)))
     }
 
     /// The same failure of another address.

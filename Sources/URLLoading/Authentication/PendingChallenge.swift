@@ -80,24 +80,12 @@ extension TaskCore {
         }
         let challenge = pending.challenge
         var isAsked = false
-        if challenge.protectionSpace.isOfConnection {
+        if challenge.protectionSpace.concernsConnection {
             isAsked = delegates.offer { $0.urlSession(session, didReceive: challenge, reply: reply) }
         }
         if !isAsked {
             isAsked = delegates.offer { $0.urlSession(session, task: task, didReceive: challenge, reply: reply) }
         }
         if !isAsked { pending.give(.defaultHandling, on: loop) }
-    }
-}
-
-extension URLProtectionSpace {
-    /// Whether it is a connection that authenticates, not a request (S-54).
-    fileprivate var isOfConnection: Bool {
-        switch authenticationMethod {
-        case NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
-            NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodNTLM:
-            true
-        default: false
-        }
     }
 }

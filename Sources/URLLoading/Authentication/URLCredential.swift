@@ -34,16 +34,6 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         serverTrust = nil
     }
 
-    /// A name alone: a hint.
-    package init(user: String) {
-        name = user
-        secret = nil
-        lifetime = .none
-        clientIdentity = nil
-        clientCertificates = []
-        serverTrust = nil
-    }
-
     /// A certificate with its key, for a server that asks for one.
     ///
     /// - Parameters:
@@ -72,6 +62,16 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     /// The same as ``init(trust:)``.
     public convenience init(forTrust trust: SecTrust) { self.init(trust: trust) }
+
+    /// A name alone: a hint.
+    package init(user: String) {
+        name = user
+        secret = nil
+        lifetime = .none
+        clientIdentity = nil
+        clientCertificates = []
+        serverTrust = nil
+    }
 
     private enum Key {
         static let user = "user"

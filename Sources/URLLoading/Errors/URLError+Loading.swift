@@ -65,6 +65,7 @@ extension LoadError.Cause {
         case .dns(let number):
             Self.error("URLLoadingDNSErrorDomain", Int(number), String(cString: gai_strerror(number)))
         case .cfNetwork(let number): NSError(domain: "kCFErrorDomainCFNetwork", code: number)
+        case .foreign(let foreign): foreign.error as NSError
         }
     }
 

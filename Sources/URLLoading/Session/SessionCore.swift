@@ -11,6 +11,8 @@ final class SessionCore: @unchecked Sendable {
 
     let configuration: SessionValues
     let additionalFields: [(name: String, value: String)]
+    /// Of the configuration: asked before those that are registered.
+    private let protocolClasses: [URLProtocol.Type]
     let delivery: DeliveryQueue
     let loop: EventLoop
     /// Confined to the loop.
@@ -43,6 +45,7 @@ final class SessionCore: @unchecked Sendable {
     init(_ configuration: SessionValues, delegate: (any URLSessionDelegate)?, queue: OperationQueue?) {
         self.configuration = configuration
         additionalFields = configuration.additionalFields()
+        protocolClasses = configuration.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
         currentDelegate = delegate
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = EventLoops.assign()
@@ -58,6 +61,15 @@ final class SessionCore: @unchecked Sendable {
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
     var delegateReference: DelegateReference? { lock.withLock { currentDelegateReference } }
+
+    /// Whether there are protocols of the caller's to be asked before the system's.
+    @inline(__always)
+    var hasProtocols: Bool { !protocolClasses.isEmpty || !ProtocolRegistry.shared.isEmpty }
+
+    /// The protocols of the caller's in the order in which they are asked.
+    var allProtocolClasses: [URLProtocol.Type] {
+        ProtocolRegistry.shared.isEmpty ? protocolClasses : protocolClasses + ProtocolRegistry.shared.classes
+    }
 
     var sessionDescription: String? {
         get { lock.withLock { label } }

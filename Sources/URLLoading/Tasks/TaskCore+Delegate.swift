@@ -64,6 +64,11 @@ extension TaskCore {
                     false
                 }
             if !isAsked { answer(.allow) }
+        case .delayedRequest(let request):
+            let isAsked = delegates.offer {
+                $0.urlSession(session, task: task, willBeginDelayedRequest: request) { self.answerDelay($0, $1) }
+            }
+            if !isAsked { answerDelay(.continueLoading, nil) }
         case .redirect(let response, let proposed):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {

@@ -16,11 +16,24 @@ extension TaskCore: LoadClient {
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        return receive(shown, resumedOffset: response.resumedOffset)
+    }
+
+    func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer {
+        if let made = response.object as? URLResponse { return receive(made) }
+        guard let url = url(of: load) else { return .now }
+        return receive(
+            URLResponse(
+                url: url, mimeType: response.mimeType, expectedContentLength: Int(response.expectedLength),
+                textEncodingName: response.textEncodingName))
+    }
+
+    private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil) -> LoadAnswer {
         locked { $0.response = shown }
         note(shown)
-        bytesExpectedToReceive.store(response.expectedLength, ordering: .relaxed)
-        if let offset = response.resumedOffset {
-            noteResumption(at: offset, rest: response.expectedLength)
+        bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .relaxed)
+        if let resumedOffset {
+            noteResumption(at: resumedOffset, rest: shown.expectedContentLength)
         } else {
             // Another response may have come before, whose rest turned out to be of no use.
             bytesReceived.store(0, ordering: .relaxed)
@@ -47,6 +60,10 @@ extension TaskCore: LoadClient {
         note(shown)
         droppedFields = core.additionalFields.map(\.name).filter { !proposed.fields.contains($0) }
         guard wantsRedirects else {
+            if core.hasProtocols {
+                redirect(load, to: next)
+                return .later
+            }
             follow(next)
             return .now
         }

@@ -71,6 +71,10 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var hasEnded = false
     /// Made to take over another's load, which it has not got yet.
     var isAwaitingLoad = false
+    /// How often a redirect led from one loader to another.
+    var changesOfLoader = 0
+    /// Until a task that begins later has begun.
+    var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
     var authentication = TaskAuthentication()
@@ -210,18 +214,24 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             log = EventLog()
             fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
-        let request: LoadRequest
-        do throws(LoadError) {
+        beginWhenDue()
+    }
+
+    /// Begins to load the current request, once it is known who loads it.
+    func beginLoading() {
+        askProtocols { [self] claimed in
+            guard !hasEnded, load == nil else { return }
             let current = currentRequest ?? originalRequest
             droppedFields = fieldsDropped(onTheWayTo: current)
-            request = try LoadRequest(current, of: core, without: droppedFields, priority: priority)
-        } catch {
-            return end(error, body: .nothing)
+            do throws(LoadError) {
+                let load = try makeLoad(of: current, claimedBy: claimed)
+                self.load = load
+                if state == .suspended { load.suspend() }
+                load.start(.first)
+            } catch {
+                end(error, body: .nothing)
+            }
         }
-        let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
-        self.load = load
-        if state == .suspended { load.suspend() }
-        load.start()
     }
 
     /// A download that goes on begins where a redirect once led: what that took off stays off.
@@ -261,6 +271,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
         core.loop.post { [self] in
             guard let load else { return }
+            if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
                 let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
                 follow(request)
@@ -273,6 +284,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     func note(_ response: URLResponse) {
         if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
+    }
+
+    /// The task loads another request than the one it was made with, of which nothing was loaded.
+    func replaceRequest(_ request: URLRequest) {
+        locked { $0.currentRequest = request }
+        bytesExpectedToSend.store(request.knownBodyLength, ordering: .relaxed)
+        if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 
     func follow(_ request: URLRequest) {
@@ -292,6 +310,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard !hasEnded else { return }
         hasEnded = true
         load = nil
+        delay?.end()
+        delay = nil
         authentication.end()
         // What is done with a file may wait for the disk.
         let hasFile =
@@ -314,8 +334,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
 
-    private func urlError(_ error: LoadError, _ resumeData: Data?) -> URLError {
-        URLError.make(
+    private func shownError(_ error: LoadError, _ resumeData: Data?) -> any Error {
+        if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
+        return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
             userInfo: resumeData.map { [NSURLSessionDownloadTaskResumeData: $0] } ?? [:])
     }
@@ -370,7 +391,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
         let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
-        let error = ending.error.map { urlError($0, resumeData) }
+        let error = ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed
             values.error = error

@@ -7,6 +7,8 @@ enum TaskEvent {
     /// A server has taken a credential that is to be kept.
     case credential(URLCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
+    /// The time of a request that was to wait has come.
+    case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)

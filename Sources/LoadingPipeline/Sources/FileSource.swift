@@ -1,0 +1,181 @@
+package import FoundationEssentials
+internal import Glibc
+internal import LoadingEvents
+internal import LoadingSemantics
+package import LoadingTransport
+
+/// A `file:` URL (MISC-15): a regular file, read a piece at a time while the client wants more.
+///
+/// Opening and reading may wait for a disk, so they are done between two turns with the loop lent, like a callback.
+package final class FileSource: LoadSource, Callout, @unchecked Sendable {
+    // Sendable because `file` belongs to the one thread at a time that reads, `isReading` says who that is and is
+    // confined to the loop as the rest is, and `wasStopped` is guarded by `lock`.
+
+    private let path: String
+    private let sendsBody: Bool
+    private let loop: EventLoop
+
+    // MARK: Confined to the loop
+
+    private weak var load: SourceLoad?
+    private var isPaused = false
+    private var isReading = false
+    private var isOver = false
+
+    // MARK: Of who reads
+
+    private var file: OpenedFile?
+
+    /// How much is read at once.
+    private static let pieceLength = 256 * 1024
+
+    /// - Parameter sendsBody: false for a HEAD, which wants to know the type and the length only.
+    package init(path: String, sendsBody: Bool, on loop: EventLoop) {
+        self.path = path
+        self.sendsBody = sendsBody
+        self.loop = loop
+    }
+
+    // MARK: On the loop
+
+    package func start(for load: SourceLoad) {
+        self.load = load
+        read()
+    }
+
+    package func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        if !isPaused { read() }
+    }
+
+    package func stop() {
+        isOver = true
+        load = nil
+    }
+
+    private func read() {
+        guard !isReading, !isPaused, !isOver else { return }
+        isReading = true
+        loop.callOut(self)
+    }
+
+    private func take(_ news: News) {
+        isReading = false
+        guard !isOver, let load else { return }
+        switch news {
+        case .failed(let error):
+            isOver = true
+            load.ended(error)
+        case .read(let head, let data, let isLast):
+            isOver = isLast
+            // Where the client stops after the response, the rest waits in the load.
+            if let head { load.received(SourceResponse(mimeType: head.mimeType, expectedLength: head.length)) }
+            load.received(data)
+            if isLast { load.ended(nil) } else { read() }
+        }
+    }
+
+    // MARK: With the loop lent
+
+    private enum News: Sendable {
+        case read(Head?, Data, isLast: Bool)
+        case failed(LoadError)
+    }
+
+    /// What is known before the first byte.
+    private struct Head: Sendable {
+        var mimeType: String?
+        var length: Int64
+    }
+
+    package func callOut() {
+        let news: News
+        do throws(LoadError) { news = try nextPiece() } catch { news = .failed(error) }
+        loop.post { self.take(news) }
+    }
+
+    private func nextPiece() throws(LoadError) -> News {
+        if let file { return try file.next(Self.pieceLength) }
+        let new = try OpenedFile(path, sendsBody: sendsBody)
+        file = new
+        return try new.next(Self.pieceLength)
+    }
+
+    /// A file that is being read. Every call may wait for the disk.
+    private final class OpenedFile {
+        private let descriptor: Int32
+        private let path: String
+        private let sendsBody: Bool
+        /// What was announced; nil for a file whose size is not known before it is read, as those of `/proc`.
+        private let length: Int64?
+        private var missing: Int64
+        private var isFirst = true
+
+        init(_ path: String, sendsBody: Bool) throws(LoadError) {
+            // What the system would take for the path's end.
+            guard !path.utf8.contains(0) else { throw .cannotReadFile(ENOENT) }
+            self.path = path
+            self.sendsBody = sendsBody
+            // Not to wait for who writes to a pipe.
+            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else { throw .cannotReadFile(errno) }
+            var status = stat()
+            let failure: Int32? =
+                if fstat(descriptor, &status) != 0 { errno } else {
+                    switch status.st_mode & S_IFMT {
+                    case S_IFREG: nil
+                    case S_IFDIR: EISDIR
+                    // A device, a pipe or a socket is no resource.
+                    default: EACCES
+                    }
+                }
+            if let failure {
+                close(descriptor)
+                throw .cannotReadFile(failure)
+            }
+            length = status.st_size > 0 ? Int64(status.st_size) : nil
+            missing = length ?? .max
+        }
+
+        deinit { close(descriptor) }
+
+        func next(_ most: Int) throws(LoadError) -> News {
+            let data = try read(most)
+            missing -= Int64(data.count)
+            let isAtEnd = data.count < most || missing == 0
+            // Who was promised more must not take this for the whole.
+            if isAtEnd, length != nil, missing > 0 { throw .cannotReadFile(EIO) }
+            guard isFirst else { return .read(nil, data, isLast: isAtEnd) }
+            isFirst = false
+            let head = Head(mimeType: mediaType(data), length: length ?? (isAtEnd ? Int64(data.count) : -1))
+            return .read(head, sendsBody ? data : Data(), isLast: isAtEnd || !sendsBody)
+        }
+
+        private func mediaType(_ start: Data) -> String? {
+            let name = String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+            return MediaTypeSniffing.mediaType(
+                contentType: nil, contentTypeOptions: nil, pathExtension: FileExtensions.fileExtension(ofName: name),
+                start: Array(start.prefix(MediaTypeSniffing.length)))?.mimeType
+        }
+
+        private func read(_ most: Int) throws(LoadError) -> Data {
+            let wanted = Int(min(Int64(most), missing))
+            var data = Data(count: wanted)
+            var count = 0
+            var failure: Int32 = 0
+            data.withUnsafeMutableBytes { buffer in
+                guard let start = buffer.baseAddress else { return }
+                while count < wanted {
+                    let got = Glibc.read(descriptor, start + count, wanted - count)
+                    if got < 0, errno == EINTR { continue }
+                    if got < 0 { failure = errno }
+                    if got <= 0 { return }
+                    count += got
+                }
+            }
+            if failure != 0 { throw .cannotReadFile(failure) }
+            data.count = count
+            return data
+        }
+    }
+}

@@ -1,0 +1,29 @@
+/// Where a load's bytes come from when no server of HTTP sends them: a file, an address that has them in itself, a
+/// protocol of the caller's. Confined to the session's loop.
+package protocol LoadSource: AnyObject {
+    /// Begins; what comes of it is told to `load`, in a later turn of the loop.
+    func start(for load: SourceLoad)
+    /// Whether more is wanted for now. A source that cannot be stopped may go on: what it gives is put by.
+    func setPaused(_ isPaused: Bool)
+    /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
+    func stop()
+}
+
+/// What a source says of the bytes that follow.
+package struct SourceResponse {
+    package var mimeType: String?
+    package var textEncodingName: String?
+    /// -1 when unknown.
+    package var expectedLength: Int64
+    /// What the client is to be given in place of these values: a response that it made itself.
+    package var object: AnyObject?
+
+    package init(
+        mimeType: String?, textEncodingName: String? = nil, expectedLength: Int64, object: AnyObject? = nil
+    ) {
+        self.mimeType = mimeType
+        self.textEncodingName = textEncodingName
+        self.expectedLength = expectedLength
+        self.object = object
+    }
+}

@@ -1,0 +1,389 @@
+package import FoundationEssentials
+package import LoadingEvents
+package import LoadingSemantics
+package import LoadingTransport
+
+/// A load whose bytes come from a `LoadSource`: what `Load` is for HTTP, without stages. Confined to its loop.
+///
+/// **Flow.** As with `Load`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
+/// the load is suspended. The source is told to pause then, and what it gives all the same waits here.
+package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver {
+    private let loop: EventLoop
+    private let log: EventLog?
+    private let source: any LoadSource
+    /// Held until the end.
+    private var client: (any LoadClient)?
+    private var destination: BodyDestination
+
+    private var state = State.waitingToStart
+    /// From the moment that it was to start; it does not while it is suspended.
+    private var startReason: LoadEvent.FetchReason?
+    private var isSuspended = false
+    private var isFull = false
+    /// The client has a response to answer.
+    private var isAsking = false
+    private var isHeldUp = false
+    /// A redirect that the client has to answer.
+    private var redirection: SourceResponse?
+    private var hasStoppedSource = false
+    /// `flow` is at work, and what happens meanwhile is its to see.
+    private var isDelivering = false
+    /// What the client has not taken yet.
+    private var backlog: [Piece] = []
+    private var backlogHead = 0
+    private var sourceEnd: SourceEnd?
+
+    private var expectedLength: Int64 = -1
+    private var isOpen = false
+    private var collector: BodyCollector?
+    private var writer: FileWriter?
+    private var isClosingFile = false
+    private var deliveredBytes: Int64 = 0
+
+    private let idleTimeout: Double
+    private let totalTimeout: Double
+    private let timer = LoopTimer()
+    private var lastActivity: Int64 = 0
+    /// When the load began; later by as much as it was suspended (CONN-16).
+    private var startTime: Int64 = 0
+    private var suspensionTime: Int64 = 0
+
+    private enum State {
+        case waitingToStart
+        case loading
+        /// The error is known, and the file with what came before it is being closed.
+        case failing(LoadError)
+        case ended
+    }
+
+    private enum Piece {
+        case response(SourceResponse)
+        case data(Data)
+    }
+
+    private enum SourceEnd {
+        case complete
+        case failed(LoadError)
+    }
+
+    /// - Parameters:
+    ///   - idleTimeout: seconds of silence before the load fails (C-6).
+    ///   - totalTimeout: seconds from start to end before the load fails (C-8).
+    package init(
+        _ source: any LoadSource, on loop: EventLoop, destination: BodyDestination, idleTimeout: Double,
+        totalTimeout: Double, log: EventLog?, client: any LoadClient
+    ) {
+        self.source = source
+        self.loop = loop
+        self.destination = destination
+        self.idleTimeout = idleTimeout
+        self.totalTimeout = totalTimeout
+        self.log = log
+        self.client = client
+    }
+
+    // MARK: From the client
+
+    package func start(_ reason: LoadEvent.FetchReason) {
+        guard case .waitingToStart = state else { return }
+        startReason = reason
+        if !isSuspended { begin(reason) }
+    }
+
+    private func begin(_ reason: LoadEvent.FetchReason) {
+        state = .loading
+        startTime = loop.now
+        lastActivity = startTime
+        record(.fetchStarted(reason))
+        armTimer()
+        source.start(for: self)
+    }
+
+    package func suspend() {
+        guard !isSuspended, !hasEnded else { return }
+        isSuspended = true
+        suspensionTime = loop.now
+        loop.disarm(timer)
+        if hasStarted, !hasStoppedSource { source.setPaused(true) }
+    }
+
+    package func resume() {
+        guard isSuspended, !hasEnded else { return }
+        isSuspended = false
+        guard hasStarted else {
+            if let startReason { begin(startReason) }
+            return
+        }
+        lastActivity = loop.now
+        startTime += lastActivity - suspensionTime
+        armTimer()
+        flow()
+    }
+
+    package func cancel(_ error: LoadError) { end(error) }
+
+    package func abandon() {
+        guard !hasEnded else { return }
+        stop()
+        state = .ended
+        client = nil
+    }
+
+    package func handOver(to client: any LoadClient) {
+        if !hasEnded { self.client = client }
+    }
+
+    package func resumeReading() {
+        guard isFull else { return }
+        isFull = false
+        lastActivity = loop.now
+        flow()
+    }
+
+    package func answerResponse(_ destination: BodyDestination?) {
+        guard isAsking, !hasEnded else { return }
+        isAsking = false
+        // Where a body goes is settled with its first byte.
+        if let destination, !isOpen { self.destination = destination }
+        lastActivity = loop.now
+        flow()
+    }
+
+    /// Another load follows a redirect; here it is only refused.
+    package func answerRedirect(_ next: LoadRequest?) {
+        guard let refused = redirection, next == nil, !hasEnded else { return }
+        redirection = nil
+        backlog = [.response(refused)]
+        backlogHead = 0
+        sourceEnd = .complete
+        lastActivity = loop.now
+        flow()
+    }
+
+    /// Nobody stands in a line here.
+    package func setPriority(_ priority: Float) {}
+
+    // MARK: From the source
+
+    /// What is known of the bytes that follow; again for each part of a body that has several (S-69).
+    package func received(_ response: SourceResponse) { add(.response(response)) }
+
+    package func received(_ data: Data) {
+        if !data.isEmpty { add(.data(data)) }
+    }
+
+    /// The source leads elsewhere, and has no more to say. The client, which knows of it, follows by another load or has
+    /// this response for the result.
+    package func redirected(_ response: SourceResponse) {
+        guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
+        redirection = response
+        stopSource()
+    }
+
+    /// Whether the source waits for something that is not its own to do: no clock runs then.
+    package func setHeldUp(_ isHeldUp: Bool) {
+        self.isHeldUp = isHeldUp
+        lastActivity = loop.now
+    }
+
+    /// Nothing follows. What came before is the client's in any case (T-38).
+    package func ended(_ error: LoadError?) {
+        guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
+        sourceEnd = error.map { .failed($0) } ?? .complete
+        flow()
+    }
+
+    private func add(_ piece: Piece) {
+        guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
+        lastActivity = loop.now
+        backlog.append(piece)
+        flow()
+    }
+
+    // MARK: Flow
+
+    private var hasStarted: Bool { if case .waitingToStart = state { false } else { true } }
+
+    private var hasEnded: Bool {
+        switch state {
+        case .failing, .ended: true
+        case .waitingToStart, .loading: false
+        }
+    }
+
+    private var isFlowing: Bool { !isSuspended && !isFull && !isAsking && redirection == nil }
+
+    /// Delivers what waits, as far as the client wants, and tells the source whether to go on.
+    private func flow() {
+        guard !isDelivering, !hasEnded else { return }
+        isDelivering = true
+        while isFlowing, !hasEnded, let piece = nextPiece() {
+            switch piece {
+            case .response(let response): deliver(response)
+            case .data(let data): deliver(data)
+            }
+        }
+        isDelivering = false
+        guard !hasEnded else { return }
+        if isFlowing, backlog.isEmpty, let sourceEnd {
+            complete(sourceEnd)
+        } else if sourceEnd == nil, redirection == nil {
+            source.setPaused(!isFlowing || !backlog.isEmpty)
+        }
+    }
+
+    private func nextPiece() -> Piece? {
+        guard backlogHead < backlog.count else { return nil }
+        let piece = backlog[backlogHead]
+        backlogHead += 1
+        if backlogHead == backlog.count {
+            backlog.removeAll(keepingCapacity: backlog.count <= 64)
+            backlogHead = 0
+        } else if backlogHead >= 64 {
+            backlog.removeFirst(backlogHead)
+            backlogHead = 0
+        }
+        return piece
+    }
+
+    private func deliver(_ response: SourceResponse) {
+        guard let client else { return }
+        if case .later = client.load(self, didReceive: response) { isAsking = true }
+        expectedLength = response.expectedLength
+    }
+
+    private func deliver(_ data: Data) {
+        open()
+        deliveredBytes += Int64(data.count)
+        if collector != nil {
+            guard data.withUnsafeBytes({ collector?.append($0) }) == true else { return end(.outOfMemory) }
+            client?.load(self, hasCollected: deliveredBytes)
+        } else if let writer {
+            if !writer.write(data) { isFull = true }
+        } else if client?.load(self, didReceive: data) == false {
+            isFull = true
+        }
+    }
+
+    private func open() {
+        guard !isOpen else { return }
+        isOpen = true
+        switch destination {
+        case .pieces: break
+        case .whole:
+            collector = BodyCollector()
+            collector?.expect(expectedLength)
+        case .file(let place): open(place)
+        // Only HTTP can say whether the rest is still that of the beginning.
+        case .stopped(let download): open(.existing(path: download.path, offset: 0))
+        }
+    }
+
+    private func open(_ place: FileWriter.Place) {
+        let writer = FileWriter(place, on: loop)
+        writer.observer = self
+        self.writer = writer
+    }
+
+    // MARK: The file
+
+    package func fileWriterWrote(_ count: Int64, hasRoom: Bool) {
+        if hasEnded { return }
+        client?.load(self, hasWritten: count)
+        if hasRoom { resumeReading() }
+    }
+
+    package func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
+        writer = nil
+        switch (outcome, state) {
+        case (_, .ended): break
+        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, nil))
+        case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.success(let path), _): endWell(.file(path: path))
+        case (.failure(let failure), _):
+            stop()
+            tellEnd(LoadError(failure), .nothing)
+        }
+    }
+
+    // MARK: Time
+
+    private func armTimer() {
+        guard !isSuspended else { return }
+        let total = startTime.addingSeconds(totalTimeout)
+        let idle =
+            idleTimeIsRunning
+            ? lastActivity.addingSeconds(idleTimeout) : loop.now.addingSeconds(max(idleTimeout, 0.01))
+        loop.arm(timer, at: min(total, idle), for: self)
+    }
+
+    /// Silence counts while the source is awaited, not while the client holds up the flow.
+    private var idleTimeIsRunning: Bool { sourceEnd == nil && isFlowing && !isHeldUp }
+
+    package func timerFired(_ timer: LoopTimer) {
+        let now = loop.now
+        if now >= startTime.addingSeconds(totalTimeout) { return end(.timedOut) }
+        if idleTimeIsRunning, now >= lastActivity.addingSeconds(idleTimeout) { return end(.timedOut) }
+        armTimer()
+    }
+
+    // MARK: The end
+
+    private func complete(_ end: SourceEnd) {
+        guard !isClosingFile else { return }
+        switch end {
+        case .failed(let error): self.end(error)
+        case .complete:
+            // A body without a byte has its file too.
+            open()
+            guard let writer else {
+                let body = collector?.take()
+                return endWell(body.map { .whole($0) } ?? .nothing)
+            }
+            isClosingFile = true
+            writer.close()
+        }
+    }
+
+    private func endWell(_ body: LoadedBody) {
+        record(.responseEnded(bytes: deliveredBytes, decoded: deliveredBytes))
+        stop()
+        tellEnd(nil, body)
+    }
+
+    private func end(_ error: LoadError) {
+        guard !hasEnded else { return }
+        stop()
+        collector = nil
+        guard let writer else { return tellEnd(error, .nothing) }
+        state = .failing(error)
+        if !isClosingFile { writer.close() }
+    }
+
+    /// Lets go of time and source.
+    private func stop() {
+        loop.disarm(timer)
+        stopSource()
+        backlog = []
+        backlogHead = 0
+    }
+
+    private func stopSource() {
+        guard hasStarted, !hasStoppedSource else { return }
+        hasStoppedSource = true
+        source.stop()
+    }
+
+    private func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
+        guard let client else { return }
+        state = .ended
+        self.client = nil
+        if let error { record(.failed(code: error.code)) }
+        record(.ended)
+        client.load(self, didEndWith: error, body: body)
+    }
+
+    private func record(_ kind: LoadEvent.Kind) {
+        if let log { log.record(kind, at: EventLog.now) }
+    }
+}

@@ -1,0 +1,67 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+
+/// Whom a protocol of the caller's tells what it loads. A protocol may keep it, and call it after the end.
+final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
+    // Sendable because it never changes.
+
+    private let source: ProtocolSource
+    /// What the protocol is to load.
+    let request: URLRequest
+
+    init(for source: ProtocolSource, request: URLRequest) {
+        self.source = source
+        self.request = request
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
+        source.tell { load, task in
+            load.redirected(SourceResponse(redirectResponse))
+            task.isRedirected(load, to: request, by: redirectResponse)
+        }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
+        source.tell { load, _ in
+            load.received(SourceResponse(cachedResponse.response))
+            load.received(cachedResponse.data)
+            load.ended(nil)
+        }
+    }
+
+    func urlProtocol(
+        _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
+    ) {
+        source.tell { load, _ in load.received(SourceResponse(response)) }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
+        source.tell { load, _ in load.received(data) }
+    }
+
+    func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
+        source.tell { load, _ in load.ended(nil) }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
+        let code = (error as? URLError)?.code.rawValue ?? NSURLErrorUnknown
+        source.tell { load, _ in load.ended(.foreign(error, code: code)) }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
+        source.tell { [source] _, _ in source.ask(challenge) }
+    }
+
+    func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {
+        source.tell { [source] _, _ in source.withdraw(challenge) }
+    }
+}
+
+extension SourceResponse {
+    fileprivate init(_ response: URLResponse) {
+        self.init(
+            mimeType: response.mimeType, textEncodingName: response.textEncodingName,
+            expectedLength: response.expectedContentLength, object: response)
+    }
+}

@@ -1,0 +1,122 @@
+internal import Dispatch
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+internal import Synchronization
+
+/// A load that a ``URLProtocol`` of the caller's does (MISC-18).
+///
+/// The protocol object is made, started and stopped on one serial queue of the process; what it says comes from any
+/// thread and is heard on the session's loop. It cannot be asked to pause: what it loads faster than it is wanted waits
+/// in the load.
+final class ProtocolSource: LoadSource, @unchecked Sendable {
+    // Sendable because `load`, `core` and `challenge` are confined to the loop, `running` to the queue, and the rest is
+    // constant or atomic.
+
+    /// As on Apple platforms, where it is one thread.
+    private static let queue = DispatchQueue(label: "URLProtocol")
+
+    private let protocolClass: URLProtocol.Type
+    private let request: URLRequest
+    private let loop: EventLoop
+    private let wasStopped = Atomic<Bool>(false)
+
+    // MARK: Confined to the loop
+
+    private weak var load: SourceLoad?
+    /// Until the load is over, since the protocol may be kept, and keeps this.
+    private var core: TaskCore?
+    /// The challenge that waits for the delegate's answer.
+    private var challenge: PendingChallenge?
+
+    // MARK: Confined to the queue
+
+    /// From its start to its stop.
+    private var running: URLProtocol?
+
+    init(_ protocolClass: URLProtocol.Type, loading request: URLRequest, for core: TaskCore) {
+        self.protocolClass = protocolClass
+        self.request = request
+        self.core = core
+        loop = core.core.loop
+    }
+
+    // MARK: On the loop
+
+    func start(for load: SourceLoad) {
+        self.load = load
+        guard let core, let task = core.heldTask else { return load.cancel(.cancelled) }
+        Self.queue.async { self.begin(task, core) }
+    }
+
+    func setPaused(_ isPaused: Bool) {}
+
+    func stop() {
+        load = nil
+        core = nil
+        challenge = nil
+        wasStopped.store(true, ordering: .relaxed)
+        Self.queue.async {
+            self.running?.stopLoading()
+            self.running = nil
+        }
+    }
+
+    /// The protocol needs a credential. No clock runs while the delegate is asked.
+    func ask(_ challenge: URLAuthenticationChallenge) {
+        guard let load, let core else { return }
+        load.setHeldUp(true)
+        self.challenge = core.ask(challenge) { self.answered(challenge, $0) }
+    }
+
+    /// One that cancels has ended the load by now, and the protocol hears of it still.
+    private func answered(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
+        self.challenge = nil
+        guard load != nil || answer.disposition == .cancelAuthenticationChallenge else { return }
+        load?.setHeldUp(false)
+        Self.queue.async { Self.give(challenge, answer) }
+    }
+
+    /// The protocol wants no answer any more.
+    func withdraw(_ challenge: URLAuthenticationChallenge) {
+        guard let pending = self.challenge, pending.challenge === challenge else { return }
+        pending.withdraw()
+        self.challenge = nil
+        load?.setHeldUp(false)
+    }
+
+    // MARK: On the queue
+
+    private func begin(_ task: URLSessionTask, _ core: TaskCore) {
+        // A load that was cancelled before its turn is not begun.
+        if wasStopped.load(ordering: .relaxed) { return }
+        let canonical = protocolClass.canonicalRequest(for: request.withBodyAsStream)
+        let client = ProtocolClient(for: self, request: canonical)
+        let loading = protocolClass.init(
+            task: task, cachedResponse: core.storedResponse(to: canonical), client: client)
+        running = loading
+        loading.startLoading()
+    }
+
+    /// Answers a challenge where the protocol does its work (MISC-19).
+    private static func give(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer) {
+        guard let sender = challenge.sender else { return }
+        switch (answer.disposition, answer.credential) {
+        case (.useCredential, let credential?): sender.use(credential, for: challenge)
+        case (.useCredential, nil): sender.continueWithoutCredential(for: challenge)
+        case (.performDefaultHandling, _): sender.performDefaultHandling(for: challenge)
+        case (.cancelAuthenticationChallenge, _): sender.cancel(challenge)
+        case (.rejectProtectionSpace, _): sender.rejectProtectionSpaceAndContinue(with: challenge)
+        }
+    }
+
+    // MARK: From any thread
+
+    /// Has `body` done on the loop, unless the load is over by then.
+    func tell(_ body: @escaping @Sendable (SourceLoad, TaskCore) -> Void) {
+        loop.post { [self] in
+            if let load, let core { body(load, core) }
+        }
+    }
+}

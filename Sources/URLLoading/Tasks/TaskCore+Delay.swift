@@ -1,0 +1,84 @@
+internal import Foundation
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Tasks of background sessions that begin later (T-18, BG-17).
+extension TaskCore {
+    /// Begins to load, once the time has come and the delegate has been asked.
+    func beginWhenDue() {
+        guard core.configuration.identifier != nil, let date = earliestBeginDate else { return beginLoading() }
+        delay = StartDelay(until: date, on: core.loop) { [weak self] in self?.isDue() }
+    }
+
+    private func isDue() {
+        guard !hasEnded else { return }
+        guard !delegates.lack([.taskWillBeginDelayedRequest, .taskWillBeginDelayedRequestAsync]),
+            let request = currentRequest
+        else {
+            delay = nil
+            return beginLoading()
+        }
+        enqueue(.delayedRequest(request))
+    }
+
+    /// The delegate's verdict on a delayed request.
+    func answerDelay(_ disposition: URLSession.DelayedRequestDisposition, _ request: URLRequest?) {
+        switch (disposition, request) {
+        case (.cancel, _): cancel(nil)
+        case (.useNewRequest, let request?): beginDelayed(request)
+        // A new request that is none leaves the old one.
+        case (.continueLoading, _), (.useNewRequest, nil): beginDelayed(nil)
+        }
+    }
+
+    private func beginDelayed(_ request: URLRequest?) {
+        core.loop.post { [self] in
+            guard !hasEnded, delay != nil else { return }
+            delay = nil
+            if let request { replaceRequest(request) }
+            beginLoading()
+        }
+    }
+}
+
+/// The time until a task may begin. Confined to the loop.
+final class StartDelay: LoopTimerTarget {
+    private let date: Date
+    private let loop: EventLoop
+    private let timer = LoopTimer()
+    private var body: (() -> Void)?
+
+    /// Calls `body` in a later turn, when it is that late by the wall clock.
+    init(until date: Date, on loop: EventLoop, _ body: @escaping () -> Void) {
+        self.date = date
+        self.loop = loop
+        self.body = body
+        arm()
+    }
+
+    /// A clock that is set forward is noticed after this many seconds.
+    private static let longestSleep = 60.0
+
+    /// Never negative, and none until a date that is no number.
+    private var timeLeft: Double {
+        let seconds = date.timeIntervalSinceNow
+        return seconds > 0 ? seconds : 0
+    }
+
+    private func arm() {
+        let rest = timeLeft
+        loop.arm(timer, at: loop.now &+ Int64(min(rest, Self.longestSleep) * 1e9), for: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        guard timeLeft == 0 else { return arm() }
+        let body = body
+        self.body = nil
+        body?()
+    }
+
+    func end() {
+        body = nil
+        loop.disarm(timer)
+    }
+}

@@ -1,0 +1,148 @@
+internal import Foundation
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Which loader loads a request: a protocol of the caller's that claims it, else that of its scheme.
+extension TaskCore {
+    /// The load of a request.
+    ///
+    /// - Parameters:
+    ///   - protocolClass: Who claims the request.
+    ///   - isRedirect: Whether a redirect led here: nothing but HTTP, and what is claimed, is loaded then.
+    func makeLoad(
+        of request: URLRequest, claimedBy protocolClass: URLProtocol.Type?, isRedirect: Bool = false
+    ) throws(LoadError) -> any SchemeLoad {
+        if let protocolClass { return load(ProtocolSource(protocolClass, loading: request, for: self), request) }
+        do throws(LoadError) {
+            let request = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+            return Load(request, in: core.environment, destination: destination, log: log, client: self)
+        } catch {
+            guard !isRedirect, let source = try localSource(of: request) else { throw error }
+            return load(source, request)
+        }
+    }
+
+    private func load(_ source: any LoadSource, _ request: URLRequest) -> SourceLoad {
+        let configuration = core.configuration
+        return SourceLoad(
+            source, on: core.loop, destination: destination,
+            idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
+            totalTimeout: configuration.timeoutIntervalForResource, log: log, client: self)
+    }
+
+    /// What this machine has, or the address itself; nil for a scheme that nobody knows.
+    private func localSource(of request: URLRequest) throws(LoadError) -> (any LoadSource)? {
+        guard let url = request.url else { return nil }
+        switch url.scheme?.lowercased() {
+        case "data": return DataURLSource(url.absoluteString, on: core.loop)
+        case "file":
+            // Files are read, not written (MISC-15).
+            guard request.method == "GET" || request.method == "HEAD", case .none = request.body else {
+                throw .unsupportedURL
+            }
+            // Another machine's files are not here.
+            guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
+            return FileSource(
+                path: url.path(percentEncoded: false), sendsBody: request.method == "GET", on: core.loop)
+        default: return nil
+        }
+    }
+
+    // MARK: Protocols of the caller's
+
+    /// Asks the classes of the session and of the process, in their order, which of them loads the task's current
+    /// request. `answer` is called on the loop: at once when there is nobody to ask.
+    func askProtocols(_ answer: @escaping (URLProtocol.Type?) -> Void) {
+        let classes = core.allProtocolClasses
+        guard !classes.isEmpty, let task = heldTask else { return answer(nil) }
+        let answer = LoopBox(answer)
+        core.loop.callOut(
+            ProtocolQuestion(classes, task) { [core] claimed in core.loop.post { answer.value(claimed) } })
+    }
+
+    /// A stored response that a protocol may say is still good.
+    func storedResponse(to request: URLRequest) -> CachedURLResponse? {
+        guard kind.isData, let cache = core.configuration.urlCache else { return nil }
+        switch request.explicitCachePolicy ?? core.configuration.requestCachePolicy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return nil
+        default: return cache.cachedResponse(for: request)
+        }
+    }
+
+    // MARK: Redirects from one loader to another
+
+    /// A protocol of the caller's leads elsewhere.
+    func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
+        note(response)
+        // Who knows no HTTP has nothing to ask the delegate with.
+        guard wantsRedirects, let shown = response as? HTTPURLResponse else { return redirect(load, to: request) }
+        enqueue(.redirect(shown, proposed: request))
+    }
+
+    /// A server leads out of HTTP: only a protocol of the caller's may follow there.
+    func load(
+        _ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
+    ) -> Bool {
+        guard core.hasProtocols, let url = url(of: load), let target = URL(string: redirected.url),
+            let previous = currentRequest
+        else { return false }
+        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        note(shown)
+        var next = previous
+        next.url = target
+        next.httpMethod = redirected.method
+        for name in redirected.droppedFields { next.setValue(nil, forHTTPHeaderField: name) }
+        if !redirected.keepsBody { next.httpBody = nil }
+        droppedFields += redirected.droppedFields
+        if wantsRedirects {
+            enqueue(.redirect(shown, proposed: next))
+        } else {
+            redirect(load, to: next)
+        }
+        return true
+    }
+
+    /// Follows a redirect by whichever loader the request has now.
+    func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        follow(request)
+        askProtocols { [self] claimed in
+            // It may have been cancelled meanwhile.
+            guard self.load === load else { return }
+            do throws(LoadError) {
+                if claimed == nil, load is Load {
+                    let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+                    return load.answerRedirect(next)
+                }
+                changesOfLoader += 1
+                if changesOfLoader > RedirectRules.limit { throw .tooManyRedirects }
+                let next = try makeLoad(of: request, claimedBy: claimed, isRedirect: true)
+                load.abandon()
+                self.load = next
+                if state == .suspended { next.suspend() }
+                next.start(.redirect)
+            } catch {
+                load.cancel(error.at(request.url?.absoluteString))
+            }
+        }
+    }
+}
+
+/// Which of several protocols of the caller's loads a task. Asked with the loop lent, since it is the caller's code.
+private final class ProtocolQuestion: Callout {
+    private let classes: [URLProtocol.Type]
+    private let task: URLSessionTask
+    private let answer: @Sendable (URLProtocol.Type?) -> Void
+
+    init(
+        _ classes: [URLProtocol.Type], _ task: URLSessionTask, _ answer: @escaping @Sendable (URLProtocol.Type?) -> Void
+    ) {
+        self.classes = classes
+        self.task = task
+        self.answer = answer
+    }
+
+    func callOut() { answer(classes.first { $0.canInit(with: task) }) }
+}
