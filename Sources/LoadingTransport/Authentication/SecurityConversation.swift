@@ -109,7 +109,9 @@ package final class SecurityConversation: Callout, @unchecked Sendable {
         guard let conversation else { return .failed }
         var output: UnsafePointer<UInt8>?
         var count = 0
-        let outcome = token.withUnsafeBufferPointer { clg_step(conversation, $0.baseAddress, $0.count, &output, &count) }
+        let outcome = token.withUnsafeBufferPointer {
+            clg_step(conversation, $0.baseAddress, $0.count, &output, &count)
+        }
         if outcome == CLG_FAILED { return .failed }
         guard let output, count > 0 else { return outcome == CLG_COMPLETE ? .complete : .failed }
         return .token(

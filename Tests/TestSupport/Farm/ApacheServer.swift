@@ -32,6 +32,7 @@ package final class ApacheServer: Sendable {
         try directory.write(Array("\(Self.user):\(try Self.hashedPassword())\n".utf8), to: "basic")
         try directory.write(Array("\(Self.user):r:\(try Self.digestSecret())\n".utf8), to: "digest")
         try directory.write(Array("DOMAIN:\(Self.user):\(Self.password)\n".utf8), to: "ntlm")
+        if geteuid() == 0 { chmod(directory.path, 0o755) }
 
         var failure: any Error = StartFailure(description: "there is no port")
         // Somebody else may take the port before Apache does.
@@ -42,7 +43,11 @@ package final class ApacheServer: Sendable {
             let output = directory.file("output")
             let process = try ChildProcess(
                 executable, ["-f", configuration.path, "-DFOREGROUND"],
-                environment: ["NTLM_USER_FILE": directory.file("ntlm").path].merging(realm?.environment ?? [:]) { $1 },
+                environment: [
+                    "NTLM_USER_FILE": directory.file("ntlm").path,
+                    // What was heard before is remembered in no file.
+                    "KRB5RCACHENAME": "none:",
+                ].merging(realm?.environment ?? [:]) { $1 },
                 output: output)
             do {
                 try Self.waitForAnswer(port: port, of: process)
@@ -51,8 +56,9 @@ package final class ApacheServer: Sendable {
                 return
             } catch {
                 process.end()
-                let words = ["output", "error.log"].map {
-                    (try? String(contentsOf: directory.file($0), encoding: .utf8)) ?? ""
+                let words = [output, configuration.deletingLastPathComponent().appendingPathComponent("error.log")].map
+                {
+                    (try? String(contentsOf: $0, encoding: .utf8)) ?? ""
                 }
                 failure = StartFailure(description: "Apache does not answer: \(error); it says: \(words.joined())")
             }
@@ -81,6 +87,9 @@ package final class ApacheServer: Sendable {
             return "\((connections.firstIndex(of: parts[0]) ?? 0) + 1) \(parts[1])"
         }
     }
+
+    /// Apache does not serve as root; then this user must be able to read what is here.
+    private static let serverUser = "www-data"
 
     private static func hashedPassword() throws -> String {
         let openssl = try ServerFarm.Part.openssl.requireExecutable()
@@ -118,7 +127,7 @@ package final class ApacheServer: Sendable {
         let modules = [
             "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "auth_digest",
         ]
-        let user = geteuid() == 0 ? "User root\nGroup root" : ""
+        let user = geteuid() == 0 ? "User \(serverUser)\nGroup \(serverUser)" : ""
         let kerberos = realm.map { realm in
             """
             LoadModule auth_gssapi_module /usr/lib/apache2/modules/mod_auth_gssapi.so

@@ -44,6 +44,9 @@ package final class KerberosRealm: Sendable {
         try run(.kadmin, ["-q", "addprinc -pw \"\(Self.password)\" \(Self.user)"])
         try run(.kadmin, ["-q", "addprinc -randkey HTTP/localhost"])
         try run(.kadmin, ["-q", "ktadd -k \(directory.file("keytab").path) HTTP/localhost"])
+        // A server that is started by root gives up its rights before it reads this.
+        chmod(directory.path, 0o755)
+        chmod(directory.file("keytab").path, 0o644)
         process = try ChildProcess(centre, ["-n"], environment: environment, output: directory.file("output"))
         for (name, value) in environment { setenv(name, value, 1) }
         try waitForTicket()
