@@ -2,6 +2,7 @@
 #include "CLoadingLinux.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
@@ -9,6 +10,34 @@ void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name
 ssize_t cll_splice(int from, int to, size_t count) {
     ssize_t done;
     do done = splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK); while (done < 0 && errno == EINTR);
+    return done;
+}
+
+ssize_t cll_splice_file(int file, int64_t offset, int pipe, size_t count) {
+    ssize_t done;
+    do {
+        loff_t place = offset;
+        done = splice(file, &place, pipe, NULL, count, SPLICE_F_MOVE);
+    } while (done < 0 && errno == EINTR);
+    return done;
+}
+
+// splice has no MSG_NOSIGNAL. The signal goes to the thread that made the call, so it is held back for the call and
+// taken away after it, unless one was on its way before.
+ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
+    sigset_t broken, before, pending;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &before);
+    sigpending(&pending);
+    ssize_t done = cll_splice(pipe, socket, count);
+    int code = errno;
+    if (done < 0 && code == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        struct timespec now = { 0 };
+        while (sigtimedwait(&broken, NULL, &now) < 0 && errno == EINTR) {}
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
     return done;
 }
 

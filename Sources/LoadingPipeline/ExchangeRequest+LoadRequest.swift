@@ -5,7 +5,7 @@ internal import LoadingSemantics
 extension ExchangeRequest {
     /// What goes on the wire for a request: Host first, the caller's fields, then the session's defaults for what the
     /// caller left open (MISC-1, MISC-6).
-    init(_ request: LoadRequest, defaults environment: LoadingEnvironment) {
+    init(_ request: LoadRequest, body: RequestBody, defaults environment: LoadingEnvironment) {
         var fields = HTTPFields()
         fields.append("Host", String(decoding: request.url.authority, as: UTF8.self))
         let own = request.fields
@@ -17,7 +17,7 @@ extension ExchangeRequest {
         self.init(
             method: request.method,
             target: .origin(path: String(decoding: request.url.target, as: UTF8.self), query: nil), fields: fields,
-            defaults: own.isEmpty ? defaults : defaults.without(fields), body: request.body,
+            defaults: own.isEmpty ? defaults : defaults.without(fields), body: body,
             expectsContinue: own.firstValue("Expect")?.lowercased() == "100-continue", asksToClose: false)
     }
 }

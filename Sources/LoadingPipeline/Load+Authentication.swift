@@ -70,8 +70,6 @@ extension Load {
     /// Sends the request once more, over the same connection if what is left of the response passes soon.
     private func sendAgain() {
         guard case .challenge = outstanding, !hasEnded, let response else { return }
-        // A stream can be read only once.
-        if case .source = request.body { return end(.requestBodyStreamExhausted) }
         guard let exchange else { return fetchAgain(response) }
         self.exchange = nil
         let next = LoopBox({ self.fetchAgain(response) })

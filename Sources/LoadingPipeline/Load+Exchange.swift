@@ -94,8 +94,6 @@ extension Load {
         exchange?.drain()
         exchange = nil
         response = nil
-        // A stream can be read only once.
-        if case .source = next.body { return end(.requestBodyStreamExhausted) }
         authentication.redirected()
         let priority = request.priority
         request = next

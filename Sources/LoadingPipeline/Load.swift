@@ -12,6 +12,7 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
+///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
@@ -30,6 +31,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
+    let supply = BodyStage()
     var resumption: ResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
@@ -221,7 +223,15 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     func beginExchange() {
-        let sent = authenticated(ExchangeRequest(request, defaults: environment))
+        if request.body.isNone { return beginExchange(with: .none) }
+        withBody { [weak self] body in
+            guard let self, exchange == nil, !isSuspended else { return }
+            beginExchange(with: body)
+        }
+    }
+
+    private func beginExchange(with body: RequestBody) {
+        let sent = authenticated(ExchangeRequest(request, body: body, defaults: environment))
         let exchange = ExchangeStage(
             sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
@@ -293,6 +303,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()
+        supply.cancel()
         exchange?.cancel()
         exchange = nil
         heldConnection?.letGo()

@@ -35,6 +35,10 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, hasCollected total: Int64)
     /// So many more bytes of the body are in the file.
     func load(_ load: any SchemeLoad, hasWritten count: Int64)
+    /// The body is a stream, and one is needed that begins so many bytes into it. Answered by `load.provideBody`.
+    func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64)
+    /// The body, which nobody has announced, has so many bytes.
+    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64)
     func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64)
     /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with as much of the
     /// body as had come.

@@ -1,4 +1,3 @@
-package import LoadingConnections
 package import LoadingSemantics
 
 /// What a load is asked to fetch: the engine's own form of a URLRequest, with the session's defaults already in it.
@@ -9,7 +8,7 @@ package struct LoadRequest {
     package var method: String
     /// The caller's fields, those of the configuration among them; what the loader adds itself is not here.
     package var fields: HTTPFields
-    package var body: RequestBody
+    package var body: LoadBody
     /// Seconds of silence before the load fails (C-6).
     package var idleTimeout: Double
     /// Seconds from start to end before the load fails (C-8); infinite for none.
@@ -19,7 +18,7 @@ package struct LoadRequest {
     package var priority: Float
 
     package init(
-        url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: RequestBody, idleTimeout: Double,
+        url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: LoadBody, idleTimeout: Double,
         totalTimeout: Double,
         waitsForConnectivity: Bool, priority: Float
     ) {
@@ -34,8 +33,5 @@ package struct LoadRequest {
         self.priority = priority
     }
 
-    var hasBody: Bool {
-        if case .none = body { return false }
-        return true
-    }
+    var hasBody: Bool { !body.isNone }
 }

@@ -171,6 +171,10 @@ static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid);
 // ---- types that Swift's own Glibc module has already seen
 
 ssize_t cll_splice(int from, int to, size_t count);
+// From that place of a file into an empty pipe. May wait for the disk.
+ssize_t cll_splice_file(int file, int64_t offset, int pipe, size_t count);
+// From a pipe to a socket, whose peer may be gone: that is an error here, never a signal.
+ssize_t cll_splice_to_socket(int pipe, int socket, size_t count);
 // Neither end blocks, and neither survives an exec.
 int cll_pipe(int *exit, int *entrance);
 int cll_set_pipe_capacity(int pipe, int bytes);

@@ -29,6 +29,8 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         let race = AddressRace(to: home.origin, on: pool.loop, resolver: pool.resolver)
         self.race = race
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
+        // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
+        if home.origin.isSecure { _ = try? pool.security.context() }
     }
 
     func cancel() {

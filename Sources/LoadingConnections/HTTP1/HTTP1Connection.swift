@@ -34,12 +34,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var parser = HTTP1ResponseParser()
     private var sending = Sending.nothing
     /// What the socket did not take yet.
-    private var unsent: [UInt8] = []
-    private var unsentStart = 0
-    /// How much of what is unsent belongs to the head.
-    private var unsentHeadCount = 0
-    /// Where in `unsent` the body lies; around it, when it goes out in chunks, is framing.
-    private var unsentBody = 0..<0
+    private var unsent = UnsentBytes()
     private var isChunked = false
     /// What a source has still to give, when its length is announced.
     private var missing: Int64?
@@ -58,8 +53,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// What is to be sent after `unsent`.
     private enum Sending {
         case nothing
-        /// Bytes of the caller's, from `offset` on.
-        case bytes(Data, offset: Int)
+        /// Bytes of the caller's, from `offset` on, and what follows them.
+        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
+        /// So many bytes that lie in a pipe, and what follows them.
+        case pipe(SplicePipe, Int, then: (any RequestBodySource)?)
         case source(any RequestBodySource)
         /// The source was asked and has not answered.
         case awaiting(any RequestBodySource)
@@ -142,7 +139,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             pool.loop.post { box.value.giveBack() }
             return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), safety: .unsent))
         }
-        unsentHeadCount = head.count
+        unsent.begin(head: head.count)
         switch request.body {
         case .none: break
         case .bytes(let data) where !request.expectsContinue && data.count <= Self.joinedBodyLimit:
@@ -168,25 +165,18 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         case .wouldBlock: break
         case .failed(let failure): return fail(writing: failure)
         }
-        if taken < bytes.count {
-            unsent = Array(bytes[taken...])
-            unsentStart = 0
-        }
-        if taken > 0 { note(sent: taken) }
+        if taken < bytes.count { unsent.keep(bytes[taken...]) }
+        if taken > 0 { note(unsent.sent(taken)) }
     }
 
-    /// - Parameter framing: How many of the bytes are neither head nor body.
-    private func note(sent count: Int, framing: Int = 0) {
+    private func note(_ sent: UnsentBytes.Sent) {
         machine.sentBytes()
-        var body = count - framing
-        if unsentHeadCount > 0 {
-            let head = min(count, unsentHeadCount)
-            unsentHeadCount -= head
-            body -= head
-            observer?.exchangeSentHead(bytes: head)
-            if unsentHeadCount == 0 { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
+        if sent.head > 0 {
+            observer?.exchangeSentHead(bytes: sent.head)
+            if !unsent.hasHead { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
         }
-        if body + framing > 0 { observer?.exchangeSentBody(bytes: body, onWire: body + framing) }
+        let onWire = sent.body + sent.framing
+        if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }
     }
 
     private func perform(_ action: HTTP1Exchange.Action) {
@@ -214,7 +204,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         pool.loop.disarm(timer)
         switch body {
         case .none: sending = .nothing
-        case .bytes(let data): sending = .bytes(data, offset: data.startIndex)
+        case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
         case .source(let source, let length):
             sending = .source(source)
             missing = length
@@ -223,8 +213,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func stopSending() {
         endSending()
-        unsent = []
-        unsentStart = 0
+        unsent.clear()
         isSentWhole = true
     }
 
@@ -233,7 +222,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Sends as much as the socket takes.
     private func pump() {
         while observer != nil, !isSentWhole, !isSuspended {
-            if unsentStart < unsent.count {
+            if !unsent.isEmpty {
                 guard flushUnsent() else { return }
                 continue
             }
@@ -242,12 +231,14 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 isSentWhole = true
                 _ = machine.sentBody()
                 observer?.exchangeSentRequest()
-            case .bytes(let data, let offset):
-                guard pump(data, from: offset) else { return }
+            case .bytes(let data, let offset, let next):
+                guard pump(data, from: offset, then: next) else { return }
+            case .pipe(let pipe, let count, let next):
+                guard pump(pipe, count, then: next) else { return }
             case .source(let source):
                 sending = .awaiting(source)
                 let exchange = exchangeNumber
-                source.nextPiece { [weak self] piece in
+                source.nextPiece(mayBePiped: stream.isPlain && !isChunked) { [weak self] piece in
                     guard let self, self.isCarrying(exchange) else { return }
                     self.received(piece, from: source)
                 }
@@ -260,76 +251,79 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     /// False when the socket is full or the exchange is over.
     private func flushUnsent() -> Bool {
-        let result = unsent.withUnsafeBytes { stream.write(UnsafeRawBufferPointer(rebasing: $0[unsentStart...])) }
-        switch result {
-        case .bytes(let count):
-            let sent = unsentStart..<(unsentStart + count)
-            // What is left of a head is never together with a chunk.
-            let framing = isChunked && unsentHeadCount == 0 ? count - sent.clamped(to: unsentBody).count : 0
-            unsentStart = sent.upperBound
-            let isAllSent = unsentStart == unsent.count
-            if isAllSent {
-                if unsent.count > Self.joinedBodyLimit { unsent = [] } else { unsent.removeAll(keepingCapacity: true) }
-                unsentStart = 0
-            }
-            note(sent: count, framing: framing)
-            return isAllSent
-        case .wouldBlock:
-            return false
-        case .failed(let failure):
-            fail(writing: failure)
-            return false
-        }
+        guard let count = count(of: unsent.withUnsent { stream.write($0) }) else { return false }
+        note(unsent.took(count))
+        return unsent.isEmpty
     }
 
-    private func pump(_ data: Data, from offset: Int) -> Bool {
+    private func pump(_ data: Data, from offset: Int, then next: (any RequestBodySource)?) -> Bool {
         guard offset < data.endIndex else {
-            sending = .nothing
+            sending = next.map { .source($0) } ?? .nothing
             return true
         }
         // A piece this long keeps one write well within the time of a turn.
         let end = min(data.endIndex, offset + 1024 * 1024)
-        switch data[offset..<end].withUnsafeBytes({ stream.write($0) }) {
-        case .bytes(let count):
-            sending = .bytes(data, offset: offset + count)
-            note(sent: count)
+        guard let count = count(of: data[offset..<end].withUnsafeBytes { stream.write($0) }) else { return false }
+        sending = .bytes(data, offset: offset + count, then: next)
+        note(UnsentBytes.Sent(body: count))
+        return true
+    }
+
+    private func pump(_ pipe: SplicePipe, _ left: Int, then next: (any RequestBodySource)?) -> Bool {
+        guard left > 0 else {
+            sending = next.map { .source($0) } ?? .nothing
             return true
-        case .wouldBlock:
-            return false
+        }
+        guard let count = count(of: stream.splice(from: pipe.exit, most: left)) else { return false }
+        sending = .pipe(pipe, left - count, then: next)
+        note(UnsentBytes.Sent(body: count))
+        return true
+    }
+
+    /// How much was written; nil when the socket is full, or the exchange over.
+    private func count(of write: StreamWrite) -> Int? {
+        switch write {
+        case .bytes(let count): return count
+        case .wouldBlock: return nil
         case .failed(let failure):
             fail(writing: failure)
-            return false
+            return nil
         }
     }
 
-    private func received(_ piece: Result<Data?, LoadError>, from source: any RequestBodySource) {
+    private func received(_ piece: Result<BodyPiece, LoadError>, from source: any RequestBodySource) {
         guard case .awaiting = sending else { return }
         switch piece {
         case .failure(let error):
             return fail(error)
-        case .success(let data?):
+        case .success(.bytes(let data)):
             let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
-            if let missing { self.missing = missing - Int64(taken.count) }
-            sending = .source(source)
-            if missing == 0 {
-                // Whatever is behind would be read as another request.
-                source.cancel()
-                sending = .nothing
+            let next = rest(of: source, after: taken.count)
+            if isChunked {
+                unsent.append(chunk: taken)
+                sending = next.map { .source($0) } ?? .nothing
+            } else {
+                sending = .bytes(taken, offset: taken.startIndex, then: next)
             }
-            if isChunked { HTTP1RequestEncoder.appendChunkHead(taken.count, to: &unsent) }
-            unsentBody = unsent.count..<(unsent.count + taken.count)
-            unsent.append(contentsOf: taken)
-            if isChunked, !taken.isEmpty { HTTP1RequestEncoder.appendChunkEnd(to: &unsent) }
-        case .success(nil):
+        case .success(.piped(let pipe, let count)):
+            let taken = missing.map { min(count, Int(clamping: $0)) } ?? count
+            sending = .pipe(pipe, taken, then: rest(of: source, after: taken))
+        case .success(.end):
             if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
             sending = .nothing
-            unsentBody = 0..<0
-            if isChunked {
-                // Without trailers there is nothing in it that could be refused.
-                try? HTTP1RequestEncoder.appendLastChunk(to: &unsent)
-            }
+            if isChunked { unsent.appendLastChunk() }
         }
         pump()
+    }
+
+    /// The source as long as it has more to give than the bytes it has just given. Whatever is behind an announced length
+    /// would be read as another request.
+    private func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
+        guard let missing else { return source }
+        self.missing = missing - Int64(count)
+        if missing > count { return source }
+        source.cancel()
+        return nil
     }
 
     // MARK: Receiving
@@ -531,8 +525,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func endSending() {
         switch sending {
-        case .source(let source), .awaiting(let source), .held(.source(let source, _)): source.cancel()
-        case .nothing, .bytes, .held: break
+        case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?),
+            .pipe(_, _, let source?):
+            source.cancel()
+        case .nothing, .bytes, .pipe, .held: break
         }
         sending = .nothing
         pool.loop.disarm(timer)
@@ -567,17 +563,6 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         endSending()
         pool.loop.disarm(expiryTimer)
         stream.close()
-    }
-}
-
-extension RequestBody {
-    /// How the body is framed (MISC-5).
-    var framing: HTTP1RequestBody {
-        switch self {
-        case .none: .none
-        case .bytes(let data): .known(Int64(data.count))
-        case .source(_, let length): length.map { .known($0) } ?? .chunked
-        }
     }
 }
 

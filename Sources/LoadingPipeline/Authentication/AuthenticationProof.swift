@@ -100,11 +100,13 @@ extension DigestSession {
     }
 }
 
-extension RequestBody {
-    /// Whether it can be read before it is sent.
+extension LoadBody {
+    /// Whether it is in memory and can be read before it is sent.
     var canBeHashed: Bool {
-        if case .source = self { return false }
-        return true
+        switch self {
+        case .none, .bytes: true
+        case .file, .stream: false
+        }
     }
 
     fileprivate func digest(_ hash: DigestHash) -> [UInt8]? {

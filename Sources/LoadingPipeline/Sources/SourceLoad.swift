@@ -173,11 +173,12 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     }
 
     /// The source leads elsewhere, and has no more to say. The client, which knows of it, follows by another load or has
-    /// this response for the result.
-    package func redirected(_ response: SourceResponse) {
-        guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
+    /// this response for the result. False when the source has told its end before.
+    package func redirected(_ response: SourceResponse) -> Bool {
+        guard case .loading = state, sourceEnd == nil, redirection == nil else { return false }
         redirection = response
         stopSource()
+        return true
     }
 
     /// Whether the source waits for something that is not its own to do: no clock runs then.

@@ -304,7 +304,7 @@ struct AuthenticationStage {
 extension AuthenticationOption {
     /// The challenges that can be met for a request: not with the integrity of a body that can be read only once.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], body: RequestBody
+        for challenges: [AuthenticationChallenge], body: LoadBody
     ) -> [AuthenticationOption] {
         let all = options(
             for: challenges, possible: Set(AuthenticationScheme.allCases), hashes: MessageDigest.available)

@@ -9,7 +9,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
     private var load: Load?
     private let environment: LoadingEnvironment
-    private let request: ExchangeRequest
+    private var request: ExchangeRequest
     private let origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -31,7 +31,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.request = request
         self.origin = origin
         self.priority = priority
-        isRepeatable = request.isRepeatable
+        isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.load = load
         environment = load.environment
         log = load.log
@@ -200,7 +200,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard let load else { return }
         let lost = LostExchange(
             method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
-            isBodyReplayable: isBodyReplayable, attempts: attempts)
+            isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better.
         guard isReused, !isBound, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
@@ -208,22 +208,20 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         // Another idle connection may be as stale as this one was.
-        start(onNewConnection: true)
+        if isBodyWhole { return start(onNewConnection: true) }
+        load.withBody { [weak self] body in
+            guard let self, self.load != nil, connection == nil, wish == nil else { return }
+            request.body = body
+            start(onNewConnection: true)
+        }
     }
 
-    private var isBodyReplayable: Bool {
+    /// Whether nothing of the body has been taken from its source.
+    private var isBodyWhole: Bool {
         switch request.body {
         case .none, .bytes: true
         case .source(let source, _): source.isUntouched
         }
-    }
-}
-
-extension ExchangeRequest {
-    /// A body from a stream is spent once it is on its way.
-    fileprivate var isRepeatable: Bool {
-        if case .source = body { return false }
-        return RequestMethod.isIdempotent(method)
     }
 }
 

@@ -2,17 +2,17 @@ internal import CLoadingLinux
 internal import Glibc
 
 /// A pipe between a socket and a file: the kernel moves pages through it, and the process never sees them.
-final class SplicePipe: Sendable {
+package final class SplicePipe: Sendable {
     /// Where the socket's bytes go in.
-    let entrance: Int32
+    package let entrance: Int32
     /// Where they come out for the file.
-    let exit: Int32
+    package let exit: Int32
 
     /// As much as a download has on its way to the disk. An unprivileged user's pipes may be smaller.
-    static let capacity: Int32 = 512 * 1024
+    package static let capacity: Int32 = 512 * 1024
 
     /// Nil when there are hardly any descriptors left: it can be done without.
-    init?() {
+    package init?() {
         var ends: (Int32, Int32) = (-1, -1)
         guard cll_pipe(&ends.0, &ends.1) == 0 else { return nil }
         guard !DescriptorReserve.contains(ends.0), !DescriptorReserve.contains(ends.1) else {

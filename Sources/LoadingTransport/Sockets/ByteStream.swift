@@ -122,7 +122,7 @@ package final class ByteStream: ReadinessHandler {
         }
     }
 
-    /// Whether bytes can go from the socket to a file without being looked at.
+    /// Whether bytes can go between the socket and a file without being looked at.
     package var isPlain: Bool { tls == nil }
 
     /// Moves what is there, at most so many bytes, from the plain socket into a pipe, which has to be empty.
@@ -159,6 +159,20 @@ package final class ByteStream: ReadinessHandler {
             return .bytes(count)
         }
         let code = cll_errno()
+        if code == EAGAIN || code == EWOULDBLOCK {
+            mayWrite = false
+            return .wouldBlock
+        }
+        return .failed(.posix(POSIXFailure(code)))
+    }
+
+    /// Moves at most so many bytes from a pipe, which has them, to the plain socket.
+    package func splice(from pipe: Int32, most: Int) -> StreamWrite {
+        guard mayWrite, registration != nil else { return .wouldBlock }
+        let count = cll_splice_to_socket(pipe, descriptor, most)
+        // A short count says nothing: pages go one by one.
+        if count > 0 { return .bytes(count) }
+        let code = count == 0 ? EPIPE : cll_errno()
         if code == EAGAIN || code == EWOULDBLOCK {
             mayWrite = false
             return .wouldBlock

@@ -17,7 +17,7 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
 
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
         source.tell { load, task in
-            load.redirected(SourceResponse(redirectResponse))
+            guard load.redirected(SourceResponse(redirectResponse)) else { return }
             task.isRedirected(load, to: request, by: redirectResponse)
         }
     }

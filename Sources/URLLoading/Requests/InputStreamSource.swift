@@ -23,7 +23,7 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         self.loop = loop
     }
 
-    func nextPiece(_ deliver: @escaping (Result<Data?, LoadError>) -> Void) {
+    func nextPiece(mayBePiped: Bool, _ deliver: @escaping (Result<BodyPiece, LoadError>) -> Void) {
         isUntouched = false
         let box = LoopBox(deliver)
         queue.async { [self] in
@@ -32,15 +32,23 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         }
     }
 
-    private func read() -> Result<Data?, LoadError> {
+    private func read() -> Result<BodyPiece, LoadError> {
         if !isOpen {
             isOpen = true
-            if stream.streamStatus == .notOpen { stream.open() }
+            switch stream.streamStatus {
+            case .notOpen: stream.open()
+            // What somebody else has read to its end is no body.
+            case .atEnd, .closed: return .failure(.requestBodyStreamExhausted)
+            default: break
+            }
         }
         var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
         let count = stream.read(&buffer, maxLength: buffer.count)
-        if count > 0 { return .success(Data(buffer[..<count])) }
-        if count == 0 { return .success(nil) }
+        if count > 0 { return .success(.bytes(Data(buffer[..<count]))) }
+        // One that was closed meanwhile has not come to its end.
+        if count == 0 {
+            return stream.streamStatus == .closed ? .failure(.requestBodyStreamExhausted) : .success(.end)
+        }
         let code = (stream.streamError as NSError?).map { Int32(truncatingIfNeeded: $0.code) }
         return .failure(LoadError(code: LoadError.requestBodyStreamExhausted.code, cause: code.map { .posix($0) }))
     }

@@ -6,8 +6,11 @@ internal import LoadingSemantics
 extension LoadRequest {
     /// What the engine is to load for a request of a session: the request's own values, the session's where it says
     /// nothing (C-4 to C-8, C-23), except for the fields `dropped`. Throws what the task then fails with.
+    ///
+    /// - Parameter body: In place of the request's own (T-53).
     init(
-        _ request: URLRequest, of session: SessionCore, without dropped: [String], priority: Float
+        _ request: URLRequest, of session: SessionCore, without dropped: [String], body given: LoadBody?,
+        priority: Float
     ) throws(LoadError) {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
         let url: HTTPURL
@@ -19,9 +22,10 @@ extension LoadRequest {
         for (name, value) in session.additionalFields where !fields.contains(name) && !dropped.contains(name) {
             fields.append(name, value)
         }
-        let body = try request.loadBody(fields, on: session)
-        let hasBody = if case .none = body { false } else { true }
-        if let type = RequestDefaults.contentType(method: request.method, hasNonEmptyBody: hasBody),
+        let body = given ?? request.loadBody(on: session)
+        // ERR-9
+        if request.method == "GET", !body.isNone { throw .resourceExceedsMaximum }
+        if let type = RequestDefaults.contentType(method: request.method, hasNonEmptyBody: !body.isNone),
             !fields.contains("Content-Type")
         {
             fields.append("Content-Type", type)
@@ -57,20 +61,17 @@ extension URLRequest {
         }
     }
 
-    private var announcedBodyLength: Int64? {
+    /// What the request says of the length of a stream.
+    var announcedBodyLength: Int64? {
         value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
     }
 
-    fileprivate func loadBody(_ fields: HTTPFields, on session: SessionCore) throws(LoadError) -> RequestBody {
+    fileprivate func loadBody(on session: SessionCore) -> LoadBody {
         switch body {
-        case .none: return .none
-        case .data(let data):
-            guard !data.isEmpty else { return .none }
-            if method == "GET" { throw .resourceExceedsMaximum }
-            return .bytes(data)
+        case .none: .none
+        case .data(let data): data.isEmpty ? .none : .bytes(data)
         case .stream(let stream):
-            if method == "GET" { throw .resourceExceedsMaximum }
-            return .source(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
+            .stream(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
         }
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// An X.509 certificate. Immutable; two are equal when their bytes are.
@@ -12,6 +13,11 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
         der = certificate.der
     }
 
+    /// The SHA-256 hash of the public key with its kind (SubjectPublicKeyInfo), by which keys are pinned.
+    package var publicKeyHash: Data? {
+        certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) }.map { Data($0) }
+    }
+
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? SecCertificate else { return false }
         return other === self || other.der == der
@@ -23,24 +29,29 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
 }
 
 /// A certificate from its DER form, or nil if the bytes are none. `allocator` says nothing on Linux.
+@discardableResult
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
     Certificate(der: [UInt8](data as Data)).map { SecCertificate($0) }
 }
 
 /// The certificate in DER.
+@discardableResult
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(certificate.der) }
 
 /// Its public key, or nil if that is of an unknown kind.
+@discardableResult
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? {
     certificate.certificate.key.map { SecKey($0) }
 }
 
 /// What a person would call its owner.
+@discardableResult
 public func SecCertificateCopySubjectSummary(_ certificate: SecCertificate) -> CFString? {
     certificate.certificate.summary.map { $0 as NSString }
 }
 
 /// The common name of its owner; nil if there is none.
+@discardableResult
 public func SecCertificateCopyCommonName(
     _ certificate: SecCertificate, _ commonName: UnsafeMutablePointer<CFString?>
 ) -> OSStatus {
@@ -49,6 +60,7 @@ public func SecCertificateCopyCommonName(
 }
 
 /// The mail addresses of its owner, perhaps none.
+@discardableResult
 public func SecCertificateCopyEmailAddresses(
     _ certificate: SecCertificate, _ emailAddresses: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
@@ -57,26 +69,31 @@ public func SecCertificateCopyEmailAddresses(
 }
 
 /// Its serial number, the highest byte first.
+@discardableResult
 public func SecCertificateCopySerialNumberData(
     _ certificate: SecCertificate, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? { NSData(certificate.certificate.serialNumber) }
 
 /// The name of its issuer in DER, in the form in which names are compared.
+@discardableResult
 public func SecCertificateCopyNormalizedIssuerSequence(_ certificate: SecCertificate) -> CFData? {
     certificate.certificate.normalizedIssuer.map { NSData($0) }
 }
 
 /// The name of its owner in DER, in the form in which names are compared.
+@discardableResult
 public func SecCertificateCopyNormalizedSubjectSequence(_ certificate: SecCertificate) -> CFData? {
     certificate.certificate.normalizedSubject.map { NSData($0) }
 }
 
 /// The first moment at which it is valid.
+@discardableResult
 public func SecCertificateCopyNotValidBeforeDate(_ certificate: SecCertificate) -> CFDate? {
     certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.from)) }
 }
 
 /// The last moment at which it is valid.
+@discardableResult
 public func SecCertificateCopyNotValidAfterDate(_ certificate: SecCertificate) -> CFDate? {
     certificate.certificate.validity.map { NSDate(timeIntervalSince1970: TimeInterval($0.until)) }
 }

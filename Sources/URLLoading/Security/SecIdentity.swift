@@ -49,6 +49,7 @@ public final class SecIdentity: NSObject, @unchecked Sendable {
 }
 
 /// The certificate of an identity.
+@discardableResult
 public func SecIdentityCopyCertificate(
     _ identityRef: SecIdentity, _ certificateRef: UnsafeMutablePointer<SecCertificate?>
 ) -> OSStatus {
@@ -57,6 +58,7 @@ public func SecIdentityCopyCertificate(
 }
 
 /// The private key of an identity.
+@discardableResult
 public func SecIdentityCopyPrivateKey(
     _ identityRef: SecIdentity, _ privateKeyRef: UnsafeMutablePointer<SecKey?>
 ) -> OSStatus {

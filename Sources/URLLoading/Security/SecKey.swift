@@ -40,6 +40,7 @@ nonisolated(unsafe) public let kSecAttrKeySizeInBits: CFString = "bsiz"
 
 /// The key in its plain form: PKCS #1 for RSA; for an elliptic curve the point, uncompressed, and behind it the number
 /// if the key is private. Nil, with the error, for other kinds.
+@discardableResult
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
@@ -49,6 +50,7 @@ public func SecKeyCopyExternalRepresentation(
 }
 
 /// Kind, half and length of the key.
+@discardableResult
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
     let attributes = NSMutableDictionary()
     attributes[kSecAttrKeyClass] = key.key.isPrivate ? kSecAttrKeyClassPrivate : kSecAttrKeyClassPublic
@@ -62,10 +64,12 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
 }
 
 /// The public half.
+@discardableResult
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? { key.key.publicKey.map { SecKey($0) } }
 
 /// A key from its plain form, of the kind and half that the attributes name. Nil, with the error, if the bytes are no
 /// such key.
+@discardableResult
 public func SecKeyCreateWithData(
     _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? {

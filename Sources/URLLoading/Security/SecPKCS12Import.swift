@@ -18,6 +18,7 @@ nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 
 /// Reads the identity in a PKCS #12 archive. `items` then has one dictionary, with the entries `kSecImportItem…`; an
 /// archive without a key gives none.
+@discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {

@@ -51,20 +51,24 @@ public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 16
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = kSecRevocationOCSPMethod | kSecRevocationCRLMethod
 
 /// The policy for TLS: the chain of a server, or with false that of a client, of that host if there is one.
+@discardableResult
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
     SecPolicy(.tls(isServer: server, host: hostname.map { $0 as String }))
 }
 
 /// The policy that demands a valid chain and nothing else.
+@discardableResult
 public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 
 /// The policy for revocation. Nothing is fetched on Linux: what counts is the response that came with the certificate, or
 /// was set with `SecTrustSetOCSPResponse`.
+@discardableResult
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
     SecPolicy(.revocation(revocationFlags))
 }
 
 /// Identifier and host of a policy.
+@discardableResult
 public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
     let properties = NSMutableDictionary()
     properties[kSecPolicyOid] = policyRef.identifier as NSString

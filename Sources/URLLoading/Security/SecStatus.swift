@@ -27,6 +27,7 @@ public let errSecCertificateNotValidYet: OSStatus = -67819
 public let errSecCertificateRevoked: OSStatus = -67820
 
 /// What a status means, in English; nil for an unknown one. `reserved` has to be nil.
+@discardableResult
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
     text(of: status).map { $0 as NSString }
 }

@@ -23,6 +23,7 @@ public enum SecTrustResultType: UInt32, Sendable {
 // MARK: Making
 
 /// A trust of one certificate or an array of them, the leaf first, for a policy, an array of them, or none.
+@discardableResult
 public func SecTrustCreateWithCertificates(
     _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>
 ) -> OSStatus {
@@ -47,6 +48,7 @@ private func elements<Element>(of object: AnyObject) -> [Element]? {
 // MARK: Evaluating
 
 /// Whether the chain is trusted; with the reason if not. May wait for a disk.
+@discardableResult
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
     let outcome = trust.evaluate()
     if !outcome.isTrusted { error?.pointee = outcome.cfError(trust) }
@@ -55,6 +57,7 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
 
 /// The same on a thread of its own; `result` is called on the queue.
 @preconcurrency
+@discardableResult
 public func SecTrustEvaluateAsyncWithError(
     _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping @Sendable (SecTrust, Bool, CFError?) -> Void
 ) -> OSStatus {
@@ -66,18 +69,21 @@ public func SecTrustEvaluateAsyncWithError(
 }
 
 /// The older spelling of ``SecTrustEvaluateWithError(_:_:)``.
+@discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>?) -> OSStatus {
     result?.pointee = trust.evaluate().result
     return errSecSuccess
 }
 
 /// The result of the last evaluation; `invalid` if there was none since the last change.
+@discardableResult
 public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
     result.pointee = trust.knownOutcome?.result ?? .invalid
     return errSecSuccess
 }
 
 /// Result and time of the last evaluation, or nil if there was none since the last change.
+@discardableResult
 public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
     guard let outcome = trust.knownOutcome else { return nil }
     let result = NSMutableDictionary()
@@ -105,6 +111,7 @@ extension SecTrust.Outcome {
 // MARK: What the answer depends on
 
 /// Sets what the chain has to be good for: one policy or an array of them.
+@discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus {
     guard let wanted: [SecPolicy] = elements(of: policies) else { return errSecParam }
     trust.change { $0.policies = wanted }
@@ -112,6 +119,7 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSS
 }
 
 /// What the chain has to be good for.
+@discardableResult
 public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePointer<CFArray?>) -> OSStatus {
     policies.pointee = trust.read(\.policies) as NSArray
     return errSecSuccess
@@ -119,6 +127,7 @@ public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePoi
 
 /// Sets the roots to trust in place of the system's; nil for the system's again. To trust both, call
 /// ``SecTrustSetAnchorCertificatesOnly(_:_:)`` with false.
+@discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
     guard let anchorCertificates else {
         trust.change {
@@ -136,12 +145,14 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
 }
 
 /// Whether the roots that were set are the only ones.
+@discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
     trust.change { $0.trustsAnchorsOnly = anchorCertificatesOnly }
     return errSecSuccess
 }
 
 /// The roots that were set, or nil.
+@discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
     _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
@@ -150,9 +161,11 @@ public func SecTrustCopyCustomAnchorCertificates(
 }
 
 /// Whether certificates and revocation answers may be fetched. Nothing ever is on Linux.
+@discardableResult
 public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus { errSecSuccess }
 
 /// Sets the time at which the chain has to be valid.
+@discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
     let time = verifyDate as Date
     trust.change { $0.time = time }
@@ -160,11 +173,13 @@ public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OS
 }
 
 /// The time at which the chain has to be valid: that which was set, else now.
+@discardableResult
 public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
     (trust.read(\.time) ?? Date()).timeIntervalSinceReferenceDate
 }
 
 /// Sets the OCSP response about the leaf: `Data`, or an array of it, of which the first counts.
+@discardableResult
 public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef?) -> OSStatus {
     let responses: [NSData]? = responseData.map { elements(of: $0) } ?? []
     guard let responses else { return errSecParam }
@@ -175,11 +190,13 @@ public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef
 
 /// What is wrong with the chain now, to be overlooked later by ``SecTrustSetExceptions(_:_:)``. Nil if there is nothing,
 /// or nothing that may be overlooked.
+@discardableResult
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? {
     SecTrustExceptions(trust.evaluate(), of: trust.certificate).map { $0.encoded as NSData }
 }
 
 /// Has what was wrong overlooked; nil takes that back. False if the exceptions are those of another certificate.
+@discardableResult
 public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool {
     guard let exceptions else {
         trust.change { $0.exceptions = nil }
@@ -193,22 +210,27 @@ public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> B
 // MARK: The chain
 
 /// The chain from the leaf to the root, or as far as one could be built. Evaluates, if that was not done yet.
+@discardableResult
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
     let chain = trust.evaluate().chain
     return chain.isEmpty ? nil : chain as NSArray
 }
 
 /// How many certificates ``SecTrustCopyCertificateChain(_:)`` has.
+@discardableResult
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.evaluate().chain.count }
 
 /// One of the certificates of ``SecTrustCopyCertificateChain(_:)``.
+@discardableResult
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ ix: CFIndex) -> SecCertificate? {
     let chain = trust.evaluate().chain
     return chain.indices.contains(ix) ? chain[ix] : nil
 }
 
 /// The leaf's public key.
+@discardableResult
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? { trust.certificate.flatMap { SecCertificateCopyKey($0) } }
 
 /// The older spelling of ``SecTrustCopyKey(_:)``.
+@discardableResult
 public func SecTrustCopyPublicKey(_ trust: SecTrust) -> SecKey? { SecTrustCopyKey(trust) }

@@ -118,7 +118,7 @@ final class SessionCore: @unchecked Sendable {
         return download
     }
 
-    private func makeTask<Task: URLSessionTask>(
+    func makeTask<Task: URLSessionTask>(
         _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ current: URLRequest, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task
     ) -> Task {

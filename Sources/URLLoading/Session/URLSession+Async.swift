@@ -141,7 +141,7 @@ extension URLSession {
 }
 
 /// Brings together a task and a cancellation that may come before it.
-private final class CancellableTask: @unchecked Sendable {
+final class CancellableTask: @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`.
     private let lock = Lock()
     private var task: URLSessionTask?

@@ -139,6 +139,46 @@ open class URLSession: NSObject, @unchecked Sendable {
         dataTask(with: URLRequest(url: url), completionHandler: completionHandler)
     }
 
+    // MARK: Upload tasks
+
+    /// A suspended task that sends a file as the body of the request, and reports to the delegate as a data task does. A
+    /// body of the request's own is ignored.
+    open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
+        core.uploadTask(self, request, .file(fileURL), .delegate, delegate: nil)
+    }
+
+    /// A suspended task that sends data as the body of the request, and reports to the delegate as a data task does. A
+    /// body of the request's own is ignored.
+    open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
+        core.uploadTask(self, request, .data(bodyData), .delegate, delegate: nil)
+    }
+
+    /// A suspended task that sends a stream as the body of the request. The delegate is asked for the stream, perhaps more
+    /// than once: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. With a `Content-Length` among the
+    /// request's fields the stream has to have that many bytes.
+    open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+        core.uploadTask(self, request, .stream, .delegate, delegate: nil)
+    }
+
+    /// A suspended task that sends a file as the body of the request and gives the body of the response to
+    /// `completionHandler`, on the delegate queue, exactly once. The error is nil if there was a response, whatever its
+    /// status.
+    @preconcurrency open func uploadTask(
+        with request: URLRequest, fromFile fileURL: URL,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        core.uploadTask(self, request, .file(fileURL), .handler(completionHandler), delegate: nil)
+    }
+
+    /// A suspended task that sends data as the body of the request; see
+    /// ``uploadTask(with:fromFile:completionHandler:)``.
+    @preconcurrency open func uploadTask(
+        with request: URLRequest, from bodyData: Data?,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        core.uploadTask(self, request, .data(bodyData ?? Data()), .handler(completionHandler), delegate: nil)
+    }
+
     // MARK: Download tasks
 
     /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or

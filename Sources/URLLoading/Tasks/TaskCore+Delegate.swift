@@ -29,6 +29,7 @@ extension TaskCore {
             keep(credential, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
+        case .needsBody(let offset): askForBody(from: offset, session, task)
         case .sentBody(let count, let total, let expected):
             _ = delegates.offer {
                 $0.urlSession(

@@ -17,7 +17,8 @@ extension TaskCore {
     ) throws(LoadError) -> any SchemeLoad {
         if let protocolClass { return load(ProtocolSource(protocolClass, loading: request, for: self), request) }
         do throws(LoadError) {
-            let request = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+            let request = try LoadRequest(
+                request, of: core, without: droppedFields, body: uploadBody(of: request), priority: priority)
             return Load(request, in: core.environment, destination: destination, log: log, client: self)
         } catch {
             guard !isRedirect, let source = try localSource(of: request) else { throw error }
@@ -113,7 +114,9 @@ extension TaskCore {
             guard self.load === load else { return }
             do throws(LoadError) {
                 if claimed == nil, load is Load {
-                    let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+                    let next = try LoadRequest(
+                        request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
+                        priority: priority)
                     return load.answerRedirect(next)
                 }
                 changesOfLoader += 1

@@ -98,7 +98,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = delegate
             values.delegateReference = DelegateReference(delegate)
         }
-        bytesExpectedToSend.store(request.knownBodyLength, ordering: .relaxed)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
     }
 
     /// The task's own delegate, then the session's.
@@ -251,9 +251,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
         case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
-        case (.data, .delegate): prefersIncrementalDelivery ? .pieces : .whole
-        case (.data, .handler), (.data, .continuation): .whole
-        case (.data, _): .pieces
+        case (_, .delegate): prefersIncrementalDelivery ? .pieces : .whole
+        case (_, .handler), (_, .continuation): .whole
+        case (_, _): .pieces
         }
     }
 
@@ -273,7 +273,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             guard let load else { return }
             if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
-                let next = try LoadRequest(request, of: core, without: droppedFields, priority: priority)
+                let next = try LoadRequest(
+                    request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
+                    priority: priority)
                 follow(request)
                 load.answerRedirect(next)
             } catch {
@@ -295,7 +297,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     func follow(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        let length = request.knownBodyLength
+        let length = bodyLengthAfterRedirect(to: request)
         if length != 0 {
             // A body starts anew; without one, what was sent before is what there is to tell.
             bytesExpectedToSend.store(length, ordering: .relaxed)

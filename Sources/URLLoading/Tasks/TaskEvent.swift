@@ -14,6 +14,8 @@ enum TaskEvent {
     case data(Data)
     /// The delegate wants the body in a file.
     case becomeDownload
+    /// A stream for the body, or for what of it follows so many bytes.
+    case needsBody(offset: Int64)
     case sentBody(count: Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
@@ -34,7 +36,8 @@ enum TaskEvent {
             return true
         }
         switch (self, next) {
-        case (.sentBody(let before, _, _), .sentBody(let count, let total, let expected)):
+        case (.sentBody(let before, let sum, _), .sentBody(let count, let total, let expected))
+        where sum + count == total:
             self = .sentBody(count: before + count, total: total, expected: expected)
         case (.wroteData(let before, _, _), .wroteData(let count, let total, let expected)):
             self = .wroteData(count: before + count, total: total, expected: expected)

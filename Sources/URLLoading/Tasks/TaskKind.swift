@@ -3,8 +3,11 @@ internal import LoadingPipeline
 /// What a task does with the body of its response.
 enum TaskKind {
     case data
+    /// The same, and the request carries this.
+    case upload(UploadContent)
     /// To a file, perhaps one that has the beginning already.
     case download(StoppedDownload?)
 
-    var isData: Bool { if case .data = self { true } else { false } }
+    /// Whether the body goes where that of a data task goes.
+    var isData: Bool { if case .download = self { false } else { true } }
 }

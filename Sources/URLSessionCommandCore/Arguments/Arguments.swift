@@ -101,6 +101,9 @@ package struct Arguments {
         case .http2: throw Self.unavailable("--http2")
         case .http3: throw Self.unavailable("--http3")
         case .insecure: request.isInsecure = true
+        case .authority: request.authorityPath = value
+        case .certificate: request.certificate = value
+        case .pin: request.pins.append(value)
         case .connectTimeout:
             throw UsageError(
                 "--connect-timeout: URLSession has none; use --idle-timeout (no progress) or -m (whole load)")

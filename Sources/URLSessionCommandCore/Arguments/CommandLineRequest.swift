@@ -37,6 +37,12 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var idleTimeout: Double?
     /// Takes any certificate.
     package var isInsecure = false
+    /// A file with the only authorities to trust.
+    package var authorityPath: String?
+    /// A file with the client's certificate and key, perhaps with a password behind a colon.
+    package var certificate: String?
+    /// Hashes of keys, one of which the server must have.
+    package var pins: [String] = []
     package var includesHead = false
     /// 0 quiet, 1 heads and events, 2 the same with secrets shown.
     package var verbosity = 0

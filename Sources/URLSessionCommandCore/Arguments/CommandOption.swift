@@ -3,6 +3,7 @@ enum CommandOption: CaseIterable {
     case method, header, data, json, output, remoteName, follow, noFollow, maximumRedirects, timeout, idleTimeout
     case http11, http2, http3, include, verbose, silent, showError, fail, compressed, userAgent, noProgress
     case color, metrics, har, harSecrets, head, help, version, insecure, connectTimeout
+    case authority, certificate, pin
 
     var long: String {
         switch self {
@@ -37,6 +38,9 @@ enum CommandOption: CaseIterable {
         case .version: "version"
         case .insecure: "insecure"
         case .connectTimeout: "connect-timeout"
+        case .authority: "cacert"
+        case .certificate: "cert"
+        case .pin: "pin"
         }
     }
 
@@ -44,6 +48,7 @@ enum CommandOption: CaseIterable {
     private static let aliases: [String: CommandOption] = [
         "request": .method, "location": .follow, "max-redirs": .maximumRedirects, "max-time": .timeout,
         "data-binary": .data, "data-raw": .data, "no-progress-meter": .noProgress,
+        "pinnedpubkey": .pin,
     ]
 
     var short: Character? {
@@ -65,6 +70,7 @@ enum CommandOption: CaseIterable {
         case .help: "h"
         case .version: "V"
         case .insecure: "k"
+        case .certificate: "E"
         default: nil
         }
     }
@@ -72,7 +78,7 @@ enum CommandOption: CaseIterable {
     var takesValue: Bool {
         switch self {
         case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
-            .har, .connectTimeout:
+            .har, .connectTimeout, .authority, .certificate, .pin:
             true
         default:
             false

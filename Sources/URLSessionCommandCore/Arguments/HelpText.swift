@@ -8,7 +8,8 @@ package enum HelpText {
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
                  -A, --user-agent TEXT  -I, --head    --compressed, --http1.1 (always)
         Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
-        TLS      -k, --insecure (any certificate, with a warning)
+        TLS      -k, --insecure         --cacert FILE  -E, --cert FILE[:PASSWORD]
+                 --pin sha256//HASH     (of the server's key)
         Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
         Output   -o, --output FILE|-    -O, --remote-name
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)

@@ -24,6 +24,7 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case bodyNotAllowed = 63
     case bodyCannotBeResent = 65
     case unexpected = 70
+    case otherKey = 90
     case interrupted = 130
     case brokenPipe = 141
     case terminated = 143

@@ -9,6 +9,7 @@ import URLLoading
 final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let command: CommandLineRequest
     private let builder: RequestBuilder
+    private let security: SecurityAnswers
     private let terminal: Terminal
     private let output: TransferOutput
     private let narrator: Narrator
@@ -30,6 +31,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         self.command = command
         self.terminal = terminal
         builder = try RequestBuilder(command)
+        security = try SecurityAnswers(command)
         output = TransferOutput(command, terminal: terminal)
         narrator = Narrator(command, terminal: terminal)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
@@ -64,6 +66,31 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         progress?.end()
         interruption.end()
         return conclude()
+    }
+
+    // MARK: URLSessionDelegate
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let trust = challenge.protectionSpace.serverTrust else {
+            let isCertificate =
+                challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
+            if isCertificate, let credential = security.clientCredential {
+                return completionHandler(.useCredential, credential)
+            }
+            return completionHandler(.performDefaultHandling, nil)
+        }
+        switch security.answer(to: trust) {
+        case .defaultHandling: completionHandler(.performDefaultHandling, nil)
+        case .trust: completionHandler(.useCredential, URLCredential(trust: trust))
+        case .distrust: completionHandler(.rejectProtectionSpace, nil)
+        case .otherKey:
+            let host = TextSanitizer.clean(challenge.protectionSpace.host)
+            stop.set(TransferFailure(.otherKey, "the key of \(host) is none of those that --pin allows"))
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
     }
 
     // MARK: URLSessionTaskDelegate

@@ -8,6 +8,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case waiting(Int)
     case informational(Int, Int)
     case redirect(Int, Int)
+    /// The time of a request that was to wait has come.
+    case delayed(Int)
     /// A method and a realm, and how often a credential was refused.
     case challenge(Int, String, Int)
     /// A task and a status.
@@ -16,6 +18,8 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case data(Int, String)
     /// Sent by now, and expected.
     case sent(Int, Int64, Int64)
+    /// A stream that begins there.
+    case needsStream(Int, Int64)
     /// The other task that it is from now on.
     case became(Int, Int)
     /// From that byte on, and expected in all.
@@ -33,8 +37,10 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     var task: Int? {
         switch self {
         case .created(let task), .waiting(let task), .informational(let task, _), .redirect(let task, _),
+            .delayed(let task),
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
-            .resumed(let task, _, _), .challenge(let task, _, _), .became(let task, _),
+            .resumed(let task, _, _), .challenge(let task, _, _),
+            .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _):
             task
         case .invalid, .handled: nil
@@ -49,11 +55,13 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .waiting(let task): "waiting(\(task))"
         case .informational(let task, let status): "informational(\(task), \(status))"
         case .redirect(let task, let status): "redirect(\(task), \(status))"
+        case .delayed(let task): "delayed(\(task))"
         case .challenge(let task, let space, let failures): "challenge(\(task), \(space), \(failures))"
         case .response(let task, let status): "response(\(task), \(status))"
         case .data(let task, let text):
             text.utf8.count > 80 ? "data(\(task), \(text.utf8.count) bytes)" : "data(\(task), \(text))"
         case .sent(let task, let total, let expected): "sent(\(task), \(total) of \(expected))"
+        case .needsStream(let task, let offset): "needsStream(\(task), from \(offset))"
         case .became(let task, let other): "became(\(task), \(other))"
         case .resumed(let task, let offset, let expected): "resumed(\(task), at \(offset) of \(expected))"
         case .wrote(let task, let total, let expected): "wrote(\(task), \(total) of \(expected))"
@@ -75,7 +83,8 @@ extension [Call] {
             switch (result.last, call) {
             case (.data(let task, let before)?, .data(let same, let more)) where task == same:
                 result[result.count - 1] = .data(task, before + more)
-            case (.wrote(let task, _, _)?, .wrote(let same, _, _)) where task == same:
+            case (.wrote(let task, _, _)?, .wrote(let same, _, _)) where task == same,
+                (.sent(let task, _, _)?, .sent(let same, _, _)) where task == same:
                 result[result.count - 1] = call
             default:
                 result.append(call)

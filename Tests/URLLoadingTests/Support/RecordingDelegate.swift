@@ -23,10 +23,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
     /// What is said to a redirect.
     var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
-    /// What is said to a challenge.
-    var challenge: @Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void = {
-        $1(.performDefaultHandling, nil)
-    }
+    /// What is said to a challenge. Without it the default applies, and nothing is recorded.
+    var challenge: (@Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)?
+    /// What is said to a question for a stream; the number counts the questions from 0.
+    var stream: @Sendable (Int, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
+    /// The same for what follows an offset.
+    var streamFrom: @Sendable (Int64, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
+    private let streamCount = Watched(0)
     let proposed = EventRecorder<URLRequest>()
     let metrics = EventRecorder<URLSessionTaskMetrics>()
 
@@ -93,10 +96,11 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping ChallengeHandler
     ) {
+        guard let answer = self.challenge else { return completionHandler(.performDefaultHandling, nil) }
         note(
             .challenge(task.taskIdentifier, challenge.protectionSpace.summary, challenge.previousFailureCount),
             session, task)
-        self.challenge(challenge, completionHandler)
+        answer(challenge, completionHandler)
     }
 
     func urlSession(
@@ -116,6 +120,26 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         note(.became(dataTask.taskIdentifier, downloadTask.taskIdentifier), session, dataTask)
         became(downloadTask)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        note(.needsStream(task.taskIdentifier, 0), session, task)
+        let number = streamCount.withValue { count in
+            defer { count += 1 }
+            return count
+        }
+        stream(number, completionHandler)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
+        completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        note(.needsStream(task.taskIdentifier, offset), session, task)
+        streamFrom(offset, completionHandler)
     }
 
     func urlSession(

@@ -1,0 +1,111 @@
+internal import FoundationEssentials
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Has the body of a request ready each time that the request goes out: at first, after a redirect or a challenge, and
+/// when its connection was lost (T-51). Bytes and files are sent again; for a stream that was read from, the client is
+/// asked for another. Confined to the load's loop.
+final class BodyStage {
+    typealias Ready = (Result<RequestBody, LoadError>) -> Void
+
+    /// The part of the body that is wanted: all of it, unless an upload is gone on with.
+    struct Part: Equatable {
+        var offset: Int64 = 0
+        /// Nil: to the end.
+        var length: Int64?
+    }
+
+    /// A stream that has been given and may be untouched, and where in the body it begins.
+    private var given: (source: any RequestBodySource, offset: Int64)?
+    /// The stream that came with the request, to see whether another request brings another.
+    private weak var first: (any RequestBodySource)?
+    private var waiting: (ready: Ready, part: Part, length: Int64?)?
+    /// Counts the questions: an answer to another than the last is not waited for.
+    private var question = 0
+    /// What the file was like when it was last asked for.
+    private(set) var file: FileFacts?
+
+    /// Gives the body to `ready`, at once or later; `ask` asks the client for a stream from that place on, who answers
+    /// by `provide`. Whoever asked before hears nothing more.
+    func prepare(_ body: LoadBody, _ part: Part = Part(), asking ask: (Int64) -> Void, _ ready: @escaping Ready) {
+        question += 1
+        let before = waiting
+        waiting = nil
+        switch body {
+        case .none: ready(.success(.none))
+        case .bytes(let data): ready(part.of(data))
+        case .file(let reader):
+            let question = question
+            reader.look { [weak self] result in
+                guard let self, self.question == question else { return }
+                switch result {
+                case .failure(let failure): ready(.failure(.cannotReadFile(failure.code)))
+                case .success(let facts):
+                    self.file = facts
+                    ready(part.of(reader, facts))
+                }
+            }
+        case .stream(let source, let length):
+            if let source, source !== first {
+                first = source
+                given = (source, 0)
+            }
+            if let given, given.offset == part.offset, given.source.isUntouched {
+                return ready(.success(part.of(given.source, length)))
+            }
+            given = nil
+            waiting = (ready, part, length)
+            // Who has been asked already will answer.
+            if before?.part != part { ask(part.offset) }
+        }
+    }
+
+    /// The client's answer: nil if it has none.
+    func provide(_ source: (any RequestBodySource)?) {
+        guard let waiting else {
+            source?.cancel()
+            return
+        }
+        self.waiting = nil
+        guard let source else { return waiting.ready(.failure(.requestBodyStreamExhausted)) }
+        given = (source, waiting.part.offset)
+        waiting.ready(.success(waiting.part.of(source, waiting.length)))
+    }
+
+    /// Nobody wants a body any more.
+    func cancel() {
+        question += 1
+        waiting = nil
+        given = nil
+    }
+}
+
+extension BodyStage.Part {
+    fileprivate func of(_ data: Data) -> Result<RequestBody, LoadError> {
+        guard let range = range(of: Int64(data.count)) else { return .failure(.requestBodyStreamExhausted) }
+        guard !range.isEmpty else { return .success(.none) }
+        // The range lies within the data, whose size is an Int.
+        return .success(.bytes(data.dropFirst(Int(range.lowerBound)).prefix(range.count)))
+    }
+
+    fileprivate func of(_ reader: FileReader, _ facts: FileFacts) -> Result<RequestBody, LoadError> {
+        guard let range = range(of: facts.length) else { return .failure(.requestBodyStreamExhausted) }
+        let length = range.upperBound - range.lowerBound
+        return .success(.source(FileBodySource(reader, from: range.lowerBound, length: length), length: length))
+    }
+
+    fileprivate func of(_ source: any RequestBodySource, _ length: Int64?) -> RequestBody {
+        let left = length.map { max(0, $0 - offset) }
+        guard let wanted = self.length else { return .source(source, length: left) }
+        return .source(source, length: min(wanted, left ?? wanted))
+    }
+
+    /// Nil if the body is not as long as it was.
+    private func range(of total: Int64) -> Range<Int64>? {
+        guard offset >= 0, offset <= total else { return nil }
+        guard let length else { return offset..<total }
+        let (end, overflows) = offset.addingReportingOverflow(length)
+        return overflows || end > total || length < 0 ? nil : offset..<end
+    }
+}

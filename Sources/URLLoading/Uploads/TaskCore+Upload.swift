@@ -1,0 +1,56 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingTransport
+internal import Synchronization
+
+/// The body that a task sends.
+extension TaskCore {
+    /// What an upload task sends; nil for other tasks, whose request says it.
+    func uploadBody(of request: URLRequest) -> LoadBody? {
+        if case .upload(let content) = kind { content.body(of: request, on: core.loop) } else { nil }
+    }
+
+    /// What goes out after a redirect, as far as the request does not say it: the content of an upload, or the stream that
+    /// was on its way, if the redirect keeps the body.
+    func bodyAfterRedirect(to request: URLRequest, _ load: any SchemeLoad) -> LoadBody? {
+        guard let proposed = (load as? Load)?.proposedBody else { return nil }
+        if case .upload = kind { return proposed }
+        guard !proposed.isNone, let stream = request.httpBodyStream, stream === currentRequest?.httpBodyStream else {
+            return nil
+        }
+        return proposed
+    }
+
+    /// 0 if no body follows.
+    func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
+        guard case .upload = kind else { return request.knownBodyLength }
+        return (load as? Load)?.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
+    }
+
+    // MARK: From the load
+
+    func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
+
+    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) {
+        bytesExpectedToSend.store(length, ordering: .relaxed)
+    }
+
+    // MARK: Delegate
+
+    /// Asks for a stream (T-51, T-52). Nobody's is nil, with which the task fails.
+    func askForBody(from offset: Int64, _ session: URLSession, _ task: URLSessionTask) {
+        let isAsked = delegates.offer { delegate in
+            if offset > 0 {
+                delegate.urlSession(session, needNewBodyStreamForTask: task, from: offset) { self.answerBody($0) }
+            } else {
+                delegate.urlSession(session, needNewBodyStreamForTask: task) { self.answerBody($0) }
+            }
+        }
+        if !isAsked { answerBody(nil) }
+    }
+
+    private func answerBody(_ stream: InputStream?) {
+        let source = stream.map { InputStreamSource($0, on: core.loop) }
+        core.loop.post { (self.load as? Load)?.provideBody(source) }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import LoadingSemantics
+import Testing
+
+/// RFC 2397.
+@Suite struct DataURLTests {
+    private static let standard = MediaType(mimeType: "text/plain", charset: "us-ascii")
+
+    // MISC-16
+    @Test(
+        "what an address holds",
+        arguments: [
+            ("data:,A%20brief%20note", standard, "A brief note"),
+            ("data:,", standard, ""),
+            ("data:;base64,aGVsbG8=", standard, "hello"),
+            ("DATA:;BASE64,aGVsbG8=", standard, "hello"),
+            ("data:text/html,<b>", MediaType(mimeType: "text/html"), "<b>"),
+            ("data:Text/HTML;Charset=UTF-8,x", MediaType(mimeType: "text/html", charset: "utf-8"), "x"),
+            ("data:;charset=utf-8,x", MediaType(mimeType: "text/plain", charset: "utf-8"), "x"),
+            ("data:nonsense,x", standard, "x"),
+            (
+                "data:text/plain;charset=\"iso-8859-1\";base64,eA==",
+                MediaType(mimeType: "text/plain", charset: "iso-8859-1"), "x"
+            ),
+            ("data:text/plain; base64 ,eA==", MediaType(mimeType: "text/plain"), "x"),
+            ("data:,a,b;c", standard, "a,b;c"),
+            ("data:,x#fragment", standard, "x"),
+            ("data:,x?query", standard, "x?query"),
+            ("data:;base64,aGVs%0AbG8", standard, "hello"),
+            ("data:;base64,eHg", standard, "xx"),
+            ("data:;base64,", standard, ""),
+            ("data:text/plain;base64;x=y,aGk=", MediaType(mimeType: "text/plain"), "aGk="),
+        ])
+    func whatAnAddressHolds(text: String, type: MediaType, content: String) throws {
+        let url = try #require(DataURL(text))
+        #expect(url.mediaType == type)
+        #expect(String(decoding: url.data, as: UTF8.self) == content)
+    }
+
+    // MISC-16: bytes of any value
+    @Test("bytes that are no text") func bytesThatAreNoText() throws {
+        #expect(try #require(DataURL("data:application/octet-stream,%00%FF%fe")).data == Data([0, 0xFF, 0xFE]))
+        #expect(try #require(DataURL("data:;base64,AP/+")).data == Data([0, 0xFF, 0xFE]))
+    }
+
+    // MISC-16
+    @Test(
+        "what cannot be decoded",
+        arguments: [
+            "data:", "data:x", "data:text/plain", "http://x/,y", "data:,%", "data:,%4", "data:,%g0", "data:%zz,x",
+            "data:;base64,a", "data:;base64,a===", "data:;base64,a-_b", "data:;base64,aGk=x", "data:;base64,=",
+        ])
+    func whatCannotBeDecoded(text: String) {
+        #expect(DataURL(text) == nil)
+    }
+}

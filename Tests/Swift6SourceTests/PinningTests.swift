@@ -1,0 +1,89 @@
+import Foundation
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Pinning as it is written for Apple's platforms.
+private final class KeyPinner: NSObject, URLSessionDelegate {
+    let keys: Set<Data>
+
+    init(keys: Set<Data>) { self.keys = keys }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+    ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+        guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
+            let trust = challenge.protectionSpace.serverTrust
+        else { return (.performDefaultHandling, nil) }
+        var error: CFError?
+        guard SecTrustEvaluateWithError(trust, &error) else { return (.cancelAuthenticationChallenge, nil) }
+        guard let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate], let leaf = chain.first,
+            let key = SecCertificateCopyKey(leaf),
+            let bytes = SecKeyCopyExternalRepresentation(key, nil) as Data?, keys.contains(bytes)
+        else { return (.cancelAuthenticationChallenge, nil) }
+        return (.useCredential, URLCredential(trust: trust))
+    }
+}
+
+/// Trust in an authority that comes with the program.
+private final class OwnAuthority: NSObject, URLSessionDelegate {
+    let root: Data
+
+    init(root: Data) { self.root = root }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let trust = challenge.protectionSpace.serverTrust,
+            let certificate = SecCertificateCreateWithData(kCFAllocatorDefault, root as CFData)
+        else { return completionHandler(.performDefaultHandling, nil) }
+        SecTrustSetAnchorCertificates(trust, [certificate] as CFArray)
+        SecTrustSetAnchorCertificatesOnly(trust, true)
+        let policy = SecPolicyCreateSSL(true, challenge.protectionSpace.host as CFString)
+        SecTrustSetPolicies(trust, policy)
+        if SecTrustEvaluateWithError(trust, nil) {
+            completionHandler(.useCredential, URLCredential(trust: trust))
+        } else {
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    }
+}
+
+@Suite struct PinningTests {
+    private func load(_ server: ScriptedServer, _ delegate: any URLSessionDelegate) async throws -> String {
+        let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+        return String(decoding: try await session.data(from: url).0, as: UTF8.self)
+    }
+
+    // AUTH-30
+    @Test func keys() async throws {
+        let identity = try TrustedAuthority.authority.issue(.localhost)
+        let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(identity))
+        defer { server.stop() }
+        let certificate = try #require(SecCertificateCreateWithData(nil, Data(identity.certificate.der) as CFData))
+        let key = try #require(SecCertificateCopyKey(certificate))
+        let bytes = try #require(SecKeyCopyExternalRepresentation(key, nil)) as Data
+        #expect(try await load(server, KeyPinner(keys: [bytes])) == "hello")
+        let error = await #expect(throws: URLError.self) { try await load(server, KeyPinner(keys: [Data([1])])) }
+        #expect(error?.code == .cancelled)
+    }
+
+    // AUTH-30
+    @Test func ownAuthority() async throws {
+        let authority = try TestCertificateAuthority()
+        let server = try ScriptedServer.answering(.text("hello"), tls: TLSServerOptions(authority: authority))
+        defer { server.stop() }
+        #expect(try await load(server, OwnAuthority(root: Data(authority.root.der))) == "hello")
+        let stranger = try TestCertificateAuthority()
+        let error = await #expect(throws: URLError.self) {
+            try await load(server, OwnAuthority(root: Data(stranger.root.der)))
+        }
+        #expect(error?.code == .cancelled)
+    }
+}

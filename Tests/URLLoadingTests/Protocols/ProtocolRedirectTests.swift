@@ -1,0 +1,184 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Redirects that a protocol of the caller's makes, and redirects that lead to one.
+@Suite(.leavesNothing) struct ProtocolRedirectTests {
+    private func calls(_ url: URL, _ delegate: RecordingDelegate = RecordingDelegate()) async throws -> [Call] {
+        let session = URLSession(delegate) { $0.usesScripts() }
+        session.dataTask(with: url).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.faults.events == [])
+        return calls
+    }
+
+    private func script(redirecting status: Int = 302, to url: URL) -> ScriptedProtocol.Script {
+        ScriptedProtocol.script { $0.redirect(status, to: url) }
+    }
+
+    // R-27: the delegate is asked, and a new load begins; the protocol is stopped once
+    @Test("from one protocol to another") func fromOneProtocolToAnother() async throws {
+        let goal = ScriptedProtocol.script { $0.answer("goal") }
+        let start = script(to: goal.url("/there"))
+        let delegate = RecordingDelegate()
+        #expect(
+            try await calls(start.url(), delegate) == [
+                .created(1), .redirect(1, 302), .response(1, 200), .data(1, "goal"), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+        #expect(delegate.proposed.events == [URLRequest(url: goal.url("/there"))])
+        #expect(try await start.calls.waitFor(count: 2) == ["start", "stop"])
+        #expect(try await goal.calls.waitFor(count: 2) == ["start", "stop"])
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map(\.request.url) == [start.url(), goal.url("/there")])
+    }
+
+    // R-27, R-18
+    @Test("from a protocol to a server, and elsewhere on it") func fromAProtocolToAServer() async throws {
+        let server = try ScriptedServer.answering(.text("served"))
+        defer { server.stop() }
+        let start = script(to: server.url("/proposed"))
+        let delegate = RecordingDelegate()
+        delegate.redirect = { _, answer in answer(URLRequest(url: server.url("/chosen"))) }
+        #expect(
+            try await calls(start.url(), delegate) == [
+                .created(1), .redirect(1, 302), .response(1, 200), .data(1, "served"), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+        #expect(server.requests.map(\.target) == ["/chosen"])
+    }
+
+    // R-27, T-33: the response that redirects is the result then
+    @Test("a redirect that is refused") func aRedirectThatIsRefused() async throws {
+        let start = script(redirecting: 307, to: try #require(URL(string: "mock://nowhere/")))
+        let delegate = RecordingDelegate()
+        delegate.redirect = { $1(nil) }
+        #expect(
+            try await calls(start.url(), delegate) == [
+                .created(1), .redirect(1, 307), .response(1, 307), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(try await start.calls.waitFor(count: 2) == ["start", "stop"])
+    }
+
+    // R-27, S-60: without a method to ask it is followed; handlers get the last response
+    @Test("a redirect that nobody is asked about") func aRedirectThatNobodyIsAskedAbout() async throws {
+        let goal = ScriptedProtocol.script { $0.answer("goal") }
+        let start = script(to: goal.url())
+        let recorder = EventRecorder<Call>()
+        let session = URLSession { $0.usesScripts() }
+        let task = session.dataTask(with: start.url(), completionHandler: recorder.handler)
+        task.resume()
+        #expect(try await recorder.waitFor(count: 1) == [.handled("goal", 200, nil)])
+        #expect(task.originalRequest?.url == start.url())
+        #expect(task.currentRequest?.url == goal.url())
+    }
+
+    // R-16: nothing of this machine is read through a redirect, whoever makes it
+    @Test("a redirect to a file", arguments: ["file:///etc/hostname", "data:,x", "gopher://x/"])
+    func aRedirectToAFile(target: String) async throws {
+        let url = try #require(URL(string: target))
+        let start = script(to: url)
+        #expect(
+            try await calls(start.url()) == [
+                .created(1), .redirect(1, 302), .metrics(1), .completed(1, .unsupportedURL), .invalid,
+            ])
+        let server = try ScriptedServer.answering(.redirect(to: target))
+        defer { server.stop() }
+        let recorder = EventRecorder<Call>()
+        URLSession { $0.usesScripts() }.dataTask(with: server.url(), completionHandler: recorder.handler).resume()
+        #expect(try await recorder.waitFor(count: 1) == [.handled(nil, nil, .unsupportedURL)])
+    }
+
+    // R-16: a protocol may take what a server redirects to
+    @Test("from a server to a protocol") func fromAServerToAProtocol() async throws {
+        let goal = ScriptedProtocol.script {
+            $0.answer("\($0.request.value(forHTTPHeaderField: "Authorization") ?? "nothing secret")")
+        }
+        let server = try ScriptedServer.answering(.redirect(to: goal.url("/taken").absoluteString))
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.setValue("secret", forHTTPHeaderField: "Authorization")
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.usesScripts() }
+        session.dataTask(with: request).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .redirect(1, 302), .response(1, 200), .data(1, "nothing secret"), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+        #expect(delegate.proposed.events.map(\.url) == [goal.url("/taken")])
+        let recorder = EventRecorder<Call>()
+        URLSession { $0.usesScripts() }.dataTask(with: server.url(), completionHandler: recorder.handler).resume()
+        #expect(try await recorder.waitFor(count: 1) == [.handled("nothing secret", 200, nil)])
+    }
+
+    // R-16, T-33
+    @Test("a server's way to a protocol is refused") func aServersWayToAProtocolIsRefused() async throws {
+        let goal = ScriptedProtocol.script { $0.answer("never") }
+        let server = try ScriptedServer.answering(.redirect(to: goal.url().absoluteString))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.redirect = { $1(nil) }
+        #expect(
+            try await calls(server.url(), delegate) == [
+                .created(1), .redirect(1, 302), .response(1, 302), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(goal.calls.events == [])
+    }
+
+    private final class TakesPaths: ScriptedProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.path == "/mine" }
+        override func startLoading() { answer("taken over") }
+        override func stopLoading() {}
+    }
+
+    // R-27: the classes are asked about the target of a server's redirect too
+    @Test("a protocol takes over in mid-way", arguments: [true, false])
+    func aProtocolTakesOver(isAsked: Bool) async throws {
+        let server = try ScriptedServer.answering(.redirect(to: "/mine"))
+        defer { server.stop() }
+        let recorder = EventRecorder<Call>()
+        let session = URLSession { $0.protocolClasses = [TakesPaths.self] }
+        let delegate = RecordingDelegate()
+        let task = session.dataTask(with: server.url("/theirs"), completionHandler: recorder.handler)
+        if isAsked { task.delegate = delegate }
+        task.resume()
+        #expect(try await recorder.waitFor(count: 1) == [.handled("taken over", 200, nil)])
+        #expect(server.requests.map(\.target) == ["/theirs"])
+        #expect(delegate.calls.events.contains(.redirect(1, 302)) == isAsked)
+    }
+
+    // R-7, R-8: protocols that lead to each other for ever
+    @Test("a circle of protocols") func aCircleOfProtocols() async throws {
+        let circle = ScriptedProtocol.script { $0.redirect(to: $0.request.url ?? URL(fileURLWithPath: "/")) }
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession { $0.usesScripts() }.data(from: circle.url())
+        }
+        #expect(error?.code == .httpTooManyRedirects)
+        #expect(circle.calls.events.count { $0 == "start" } == 21)
+    }
+
+    // R-27, T-5: nobody answers, and the task is cancelled
+    @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
+        let start = script(to: try #require(URL(string: "mock://nowhere/")))
+        let delegate = RecordingDelegate()
+        let answers = Watched<[@Sendable (URLRequest?) -> Void]>([])
+        delegate.redirect = { _, answer in answers.withValue { $0.append(answer) } }
+        let session = URLSession(delegate) { $0.usesScripts() }
+        let task = session.dataTask(with: start.url())
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let answer = try await answers.wait(for: "the question") { $0.first }
+        task.cancel()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .redirect(1, 302), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+        answer(URLRequest(url: start.url()))
+        #expect(try await start.calls.waitFor(count: 2) == ["start", "stop"])
+    }
+}

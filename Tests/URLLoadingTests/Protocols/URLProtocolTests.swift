@@ -1,0 +1,307 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Which class loads a request, and what it gets to see.
+@Suite(.leavesNothing) struct URLProtocolTests {
+    private func session() -> URLSession { URLSession { $0.usesScripts() } }
+
+    private func text(_ script: ScriptedProtocol.Script, _ session: URLSession) async throws -> String {
+        String(decoding: try await session.data(from: script.url()).0, as: UTF8.self)
+    }
+
+    // MARK: Who loads
+
+    private class Answering: ScriptedProtocol, @unchecked Sendable {
+        class var name: String { "" }
+        override func startLoading() { answer(Self.name) }
+        override func stopLoading() {}
+    }
+
+    private final class First: Answering, @unchecked Sendable { override class var name: String { "first" } }
+    private final class Second: Answering, @unchecked Sendable { override class var name: String { "second" } }
+    private final class Third: Answering, @unchecked Sendable { override class var name: String { "third" } }
+
+    // MISC-18: the configuration's own first, in their order, then the one that was registered last
+    @Test("who is asked first") func whoIsAskedFirst() async throws {
+        let script = ScriptedProtocol.script { _ in }
+        #expect(URLProtocol.registerClass(First.self))
+        #expect(URLProtocol.registerClass(Second.self))
+        defer {
+            URLProtocol.unregisterClass(First.self)
+            URLProtocol.unregisterClass(Second.self)
+        }
+        #expect(try await text(script, URLSession { _ in }) == "second")
+        #expect(try await text(script, URLSession { $0.protocolClasses = [Third.self, First.self] }) == "third")
+        #expect(try await text(script, .shared) == "second")
+        URLProtocol.unregisterClass(Second.self)
+        #expect(try await text(script, URLSession { _ in }) == "first")
+        URLProtocol.unregisterClass(First.self)
+        let error = await #expect(throws: URLError.self) { try await text(script, URLSession { _ in }) }
+        #expect(error?.code == .unsupportedURL)
+    }
+
+    // MISC-18
+    @Test("only protocols can be registered") func onlyProtocolsCanBeRegistered() {
+        #expect(!URLProtocol.registerClass(NSObject.self))
+        URLProtocol.unregisterClass(NSObject.self)
+    }
+
+    private final class Choosy: ScriptedProtocol, @unchecked Sendable {
+        override class func canInit(with task: URLSessionTask) -> Bool { task.taskDescription == "mine" }
+        override class func canInit(with request: URLRequest) -> Bool { true }
+    }
+
+    // MISC-18: the question about the task is the one that counts
+    @Test("a class is asked about the task") func aClassIsAskedAboutTheTask() async throws {
+        let script = ScriptedProtocol.script { $0.answer("yes") }
+        let session = URLSession { $0.protocolClasses = [Choosy.self] }
+        let calls = EventRecorder<Call>()
+        let other = session.dataTask(with: script.url(), completionHandler: calls.handler)
+        other.resume()
+        try await calls.waitFor(count: 1)
+        let mine = session.dataTask(with: script.url(), completionHandler: calls.handler)
+        mine.taskDescription = "mine"
+        mine.resume()
+        #expect(
+            try await calls.waitFor(count: 2) == [.handled(nil, nil, .unsupportedURL), .handled("yes", 200, nil)])
+    }
+
+    // MISC-18: who claims nothing leaves http to the system
+    @Test("what nobody claims is loaded as ever") func whatNobodyClaimsIsLoadedAsEver() async throws {
+        let server = try ScriptedServer.answering(.text("from the server"))
+        defer { server.stop() }
+        let (data, response) = try await session().data(from: server.url())
+        #expect(String(decoding: data, as: UTF8.self) == "from the server")
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    private final class Intercepting: ScriptedProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "https" }
+        override func startLoading() { answer("made up") }
+        override func stopLoading() {}
+    }
+
+    // MISC-18, S-10: also in place of the system
+    @Test("a class may claim https") func aClassMayClaimHTTPS() async throws {
+        let session = URLSession { $0.protocolClasses = [Intercepting.self] }
+        let (data, response) = try await session.data(from: try #require(URL(string: "https://example.invalid/x")))
+        #expect(String(decoding: data, as: UTF8.self) == "made up")
+        #expect(response.url?.absoluteString == "https://example.invalid/x")
+    }
+
+    // MARK: What it sees
+
+    // T-68: bytes are a stream for a protocol, when it is asked and when it loads
+    @Test("a body is a stream") func aBodyIsAStream() async throws {
+        let script = ScriptedProtocol.script { loading in
+            let stream = loading.request.httpBodyStream
+            stream?.open()
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = stream?.read(&bytes, maxLength: bytes.count) ?? -1
+            stream?.close()
+            let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+            loading.answer("\(loading.request.httpBody == nil) \(text) \(loading.request.httpMethod ?? "")")
+        }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("what is sent".utf8)
+        let (data, _) = try await session().data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "true what is sent POST")
+    }
+
+    private final class Canonical: ScriptedProtocol, @unchecked Sendable {
+        override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+            var request = request
+            request.setValue("yes", forHTTPHeaderField: "X-Canonical")
+            return request
+        }
+    }
+
+    // MISC-18
+    @Test("what is loaded is the canonical request") func whatIsLoadedIsTheCanonicalRequest() async throws {
+        let script = ScriptedProtocol.script {
+            let isTasks = $0.task?.currentRequest?.value(forHTTPHeaderField: "X-Canonical") == nil
+            $0.answer("\($0.request.value(forHTTPHeaderField: "X-Canonical") ?? "no") \(isTasks)")
+        }
+        #expect(try await text(script, URLSession { $0.protocolClasses = [Canonical.self] }) == "yes true")
+    }
+
+    // MISC-18: properties survive copying, and reach the protocol
+    @Test("properties of requests") func propertiesOfRequests() async throws {
+        let script = ScriptedProtocol.script {
+            $0.answer((URLProtocol.property(forKey: "tag", in: $0.request) as? String) ?? "none")
+        }
+        let mutable = NSMutableURLRequest(url: script.url())
+        URLProtocol.setProperty("tagged", forKey: "tag", in: mutable)
+        URLProtocol.setProperty(1, forKey: "other", in: mutable)
+        URLProtocol.removeProperty(forKey: "other", in: mutable)
+        var request = mutable as URLRequest
+        request.setValue("x", forHTTPHeaderField: "X-Field")
+        #expect(URLProtocol.property(forKey: "tag", in: request) as? String == "tagged")
+        #expect(URLProtocol.property(forKey: "other", in: request) == nil)
+        #expect(URLProtocol.property(forKey: "tag", in: URLRequest(url: script.url())) == nil)
+        let (data, _) = try await session().data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "tagged")
+    }
+
+    // MISC-18
+    @Test("a protocol's own values") func aProtocolsOwnValues() throws {
+        let url = try #require(URL(string: "mock://x/"))
+        let request = URLRequest(url: url)
+        let stored = CachedURLResponse(
+            response: URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil),
+            data: Data())
+        let made = URLProtocol(request: request, cachedResponse: stored, client: nil)
+        #expect(made.request == request)
+        #expect(made.cachedResponse === stored)
+        #expect(made.client == nil)
+        #expect(made.task == nil)
+        let task = URLSession.shared.dataTask(with: url)
+        let forTask = URLProtocol(task: task, cachedResponse: nil, client: nil)
+        #expect(forTask.task === task)
+        #expect(forTask.request == request)
+        task.cancel()
+        #expect(!URLProtocol.canInit(with: request))
+        #expect(!URLProtocol.canInit(with: task))
+        #expect(URLProtocol.canonicalRequest(for: request) == request)
+        #expect(URLProtocol.requestIsCacheEquivalent(request, to: URLRequest(url: url)))
+    }
+
+    private final class Forgetful: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { true }
+    }
+
+    // MISC-18: a class without a start of its own
+    @Test("a class that loads nothing fails") func aClassThatLoadsNothingFails() async throws {
+        let session = URLSession { $0.protocolClasses = [Forgetful.self] }
+        let calls = EventRecorder<Call>()
+        session.dataTask(with: try #require(URL(string: "mock://x/")), completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .unsupportedURL)])
+    }
+
+    // MARK: Every kind of result
+
+    // T-46, T-48
+    @Test("a completion handler") func aCompletionHandler() async throws {
+        let calls = EventRecorder<Call>()
+        let whole = ScriptedProtocol.script { loading in
+            loading.respond(201)
+            loading.load("a")
+            loading.load("b")
+            loading.finish()
+        }
+        session().dataTask(with: whole.url(), completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("ab", 201, nil)])
+        let nothing = ScriptedProtocol.script { $0.finish() }
+        session().dataTask(with: nothing.url(), completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 2).last == .handled("", nil, nil))
+        let failing = ScriptedProtocol.script { loading in
+            loading.respond()
+            loading.load("lost")
+            loading.fail(URLError(.timedOut))
+        }
+        session().dataTask(with: failing.url(), completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 3).last == .handled(nil, nil, .timedOut))
+    }
+
+    // T-58
+    @Test("bytes") func bytes() async throws {
+        let script = ScriptedProtocol.script { $0.answer("line one\nline two\n") }
+        let (bytes, response) = try await session().bytes(from: script.url())
+        var lines: [String] = []
+        for try await line in bytes.lines { lines.append(line) }
+        #expect(lines == ["line one", "line two"])
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    // T-57
+    @Test("a download whose caller waits") func aDownloadWhoseCallerWaits() async throws {
+        let script = ScriptedProtocol.script { $0.answer("in a file") }
+        let (file, _) = try await session().download(from: script.url())
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try String(contentsOf: file, encoding: .utf8) == "in a file")
+    }
+
+    // T-65: the protocol cannot be stopped, and nothing of what it loads is lost
+    @Test("more than a slow reader takes") func moreThanASlowReaderTakes() async throws {
+        let piece = Data(repeating: 7, count: 64 * 1024)
+        let script = ScriptedProtocol.script { loading in
+            loading.respond()
+            for _ in 0..<64 { loading.client?.urlProtocol(loading, didLoad: piece) }
+            loading.finish()
+        }
+        let (bytes, _) = try await session().bytes(from: script.url())
+        var count = 0
+        for try await byte in bytes where byte == 7 { count += 1 }
+        #expect(count == 64 * piece.count)
+    }
+
+    // MARK: Errors
+
+    private struct OwnError: Error, Equatable { var number: Int }
+
+    // MISC-18: an error of the protocol's is the task's
+    @Test("an error of its own") func anErrorOfItsOwn() async throws {
+        let script = ScriptedProtocol.script { $0.fail(OwnError(number: 7)) }
+        await #expect(throws: OwnError(number: 7)) { try await session().data(from: script.url()) }
+    }
+
+    // ERR-2, ERR-14
+    @Test("an error says what failed", arguments: [true, false]) func anErrorSaysWhatFailed(asObject: Bool) async throws
+    {
+        let script = ScriptedProtocol.script { loading in
+            let info = ["k": "v"]
+            loading.fail(
+                asObject
+                    ? NSError(domain: NSURLErrorDomain, code: NSURLErrorNotConnectedToInternet, userInfo: info)
+                    : URLError(.notConnectedToInternet, userInfo: info))
+        }
+        let error = await #expect(throws: URLError.self) { try await session().data(from: script.url()) }
+        #expect(error?.code == .notConnectedToInternet)
+        #expect(error?.failingURL == script.url())
+        #expect(error?.userInfo["k"] as? String == "v")
+    }
+
+    // MARK: Life
+
+    private final class Mortal: ScriptedProtocol, @unchecked Sendable {
+        static let lives = EventRecorder<String>()
+        override init(request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
+            super.init(request: request, cachedResponse: cachedResponse, client: client)
+            Self.lives.record("init")
+        }
+        override func stopLoading() { Self.lives.record("stop") }
+        deinit { Self.lives.record("deinit") }
+    }
+
+    // MISC-18: an initializer of the subclass's is used, and nothing is kept after the end
+    @Test("a protocol is let go of") func aProtocolIsLetGoOf() async throws {
+        let script = ScriptedProtocol.script { $0.answer("x") }
+        _ = try await text(script, URLSession { $0.protocolClasses = [Mortal.self] })
+        #expect(try await Mortal.lives.waitFor(count: 3) == ["init", "stop", "deinit"])
+    }
+
+    // MISC-19
+    @Test("a stored response is still good") func aStoredResponseIsStillGood() async throws {
+        let script = ScriptedProtocol.script { loading in
+            guard let stored = loading.cachedResponse else { return loading.fail(URLError(.unknown)) }
+            loading.client?.urlProtocol(loading, cachedResponseIsValid: stored)
+        }
+        let session = session()
+        let response = try #require(
+            HTTPURLResponse(url: script.url(), statusCode: 203, httpVersion: nil, headerFields: nil))
+        session.configuration.urlCache?.storeCachedResponse(
+            CachedURLResponse(response: response, data: Data("stored".utf8)), for: URLRequest(url: script.url()))
+        let (data, shown) = try await session.data(from: script.url())
+        #expect(String(decoding: data, as: UTF8.self) == "stored")
+        #expect(shown === response)
+        let calls = EventRecorder<Call>()
+        session.dataTask(
+            with: URLRequest(url: script.url(), cachePolicy: .reloadIgnoringLocalCacheData),
+            completionHandler: calls.handler
+        ).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .unknown)])
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Trust without a connection, as pinning code uses it.
+@Suite(.leavesNothing) struct SecTrustTests {
+    private let authority: TestCertificateAuthority
+    private let identity: TestIdentity
+
+    init() throws {
+        _ = try TrustedAuthority.authority
+        authority = try TestCertificateAuthority()
+        identity = try authority.intermediate().issue(.localhost)
+    }
+
+    private func certificate(_ certificate: TestCertificate) throws -> SecCertificate {
+        try #require(SecCertificateCreateWithData(kCFAllocatorDefault, Data(certificate.der) as CFData))
+    }
+
+    private func trust(
+        _ identity: TestIdentity, host: String? = "localhost", anchors: [TestCertificate]? = nil
+    ) throws -> SecTrust {
+        var trust: SecTrust?
+        let chain = try identity.chain.map { try certificate($0) }
+        let status = SecTrustCreateWithCertificates(
+            chain as CFArray, SecPolicyCreateSSL(true, host.map { $0 as CFString }), &trust)
+        #expect(status == errSecSuccess)
+        let made = try #require(trust)
+        if let anchors {
+            let roots = try anchors.map { try certificate($0) }
+            #expect(SecTrustSetAnchorCertificates(made, roots as CFArray) == errSecSuccess)
+        }
+        return made
+    }
+
+    /// 0, or the code of the error.
+    private func verdict(_ trust: SecTrust) -> Int {
+        var error: CFError?
+        let isTrusted = SecTrustEvaluateWithError(trust, &error)
+        #expect(isTrusted == (error == nil))
+        if let error { #expect(error.domain == NSOSStatusErrorDomain) }
+        return error?.code ?? 0
+    }
+
+    private func result(_ trust: SecTrust) -> SecTrustResultType {
+        var result = SecTrustResultType.otherError
+        #expect(SecTrustGetTrustResult(trust, &result) == errSecSuccess)
+        return result
+    }
+
+    // TLS-4, AUTH-30
+    @Test func verdicts() throws {
+        let root = authority.root
+        func issued(_ validity: CertificateProfile.Validity) throws -> TestIdentity {
+            try authority.issue(.localhost.with { $0.validity = validity })
+        }
+        #expect(verdict(try trust(identity, anchors: [root])) == 0)
+        #expect(verdict(try trust(identity)) == Int(errSecNotTrusted))
+        #expect(verdict(try trust(identity, anchors: [])) == Int(errSecNotTrusted))
+        #expect(verdict(try trust(identity, host: "other.example", anchors: [root])) == Int(errSecHostNameMismatch))
+        #expect(verdict(try trust(identity, host: "127.0.0.2", anchors: [root])) == Int(errSecHostNameMismatch))
+        #expect(verdict(try trust(identity, host: nil, anchors: [root])) == 0)
+        #expect(verdict(try trust(issued(.expired), anchors: [root])) == Int(errSecCertificateExpired))
+        #expect(verdict(try trust(issued(.notYetValid), anchors: [root])) == Int(errSecCertificateNotValidYet))
+        #expect(verdict(try trust(TestIdentity.selfSigned(.localhost))) == Int(errSecNotTrusted))
+    }
+
+    @Test func anchors() throws {
+        let trusted = try TrustedAuthority.authority.issue(.localhost)
+        let both = try trust(trusted, anchors: [authority.root])
+        #expect(verdict(both) == Int(errSecNotTrusted))
+        #expect(SecTrustSetAnchorCertificatesOnly(both, false) == errSecSuccess)
+        #expect(verdict(both) == 0)
+        #expect(SecTrustSetAnchorCertificatesOnly(both, true) == errSecSuccess)
+        #expect(verdict(both) == Int(errSecNotTrusted))
+        var anchors: CFArray?
+        #expect(SecTrustCopyCustomAnchorCertificates(both, &anchors) == errSecSuccess)
+        #expect(anchors as? [SecCertificate] == [try certificate(authority.root)])
+        #expect(SecTrustSetAnchorCertificates(both, nil) == errSecSuccess)
+        #expect(verdict(both) == 0)
+        #expect(SecTrustCopyCustomAnchorCertificates(both, &anchors) == errSecSuccess)
+        #expect(anchors == nil)
+        #expect(SecTrustSetAnchorCertificates(both, ["no certificate"] as CFArray) == errSecParam)
+    }
+
+    @Test func policiesAndTime() throws {
+        let client = try authority.issue(.client("somebody"))
+        let trust = try trust(client, host: nil, anchors: [authority.root])
+        #expect(verdict(trust) == Int(errSecNotTrusted))
+        #expect(SecTrustSetPolicies(trust, SecPolicyCreateSSL(false, nil)) == errSecSuccess)
+        #expect(verdict(trust) == 0)
+        #expect(SecTrustSetPolicies(trust, [SecPolicyCreateBasicX509()] as CFArray) == errSecSuccess)
+        #expect(verdict(trust) == 0)
+        let later = Date(timeIntervalSinceNow: 60 * 86_400)
+        #expect(SecTrustSetVerifyDate(trust, later as CFDate) == errSecSuccess)
+        #expect(SecTrustGetVerifyTime(trust) == later.timeIntervalSinceReferenceDate)
+        #expect(verdict(trust) == Int(errSecCertificateExpired))
+        var policies: CFArray?
+        #expect(SecTrustCopyPolicies(trust, &policies) == errSecSuccess)
+        #expect(policies as? [SecPolicy] == [SecPolicyCreateBasicX509()])
+        #expect(SecTrustSetPolicies(trust, NSString("no policy")) == errSecParam)
+        let properties = try #require(SecPolicyCopyProperties(SecPolicyCreateSSL(true, "localhost")))
+        #expect(properties[kSecPolicyName] as? String == "localhost")
+    }
+
+    // TLS-10
+    @Test func revocation() throws {
+        let leaf = try authority.issue(.localhost)
+        for (status, plain, strict) in [
+            (.good, 0, 0), (.revoked, errSecCertificateRevoked, errSecCertificateRevoked),
+            (.unknown, 0, errSecNotTrusted),
+        ] as [(TestCertificateAuthority.RevocationStatus, OSStatus, OSStatus)] {
+            let trust = try trust(leaf, anchors: [authority.root])
+            let response = Data(try authority.ocspResponse(for: leaf.certificate, status: status))
+            #expect(SecTrustSetOCSPResponse(trust, response as CFData) == errSecSuccess)
+            #expect(verdict(trust) == Int(plain))
+            let policy = try #require(SecPolicyCreateRevocation(kSecRevocationRequirePositiveResponse))
+            #expect(
+                SecTrustSetPolicies(trust, [SecPolicyCreateSSL(true, "localhost"), policy] as CFArray) == errSecSuccess)
+            #expect(verdict(trust) == Int(strict))
+            #expect(SecTrustSetOCSPResponse(trust, nil) == errSecSuccess)
+            #expect(verdict(trust) == Int(errSecNotTrusted))
+        }
+    }
+
+    @Test func exceptions() throws {
+        let expired = try authority.issue(.localhost.with { $0.validity = .expired })
+        let first = try trust(expired, anchors: [authority.root])
+        #expect(result(first) == .invalid)
+        let exceptions = try #require(SecTrustCopyExceptions(first))
+        #expect(result(first) == .recoverableTrustFailure)
+        #expect(SecTrustSetExceptions(first, exceptions))
+        #expect(verdict(first) == 0)
+        #expect(result(first) == .proceed)
+        #expect(SecTrustSetExceptions(first, nil))
+        #expect(verdict(first) == Int(errSecCertificateExpired))
+        // What was overlooked is nothing else, and of nobody else.
+        let renamed = try trust(expired, host: "other.example", anchors: [])
+        #expect(SecTrustSetExceptions(renamed, exceptions))
+        #expect(verdict(renamed) == Int(errSecNotTrusted))
+        #expect(!SecTrustSetExceptions(try trust(identity), exceptions))
+        #expect(!SecTrustSetExceptions(first, Data([1, 2, 3]) as CFData))
+        let sound = try trust(identity, anchors: [authority.root])
+        #expect(SecTrustCopyExceptions(sound) == nil)
+        #expect(result(sound) == .unspecified)
+    }
+
+    @Test func chain() throws {
+        let trust = try trust(identity, anchors: [authority.root])
+        let whole = try (identity.chain + [authority.root]).map { try certificate($0) }
+        #expect(SecTrustCopyCertificateChain(trust) as? [SecCertificate] == whole)
+        #expect(SecTrustGetCertificateCount(trust) == 3)
+        #expect(SecTrustGetCertificateAtIndex(trust, 2) == whole[2])
+        #expect(SecTrustGetCertificateAtIndex(trust, 3) == nil)
+        #expect(SecTrustGetCertificateAtIndex(trust, -1) == nil)
+        let unfinished = try self.trust(identity)
+        #expect(SecTrustCopyCertificateChain(unfinished) as? [SecCertificate] == Array(whole.dropLast()))
+        #expect(SecTrustCopyKey(trust) == SecCertificateCopyKey(whole[0]))
+        #expect(SecTrustCopyPublicKey(trust) == SecTrustCopyKey(trust))
+        let copy = try #require(SecTrustCopyResult(trust))
+        #expect(copy["TrustResultValue"] as? UInt32 == SecTrustResultType.unspecified.rawValue)
+    }
+
+    @Test func noCertificates() {
+        var trust: SecTrust?
+        #expect(SecTrustCreateWithCertificates(NSArray(), nil, &trust) == errSecParam)
+        #expect(SecTrustCreateWithCertificates(["x"] as CFArray, nil, &trust) == errSecParam)
+        #expect(trust == nil)
+    }
+
+    @Test func evaluationOnAQueue() async throws {
+        let queue = DispatchQueue(label: "evaluation")
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
+        let results = EventRecorder<[Int]>()
+        for (trust, _) in try [(trust(identity), 1), (trust(identity, anchors: [authority.root]), 2)] {
+            let status = SecTrustEvaluateAsyncWithError(trust, queue) { same, isTrusted, error in
+                let isThere = DispatchQueue.getSpecific(key: key) == true && same === trust
+                results.record([isThere ? 1 : 0, isTrusted ? 1 : 0, error?.code ?? 0])
+            }
+            #expect(status == errSecSuccess)
+        }
+        let sorted = try await results.waitFor(count: 2).sorted { $0[1] < $1[1] }
+        #expect(sorted == [[1, 0, Int(errSecNotTrusted)], [1, 1, 0]])
+    }
+
+    @Test func manyThreads() throws {
+        let trust = try trust(identity, anchors: [authority.root])
+        let other = try certificate(TrustedAuthority.authority.root)
+        let right = try certificate(authority.root)
+        DispatchQueue.concurrentPerform(iterations: 200) { index in
+            _ = SecTrustSetAnchorCertificates(trust, [index.isMultiple(of: 2) ? other : right] as CFArray)
+            _ = SecTrustEvaluateWithError(trust, nil)
+        }
+        _ = SecTrustSetAnchorCertificates(trust, [right] as CFArray)
+        #expect(verdict(trust) == 0)
+    }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Uploads of streams: who is asked for one, when, and what becomes of one that is no good.
+@Suite(.leavesNothing) struct StreamedUploadTests {
+    private static let body = [UInt8].pattern(count: 200_000)
+
+    private func calls(_ run: UploadRun, _ delegate: RecordingDelegate) async throws -> [Call] {
+        try await run.calls(delegate) { $0.uploadTask(withStreamedRequest: $1) }
+    }
+
+    private static let success: [Call] = [
+        .response(1, 200), .data(1, "PUT \(body.weight)"), .metrics(1), .completed(1, nil), .invalid,
+    ]
+
+    /// With a delegate of the task's own.
+    private func calls(
+        _ delegate: RecordingDelegate, own: any URLSessionTaskDelegate, _ server: ScriptedServer
+    ) async throws -> [Call] {
+        try await UploadRun(server: server).calls(delegate) { session, request in
+            let task = session.uploadTask(withStreamedRequest: request)
+            task.delegate = own
+            return task
+        }
+    }
+
+    // T-51, S-50: the other spelling of the question
+    @Test("the delegate awaits the stream") func theDelegateAwaitsTheStream() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let own = AsyncStreamDelegate(Self.body)
+        let size = Int64(Self.body.count)
+        #expect(
+            try await calls(RecordingDelegate(), own: own, server) == [.created(1), .sent(1, size, -1)] + Self.success)
+        #expect(own.calls.events == [.needsStream(1, 0)])
+    }
+
+    // T-24, T-51: the task's own delegate first, and the session's for what it lacks
+    @Test("the session's delegate has the stream") func theSessionsDelegateHasTheStream() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let own = EndDelegate()
+        let session = URLSession(RecordingUploadDelegate(Self.body))
+        let task = session.uploadTask(withStreamedRequest: UploadRun(server: server).request)
+        task.delegate = own
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let delegate = try #require(session.delegate as? RecordingDelegate)
+        let size = Int64(Self.body.count)
+        #expect(
+            try await delegate.callsUntilInvalid()
+                == [.created(1), .needsStream(1, 0), .sent(1, size, -1)]
+                + Self.success.filter { !$0.isCompletion })
+        #expect(own.calls.events == [.completed(1, nil)])
+    }
+
+    // T-51, ERR-10
+    @Test("the delegate has no stream") func theDelegateHasNoStream() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        #expect(
+            try await calls(UploadRun(server: server), RecordingDelegate()) == [
+                .created(1), .needsStream(1, 0), .metrics(1), .completed(1, .requestBodyStreamExhausted), .invalid,
+            ])
+        #expect(server.connectionCount == 0)
+    }
+
+    // T-51, ERR-10
+    @Test("nobody is there to have a stream", arguments: [true, false])
+    func nobodyIsThereToHaveAStream(hasDelegate: Bool) async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let delegate = CountingDelegate()
+        let session = hasDelegate ? URLSession(delegate) : URLSession { _ in }
+        let task = session.uploadTask(withStreamedRequest: UploadRun(server: server).request)
+        task.resume()
+        let end = ContinuousClock.now + .testDeadline
+        while task.state != .completed, ContinuousClock.now < end { await Task.yield() }
+        #expect(task.error?.urlErrorCode == .requestBodyStreamExhausted)
+        session.finishTasksAndInvalidate()
+        #expect(server.connectionCount == 0)
+    }
+
+    // T-67, C-8: whoever never answers is waited for as long as the task has time
+    @Test("the stream never comes") func theStreamNeverComes() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        let held = Watched<[@Sendable (InputStream?) -> Void]>([])
+        delegate.stream = { _, answer in held.withValue { $0.append(answer) } }
+        var run = UploadRun(server: server)
+        run.configure = {
+            $0.timeoutIntervalForRequest = 0.1
+            $0.timeoutIntervalForResource = 0.6
+        }
+        #expect(
+            try await calls(run, delegate) == [
+                .created(1), .needsStream(1, 0), .metrics(1), .completed(1, .timedOut), .invalid,
+            ])
+        // Too late to be of use to anybody.
+        for answer in held.current { answer(InputStream(data: Data(Self.body))) }
+        #expect(server.connectionCount == 0)
+    }
+
+    // T-67: the first answer counts
+    @Test("the delegate answers twice, and from elsewhere") func theDelegateAnswersTwiceAndFromElsewhere() async throws
+    {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        delegate.stream = { _, answer in
+            Thread {
+                answer(InputStream(data: Data(Self.body)))
+                answer(InputStream(data: Data("other".utf8)))
+            }.start()
+        }
+        let size = Int64(Self.body.count)
+        #expect(
+            try await calls(UploadRun(server: server), delegate)
+                == [.created(1), .needsStream(1, 0), .sent(1, size, -1)] + Self.success)
+    }
+
+    // ERR-10: half a stream is no success, framed or not
+    @Test("a stream with troubles", arguments: TroubledStream.Trouble.allCases, [true, false])
+    func aStreamWithTroubles(trouble: TroubledStream.Trouble, isAnnounced: Bool) async throws {
+        let server = try ScriptedServer { connection in
+            let head = try connection.readRequestHead()
+            if let request = try? connection.readBody(of: head) {
+                try connection.send(.text("\(request.body.count)"), to: request)
+            }
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        delegate.stream = { $1(TroubledStream(trouble)) }
+        let run = UploadRun(server: server, fields: isAnnounced ? ["Content-Length": "200000"] : [:])
+        #expect(
+            try await calls(run, delegate).withoutSent == [
+                .created(1), .needsStream(1, 0), .metrics(1), .completed(1, .requestBodyStreamExhausted), .invalid,
+            ])
+    }
+
+    // ERR-10: a stream that was read to its end by somebody is none
+    @Test("a stream that is spent") func aStreamThatIsSpent() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        delegate.stream = { _, answer in
+            let stream = InputStream(data: Data("x".utf8))
+            stream.open()
+            stream.close()
+            answer(stream)
+        }
+        #expect(
+            try await calls(UploadRun(server: server), delegate).failure == .requestBodyStreamExhausted)
+    }
+
+    // CONN-15: what never gives a byte is silence
+    @Test("a stream that never gives a byte") func aStreamThatNeverGivesAByte() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        let isRead = Signal("a read")
+        let release = Signal("the end of the read")
+        delegate.stream = { $1(HeldStream([1], onRead: isRead, until: release)) }
+        var run = UploadRun(server: server)
+        run.configure = { $0.timeoutIntervalForRequest = 0.3 }
+        #expect(
+            try await calls(run, delegate) == [
+                .created(1), .needsStream(1, 0), .metrics(1), .completed(1, .timedOut), .invalid,
+            ])
+        release.fire()
+    }
+
+    // T-65: reading from a stream that waits holds up nobody else
+    @Test("a stream that waits holds up no other task") func aStreamThatWaitsHoldsUpNoOtherTask() async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        let isRead = Signal("a read")
+        let release = Signal("the end of the read")
+        delegate.stream = { $1(HeldStream(Array("late".utf8), onRead: isRead, until: release)) }
+        let session = URLSession(delegate)
+        session.uploadTask(withStreamedRequest: UploadRun(server: server).request).resume()
+        try await isRead.wait()
+        let (data, _) = try await session.upload(for: UploadRun(server: server).request, from: Data(Self.body))
+        #expect(String(decoding: data, as: UTF8.self) == "PUT \(Self.body.weight)")
+        release.fire()
+        session.finishTasksAndInvalidate()
+        #expect(try await delegate.callsUntilInvalid().contains(.data(1, "PUT \("late".utf8.weight)")))
+    }
+}
