@@ -43,7 +43,9 @@ extension Load {
                     return environment.loop.post { answer.value() }
                 case .leaveHTTP(let redirected):
                     // It may be refused, and is then a response like any other.
-                    outstanding = .redirect(request)
+                    var left = request
+                    if !redirected.keepsBody { left.body = .none }
+                    outstanding = .redirect(left)
                     applyFlow()
                     if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return }
                     return end(LoadError.unsupportedURL.at(redirected.url))

@@ -110,6 +110,39 @@ import URLLoading
         }
     }
 
+    // S-32, T-15, T-53: nginx writes the bodies of PUT to files
+    @Test("files that nginx keeps", .timeLimit(.minutes(2)), arguments: [0, 5, 8 << 20], [true, false])
+    func filesThatNginxKeeps(length: Int, isSecure: Bool) async throws {
+        let authority = try TrustedAuthority.authority
+        var options = NginxServer.Options()
+        options.directives = "location /put/ { root kept; dav_methods PUT; create_full_put_path on; }"
+        let server = try NginxServer(authority: authority, options: options)
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let bytes = [UInt8].pattern(count: length)
+        let file = try directory.write(bytes, to: "body")
+        let streams = StreamDelegate(file)
+        try await using { session async throws in
+            func request(_ name: String) -> URLRequest {
+                var request = URLRequest(
+                    url: isSecure ? server.secureURL("/put/\(name)") : server.url("/put/\(name)"))
+                request.httpMethod = "PUT"
+                return request
+            }
+            #expect(
+                try await response(session.upload(for: request("file"), fromFile: file).1).statusCode == 201)
+            #expect(
+                try await response(session.upload(for: request("data"), from: Data(bytes)).1).statusCode == 201)
+            let task = session.uploadTask(withStreamedRequest: request("stream"))
+            task.delegate = streams
+            task.resume()
+            #expect(try await streams.ended.waitFor(count: 1) == [201])
+        }
+        for name in ["file", "data", "stream"] {
+            #expect(try server.kept("put/\(name)") == Data(bytes) as Bool)
+        }
+    }
+
     // CONN-1, CONN-10: the server ends a connection after some requests, and nobody notices
     @Test("a server that limits the requests of a connection") func aServerThatLimitsTheRequestsOfAConnection()
         async throws
@@ -230,5 +263,24 @@ import URLLoading
             }
             #expect(error?.code == .serverCertificateHasUnknownRoot)
         }
+    }
+}
+
+/// Streams a file, and tells the status of what came back.
+private final class StreamDelegate: NSObject, URLSessionDataDelegate {
+    let ended = EventRecorder<Int>()
+    private let file: URL
+
+    init(_ file: URL) { self.file = file }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        completionHandler(InputStream(url: file))
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        ended.record((task.response as? HTTPURLResponse)?.statusCode ?? 0)
     }
 }

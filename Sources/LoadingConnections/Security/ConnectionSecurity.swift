@@ -28,18 +28,14 @@ package final class ConnectionSecurity {
         return context
     }
 
-    /// The default evaluation: the configuration's roots, the host's name, the time of day (TLS-4). On a thread of its
-    /// own, since roots are read from a disk; `verdict` is called on the loop, never before this returns.
+    /// The default evaluation; `verdict` is called on the loop, never before this returns.
     func evaluate(_ peer: TLSPeer, on loop: EventLoop, verdict: @escaping (TLSTrustVerdict) -> Void) {
-        let answer = LoopBox(verdict)
         guard let evaluator = madeContext?.evaluator else {
             let error = TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator")
+            let answer = LoopBox(verdict)
             return loop.post { answer.value(.reject(error)) }
         }
-        TrustThreads.shared.run {
-            let verdict = evaluator.verdict(on: peer, at: cll_wall_now() / 1_000_000_000)
-            loop.post { answer.value(verdict) }
-        }
+        loop.callOut(ServerEvaluation(of: peer, by: evaluator, on: loop, verdict: verdict))
     }
 
     func takeSession(for origin: Origin) -> Session? {

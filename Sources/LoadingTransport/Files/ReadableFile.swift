@@ -6,7 +6,7 @@ internal import Glibc
 final class ReadableFile {
     private let descriptor: Int32
 
-    /// Throws EISDIR for a directory, and ESPIPE for what else is no plain file: a pipe or a device has no length that
+    /// Throws EISDIR for a directory, and EACCES for what else is no plain file: a pipe or a device has no length that
     /// could be announced.
     init(_ path: String) throws(POSIXFailure) {
         guard !path.utf8.contains(0) else { throw POSIXFailure(ENOENT) }
@@ -17,7 +17,7 @@ final class ReadableFile {
         switch try status().st_mode & S_IFMT {
         case S_IFREG: break
         case S_IFDIR: throw POSIXFailure(EISDIR)
-        default: throw POSIXFailure(ESPIPE)
+        default: throw POSIXFailure(EACCES)
         }
     }
 

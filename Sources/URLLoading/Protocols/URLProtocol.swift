@@ -74,6 +74,7 @@ open class URLProtocol: NSObject {
 
     /// Has all sessions of the process ask a class, before those that were registered earlier and after those of their
     /// configurations. False if it is no subclass of `URLProtocol`.
+    @discardableResult
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
         ProtocolRegistry.shared.register(protocolClass)

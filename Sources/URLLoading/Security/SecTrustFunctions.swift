@@ -55,13 +55,13 @@ public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutableP
     return outcome.isTrusted
 }
 
-/// The same on a thread of its own; `result` is called on the queue.
+/// The same in the background; `result` is called on the queue.
 @preconcurrency
 @discardableResult
 public func SecTrustEvaluateAsyncWithError(
     _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping @Sendable (SecTrust, Bool, CFError?) -> Void
 ) -> OSStatus {
-    TrustThreads.shared.run {
+    DispatchQueue.global().async {
         let outcome = trust.evaluate()
         queue.async { result(trust, outcome.isTrusted, outcome.cfError(trust)) }
     }

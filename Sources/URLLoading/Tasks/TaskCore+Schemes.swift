@@ -10,15 +10,19 @@ extension TaskCore {
     /// The load of a request.
     ///
     /// - Parameters:
+    ///   - body: In place of the request's own.
     ///   - protocolClass: Who claims the request.
     ///   - isRedirect: Whether a redirect led here: nothing but HTTP, and what is claimed, is loaded then.
     func makeLoad(
-        of request: URLRequest, claimedBy protocolClass: URLProtocol.Type?, isRedirect: Bool = false
+        of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
+        isRedirect: Bool = false
     ) throws(LoadError) -> any SchemeLoad {
-        if let protocolClass { return load(ProtocolSource(protocolClass, loading: request, for: self), request) }
+        if let protocolClass {
+            return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request)
+        }
         do throws(LoadError) {
             let request = try LoadRequest(
-                request, of: core, without: droppedFields, body: uploadBody(of: request), priority: priority)
+                request, of: core, without: droppedFields, body: body, priority: priority)
             return Load(request, in: core.environment, destination: destination, log: log, client: self)
         } catch {
             guard !isRedirect, let source = try localSource(of: request) else { throw error }
@@ -41,7 +45,7 @@ extension TaskCore {
         case "data": return DataURLSource(url.absoluteString, on: core.loop)
         case "file":
             // Files are read, not written (MISC-15).
-            guard request.method == "GET" || request.method == "HEAD", case .none = request.body else {
+            guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
                 throw .unsupportedURL
             }
             // Another machine's files are not here.
@@ -108,6 +112,7 @@ extension TaskCore {
 
     /// Follows a redirect by whichever loader the request has now.
     func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in
             // It may have been cancelled meanwhile.
@@ -115,13 +120,13 @@ extension TaskCore {
             do throws(LoadError) {
                 if claimed == nil, load is Load {
                     let next = try LoadRequest(
-                        request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
-                        priority: priority)
+                        request, of: core, without: droppedFields, body: body, priority: priority)
                     return load.answerRedirect(next)
                 }
                 changesOfLoader += 1
                 if changesOfLoader > RedirectRules.limit { throw .tooManyRedirects }
-                let next = try makeLoad(of: request, claimedBy: claimed, isRedirect: true)
+                let next = try makeLoad(
+                    of: request, carrying: body, claimedBy: claimed, isRedirect: true)
                 load.abandon()
                 self.load = next
                 if state == .suspended { next.suspend() }

@@ -224,7 +224,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             let current = currentRequest ?? originalRequest
             droppedFields = fieldsDropped(onTheWayTo: current)
             do throws(LoadError) {
-                let load = try makeLoad(of: current, claimedBy: claimed)
+                let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: claimed)
                 self.load = load
                 if state == .suspended { load.suspend() }
                 load.start(.first)
@@ -291,7 +291,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// The task loads another request than the one it was made with, of which nothing was loaded.
     func replaceRequest(_ request: URLRequest) {
         locked { $0.currentRequest = request }
-        bytesExpectedToSend.store(request.knownBodyLength, ordering: .relaxed)
+        bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 

@@ -23,6 +23,6 @@ package enum HelpText {
         Exit  0 done   1 scheme   2 usage   3 URL   4 not available   6 host not found
               7 no connection   8 not HTTP  18 body cut short   22 --fail   23 writing
              26 reading a body  28 timeout  35 TLS   47 redirects   52 empty reply
-             56 connection lost 60 certificate  61 coding  130 Ctrl-C  141 closed pipe
+             56 lost   60 certificate   61 coding   90 --pin   130 Ctrl-C   141 pipe
         """ + "\n"
 }

@@ -106,6 +106,9 @@ package final class NginxServer: Sendable {
         URL(string: "\(scheme)://\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
     }
 
+    /// What is in a file below `kept` in the server's directory, where more directives may have bodies written to.
+    package func kept(_ name: String) throws -> Data { try Data(contentsOf: directory.file("kept/\(name)")) }
+
     /// What nginx served. A line is written after its response has been sent, so all of it is here after `stop()`.
     package var log: [LoggedRequest] {
         let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""

@@ -14,7 +14,7 @@ extension Trait where Self == LeakCheckedTrait {
 
 enum Loading {
     fileprivate static let arrangeChecks: Void = {
-        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve", "url-trust")
+        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
         // Swift Testing's own, which waits for the processes of exit tests.
         LeakCheck.allow(threadsNamed: "SWT ExT monitor")
         LeakCheck.warmUp {

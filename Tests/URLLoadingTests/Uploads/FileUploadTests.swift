@@ -30,7 +30,12 @@ import URLLoading
             case "nul": URL(fileURLWithPath: "/etc/passwd\0x")
             default: file
             }
-        let code: URLError.Code = what == "directory" ? .fileIsDirectory : .fileDoesNotExist
+        let code: URLError.Code =
+            switch what {
+            case "directory": .fileIsDirectory
+            case "pipe", "device": .noPermissionsToReadFile
+            default: .fileDoesNotExist
+            }
         #expect(
             try await calls(server, url) == [.created(1), .metrics(1), .completed(1, code), .invalid])
         #expect(server.connectionCount == 0)

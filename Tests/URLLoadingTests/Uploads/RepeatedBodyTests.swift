@@ -204,4 +204,31 @@ import URLLoading
             #expect(task.countOfBytesSent == Self.size)
         }
     }
+
+    // T-35, T-51, S-53, AUTH-35
+    @Test("a challenge after the body", arguments: Kind.allCases) func aChallengeAfterTheBody(kind: Kind) async throws {
+        let server = try ScriptedServer.answering { request in
+            request["Authorization"] == nil
+                ? .text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"x\"")
+                : .text("\(request.method) \(request.body.weight)")
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let delegate = RecordingUploadDelegate(Self.body)
+        delegate.challenge = { _, answer in
+            answer(.useCredential, URLCredential(user: "a", password: "b", persistence: .none))
+        }
+        let session = URLSession(delegate)
+        _ = try start(kind, session, UploadRun(server: server).request, directory)
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid().withoutSent
+        #expect(
+            calls
+                == [.created(1)] + questions(kind, first: true) + [
+                    .challenge(1, "HTTPBasic x", 0)
+                ] + questions(kind, first: false) + [
+                    .response(1, 200), .data(1, "PUT \(Self.body.weight)"), .metrics(1), .completed(1, nil), .invalid,
+                ])
+        #expect(server.requests.map(\.body.count) == [Self.body.count, Self.body.count])
+    }
 }
