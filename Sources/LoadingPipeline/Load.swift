@@ -40,6 +40,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var partsAreOver = false
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
+    /// Kept for the next step of a conversation that proves it to be the user's.
+    var heldConnection: HTTP1Connection?
 
     var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -101,7 +103,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
-        authentication = AuthenticationStage(.server, environment.authentication)
+        authentication = AuthenticationStage(.server, environment.authentication, environment.loop)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -236,11 +238,16 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
+        let sent = authenticated(ExchangeRequest(request, body: body, defaults: environment))
         let exchange = ExchangeStage(
-            authenticated(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
-            priority: request.priority, for: self)
+            sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
-        exchange.start()
+        if let heldConnection {
+            self.heldConnection = nil
+            exchange.start(on: heldConnection)
+        } else {
+            exchange.start()
+        }
     }
 
     // MARK: Time
@@ -306,6 +313,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         supply.cancel()
         exchange?.cancel()
         exchange = nil
+        heldConnection?.letGo()
+        heldConnection = nil
         backlog = []
     }
 
