@@ -15,6 +15,7 @@ package import LoadingTransport
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
+///     UploadResumptionStage  go on with an upload that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -38,6 +39,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var parts: MultipartStage?
     /// The body had parts, or should have had.
     var partsAreOver = false
+    var uploading: UploadResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
@@ -118,6 +120,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
         record(.fetchStarted(reason))
+        do throws(LoadError) {
+            if let first = try uploading?.start() { request = first }
+        } catch {
+            return end(error)
+        }
         fetch()
     }
 
@@ -238,7 +245,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
-        let sent = authenticated(ExchangeRequest(request, body: body, defaults: environment))
+        let sent = marked(ExchangeRequest(request, body: body, defaults: environment))
         let exchange = ExchangeStage(
             sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
@@ -302,7 +309,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             // Nothing has been added to what there was.
             tellEnd(error, .stopped(path: stopped.path, stopped.point))
         } else {
-            tellEnd(error, .nothing)
+            tellEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
         }
     }
 
@@ -311,6 +318,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         environment.loop.disarm(timer)
         connectivity.end()
         supply.cancel()
+        uploading?.end(on: environment.loop)
         exchange?.cancel()
         exchange = nil
         heldConnection?.letGo()

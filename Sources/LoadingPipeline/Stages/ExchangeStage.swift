@@ -160,7 +160,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load?.exchangeSentBody(Int64(bytes), total: sentBodyBytes)
     }
 
-    func exchangeSentRequest() { record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes)) }
+    func exchangeSentRequest() {
+        load?.exchangeSentRequest(sentBodyBytes)
+        record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes))
+    }
 
     func exchangeStartedResponse() { record(.responseStarted) }
 

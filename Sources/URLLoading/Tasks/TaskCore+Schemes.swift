@@ -25,7 +25,9 @@ extension TaskCore {
             let body: LoadBody? = isRedirect && request.method == "GET" ? LoadBody.none : uploadBody(of: request)
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)
-            return Load(request, in: core.environment, destination: destination, log: log, client: self)
+            let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
+            if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
+            return load
         } catch {
             guard !isRedirect, let source = try localSource(of: request) else { throw error }
             return load(source, request)
@@ -73,7 +75,7 @@ extension TaskCore {
 
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
-        guard case .upload(let content) = kind else { return request.withBodyAsStream }
+        guard case .upload(let content, _) = kind else { return request.withBodyAsStream }
         var copy = request
         switch content {
         case .data(let data): copy.httpBodyStream = InputStream(data: data)

@@ -9,7 +9,7 @@ extension TaskCore {
 
     /// The request as a protocol of the caller's sees it: with what is uploaded as its body (T-68).
     func withUpload(_ request: URLRequest, _ body: LoadBody?) -> URLRequest {
-        guard case .upload(let content) = kind, let body else { return request }
+        guard case .upload(let content, _) = kind, let body else { return request }
         var whole = request
         whole.httpBody = nil
         switch content {
@@ -23,7 +23,7 @@ extension TaskCore {
 
     /// What an upload task sends; nil for other tasks, whose request says it.
     func uploadBody(of request: URLRequest) -> LoadBody? {
-        if case .upload(let content) = kind { content.body(of: request, on: core.loop) } else { nil }
+        if case .upload(let content, _) = kind { content.body(of: request, on: core.loop) } else { nil }
     }
 
     /// What goes out after a redirect, as far as the request does not say it: the content of an upload, or the stream that
@@ -41,6 +41,12 @@ extension TaskCore {
     func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
         guard isUpload else { return request.knownBodyLength }
         return (load as? Load)?.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
+    }
+
+    /// What another upload can go on with, as its caller keeps it (RES-13).
+    func resumeData(_ stopped: StoppedUpload) -> Data? {
+        guard case .upload(let content, _) = kind else { return nil }
+        return UploadResumeData(stopped, of: content)?.encoded
     }
 
     // MARK: From the load
