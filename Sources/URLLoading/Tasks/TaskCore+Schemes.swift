@@ -69,7 +69,8 @@ extension TaskCore {
 
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
-        guard case .upload(let content) = kind else { return request.withBodyAsStream }
+        // A redirect may have made it a GET, which has no body.
+        guard case .upload(let content) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
         case .data(let data): copy.httpBodyStream = InputStream(data: data)
@@ -139,6 +140,8 @@ extension TaskCore {
 
     /// Follows a redirect by whichever loader the request has now.
     func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        // Depends on the request before.
+        let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in
             // It may have been cancelled meanwhile.
@@ -146,8 +149,7 @@ extension TaskCore {
             do throws(LoadError) {
                 if claimed == nil, load is Load {
                     let next = try LoadRequest(
-                        request, of: core, without: droppedFields, body: bodyAfterRedirect(to: request, load),
-                        priority: priority)
+                        request, of: core, without: droppedFields, body: body, priority: priority)
                     return load.answerRedirect(next)
                 }
                 changesOfLoader += 1
