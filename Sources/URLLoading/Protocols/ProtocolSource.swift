@@ -59,7 +59,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         self.load = load
         guard let core else { return }
         // A protocol can ask nobody for a stream, so it is there when the protocol is.
-        if case .upload(.stream, _) = core.kind {
+        if case .upload(.stream, _) = core.kind, request.method != "GET" {
             load.setHeldUp(true)
             core.enqueue(.needsBody(offset: 0))
         } else {

@@ -75,7 +75,8 @@ extension TaskCore {
 
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
-        guard case .upload(let content, _) = kind else { return request.withBodyAsStream }
+        // A redirect may have made it a GET, which has no body.
+        guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
         case .data(let data): copy.httpBodyStream = InputStream(data: data)
@@ -145,6 +146,7 @@ extension TaskCore {
 
     /// Follows a redirect by whichever loader the request has now.
     func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        // Depends on the request before.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in

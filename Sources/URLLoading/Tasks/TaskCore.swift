@@ -224,18 +224,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Begins to load the current request, once it is known who loads it.
     func beginLoading() {
-        askProtocols { [self] claimed in
-            guard !hasEnded, load == nil else { return }
-            let current = currentRequest ?? originalRequest
-            droppedFields = fieldsDropped(onTheWayTo: current)
-            do throws(LoadError) {
-                let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: claimed)
-                self.load = load
-                if state == .suspended { load.suspend() }
-                load.start(.first)
-            } catch {
-                end(error, body: .nothing)
-            }
+        guard core.hasProtocols else { return beginLoading(by: nil) }
+        askProtocols { [self] claimed in beginLoading(by: claimed) }
+    }
+
+    private func beginLoading(by protocolClass: URLProtocol.Type?) {
+        guard !hasEnded, load == nil else { return }
+        let current = currentRequest ?? originalRequest
+        droppedFields = fieldsDropped(onTheWayTo: current)
+        do throws(LoadError) {
+            let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: protocolClass)
+            self.load = load
+            if state == .suspended { load.suspend() }
+            load.start(.first)
+        } catch {
+            end(error, body: .nothing)
         }
     }
 
