@@ -29,7 +29,7 @@ extension Load {
     }
 
     /// Whether the client has all that has been read so far.
-    var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput }
+    var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput && parts?.backlog.isEmpty ?? true }
 
     func finishBody(_ outcome: BodyEnd) {
         exchange = nil
@@ -42,7 +42,10 @@ extension Load {
         switch outcome {
         case .failed(let error): end(error)
         case .complete:
-            do { try decoding.finish() } catch { return end(error) }
+            do {
+                try decoding.finish()
+                if try !finishParts() { return }
+            } catch { return end(error) }
             if let writer {
                 isClosingFile = true
                 return writer.close()
@@ -54,6 +57,7 @@ extension Load {
 
     /// Delivers from the front of `input`; stops, leaving the rest, when the client has enough.
     func process(_ input: inout UnsafeRawBufferPointer) {
+        if parts != nil { return processParts(&input) }
         guard decoding.isActive else {
             deliver(input)
             input = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -95,6 +95,7 @@ extension Load {
 
     func deliverResponse() {
         guard let response, let client else { return }
+        if beginParts(of: response) { return }
         outstanding = .response
         guard case .now = client.load(self, didReceive: response) else { return applyFlow() }
         answerResponse()
@@ -126,7 +127,7 @@ extension Load {
     }
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
-        guard isFlowing, backlog.isEmpty, !decoding.isActive else { return nil }
+        guard isFlowing, backlog.isEmpty, !decoding.isActive, parts == nil else { return nil }
         if collector != nil { return collector?.room(most) }
         guard let buffer = buffer ?? ReadBuffers.take() else { return nil }
         self.buffer = buffer
@@ -145,7 +146,7 @@ extension Load {
     }
 
     func exchangePipe() -> Int32? {
-        guard isFlowing, backlog.isEmpty, !decoding.isActive, let writer else { return nil }
+        guard isFlowing, backlog.isEmpty, !decoding.isActive, parts == nil, let writer else { return nil }
         return writer.entrance
     }
 

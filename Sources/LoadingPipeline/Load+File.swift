@@ -11,6 +11,8 @@ extension Load: FileWriterObserver {
         case .whole:
             collector = BodyCollector()
             collector?.expect(response?.expectedLength ?? -1)
+        // Another part goes to the same file.
+        case .file where writer != nil, .stopped where writer != nil: break
         case .file(let place): open(place)
         case .stopped(let download): open(.existing(path: download.path, offset: 0))
         }

@@ -14,6 +14,7 @@ package import LoadingTransport
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
+///     MultipartStage      tell each part of a body that has several
 ///     UploadResumptionStage  go on with an upload that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
@@ -34,9 +35,15 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var authentication: AuthenticationStage
     let supply = BodyStage()
     var resumption: ResumptionStage?
+    /// While a body comes in parts.
+    var parts: MultipartStage?
+    /// The body had parts, or should have had.
+    var partsAreOver = false
     var uploading: UploadResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
+    /// Kept for the next step of a conversation that proves it to be the user's.
+    var heldConnection: HTTP1Connection?
 
     var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -98,7 +105,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
-        authentication = AuthenticationStage(.server, environment.authentication)
+        authentication = AuthenticationStage(.server, environment.authentication, environment.loop)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -220,6 +227,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         state = .exchanging
         lastActivity = environment.loop.now
         response = nil
+        parts = nil
+        partsAreOver = false
         bodyEnd = nil
         backlog = []
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
@@ -236,11 +245,16 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
+        let sent = marked(ExchangeRequest(request, body: body, defaults: environment))
         let exchange = ExchangeStage(
-            marked(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
-            priority: request.priority, for: self)
+            sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
-        exchange.start()
+        if let heldConnection {
+            self.heldConnection = nil
+            exchange.start(on: heldConnection)
+        } else {
+            exchange.start()
+        }
     }
 
     // MARK: Time
@@ -307,6 +321,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         uploading?.end(on: environment.loop)
         exchange?.cancel()
         exchange = nil
+        heldConnection?.letGo()
+        heldConnection = nil
         backlog = []
     }
 

@@ -7,6 +7,8 @@ package import LoadingTransport
 
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
+    /// What the client wants of a body that comes in parts. Asked when one comes.
+    var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
@@ -43,6 +45,16 @@ package protocol LoadClient: AnyObject {
     /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with as much of the
     /// body as had come.
     func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody)
+}
+
+/// What is told of a body that comes in parts, each in place of the one before (MISC-23).
+package enum WantedParts {
+    /// The body as it is.
+    case none
+    /// Each, with a response of its own.
+    case every
+    /// The last one, with its response.
+    case last
 }
 
 /// How the client gets the body of a response.
@@ -96,6 +108,8 @@ package struct LoadResponse {
     package var expectedLength: Int64
     /// How much of the body an earlier download has left, when this response brings the rest.
     package var resumedOffset: Int64?
+    /// Whether this is a part of a body in parts.
+    package var isPart = false
 
     package init(url: HTTPURL, head: HTTP1ResponseHead, expectedLength: Int64) {
         self.url = url

@@ -5,8 +5,15 @@ package protocol LoadSource: AnyObject {
     func start(for load: SourceLoad)
     /// Whether more is wanted for now. A source that cannot be stopped may go on: what it gives is put by.
     func setPaused(_ isPaused: Bool)
+    /// The client has all that the source gave. False when the source has something to do before the load ends, and says
+    /// `load.mayEnd()` then.
+    func isDelivered() -> Bool
     /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
     func stop()
+}
+
+extension LoadSource {
+    package func isDelivered() -> Bool { true }
 }
 
 /// What a source says of the bytes that follow.

@@ -10,7 +10,7 @@ package import LoadingTransport
 package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver {
     private let loop: EventLoop
     private let log: EventLog?
-    private let source: any LoadSource
+    package let source: any LoadSource
     /// Held until the end.
     private var client: (any LoadClient)?
     private var destination: BodyDestination
@@ -26,6 +26,9 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     /// A redirect that the client has to answer.
     private var redirection: SourceResponse?
     private var hasStoppedSource = false
+    /// The source has been told that all is delivered, and whether it still has something to do.
+    private var hasToldSource = false
+    private var isWaitingForSource = false
     /// `flow` is at work, and what happens meanwhile is its to see.
     private var isDelivering = false
     /// What the client has not taken yet.
@@ -194,6 +197,13 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         flow()
     }
 
+    /// The source has done what it had to do before the end.
+    package func mayEnd() {
+        guard isWaitingForSource else { return }
+        isWaitingForSource = false
+        flow()
+    }
+
     private func add(_ piece: Piece) {
         guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
         lastActivity = loop.now
@@ -335,6 +345,11 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         switch end {
         case .failed(let error): self.end(error)
         case .complete:
+            if !hasToldSource {
+                hasToldSource = true
+                isWaitingForSource = !source.isDelivered()
+            }
+            if isWaitingForSource { return }
             // A body without a byte has its file too.
             open()
             guard let writer else {
@@ -358,6 +373,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         collector = nil
         guard let writer else { return tellEnd(error, .nothing) }
         state = .failing(error)
+        writer.giveUp()
         if !isClosingFile { writer.close() }
     }
 

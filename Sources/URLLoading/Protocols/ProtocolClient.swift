@@ -33,11 +33,17 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
     ) {
-        source.tell { load, _ in load.received(SourceResponse(response)) }
+        source.tell { [source] load, task in
+            source.collect(response, policy, for: task)
+            load.received(SourceResponse(response))
+        }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        source.tell { load, _ in load.received(data) }
+        source.tell { [source] load, _ in
+            source.collect(data)
+            load.received(data)
+        }
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {

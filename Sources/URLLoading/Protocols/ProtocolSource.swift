@@ -30,6 +30,17 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// The challenge that waits for the delegate's answer.
     private var challenge: PendingChallenge?
 
+    /// What the cache may keep, as far as it has come.
+    private var collected: Collected?
+
+    private struct Collected {
+        let response: URLResponse
+        let policy: URLCache.StoragePolicy
+        var body = Data()
+        /// Bytes that the body may still have.
+        var room: Int
+    }
+
     // MARK: Confined to the queue
 
     /// From its start to its stop.
@@ -46,8 +57,64 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
 
     func start(for load: SourceLoad) {
         self.load = load
-        guard let core, let task = core.heldTask else { return load.cancel(.cancelled) }
-        Self.queue.async { self.begin(task, core) }
+        guard let core else { return }
+        // A protocol can ask nobody for a stream, so it is there when the protocol is.
+        if case .upload(.stream, _) = core.kind, request.method != "GET" {
+            load.setHeldUp(true)
+            core.enqueue(.needsBody(offset: 0))
+        } else {
+            begin(with: core.requestForProtocols(request))
+        }
+    }
+
+    /// The delegate's answer to the question for a stream; none is an error (T-51).
+    func provideBody(_ body: HandedStream) {
+        guard let load else { return }
+        load.setHeldUp(false)
+        guard let stream = body.stream else { return load.ended(.requestBodyStreamExhausted) }
+        var request = request
+        request.httpBodyStream = stream
+        begin(with: request)
+    }
+
+    private func begin(with request: URLRequest) {
+        guard let core, let task = core.heldTask else { return }
+        Self.queue.async { self.begin(task, core, request) }
+    }
+
+    // MARK: What the cache may keep
+
+    /// A response is there that the cache may be allowed to keep (CACHE-3).
+    func collect(_ response: URLResponse, _ policy: URLCache.StoragePolicy, for core: TaskCore) {
+        collected = nil
+        guard policy != .notAllowed, request.method == "GET", case .data = core.kind,
+            let cache = core.core.configuration.urlCache,
+            (200...299).contains((response as? HTTPURLResponse)?.statusCode ?? 200)
+        else { return }
+        collected = Collected(
+            response: response, policy: policy, room: max(cache.memoryCapacity, cache.diskCapacity) / 20)
+    }
+
+    /// A larger body is not held for the cache's sake alone (CACHE-31).
+    func collect(_ data: Data) {
+        guard let room = collected?.room else { return }
+        guard data.count <= room else {
+            collected = nil
+            return
+        }
+        collected?.room -= data.count
+        collected?.body.append(data)
+    }
+
+    func isDelivered() -> Bool {
+        guard let collected, let core, let load else { return true }
+        self.collected = nil
+        let ending = LoopBox(load)
+        core.propose(
+            CachedURLResponse(
+                response: collected.response, data: collected.body, userInfo: nil, storagePolicy: collected.policy)
+        ) { ending.value.mayEnd() }
+        return false
     }
 
     func setPaused(_ isPaused: Bool) {}
@@ -56,6 +123,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         load = nil
         core = nil
         challenge = nil
+        collected = nil
         wasStopped.store(true, ordering: .relaxed)
         Self.queue.async {
             self.running?.stopLoading()
@@ -88,10 +156,10 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
 
     // MARK: On the queue
 
-    private func begin(_ task: URLSessionTask, _ core: TaskCore) {
+    private func begin(_ task: URLSessionTask, _ core: TaskCore, _ request: URLRequest) {
         // A load that was cancelled before its turn is not begun.
         if wasStopped.load(ordering: .relaxed) { return }
-        let canonical = protocolClass.canonicalRequest(for: request.withBodyAsStream)
+        let canonical = protocolClass.canonicalRequest(for: request)
         let client = ProtocolClient(for: self, request: canonical)
         let loading = protocolClass.init(
             task: task, cachedResponse: core.storedResponse(to: canonical), client: client)

@@ -29,7 +29,7 @@ open class URLProtocol: NSObject {
     public required convenience init(
         task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?
     ) {
-        let request = (client as? ProtocolClient)?.request ?? task.currentRequest?.withBodyAsStream ?? .withoutURL
+        let request = (client as? ProtocolClient)?.request ?? task.requestForProtocols ?? .withoutURL
         self.init(request: request, cachedResponse: cachedResponse, client: client)
         owner = task
     }
@@ -53,7 +53,7 @@ open class URLProtocol: NSObject {
 
     /// Whether this class loads such a task. Unless overridden, asks about the task's current request.
     open class func canInit(with task: URLSessionTask) -> Bool {
-        task.currentRequest.map { canInit(with: $0.withBodyAsStream) } ?? false
+        task.requestForProtocols.map { canInit(with: $0) } ?? false
     }
 
     /// The form of a request in which it is loaded and stored. Unless overridden, the request itself.
@@ -74,8 +74,7 @@ open class URLProtocol: NSObject {
 
     /// Has all sessions of the process ask a class, before those that were registered earlier and after those of their
     /// configurations. False if it is no subclass of `URLProtocol`.
-    @discardableResult
-    open class func registerClass(_ protocolClass: AnyClass) -> Bool {
+    @discardableResult open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
         ProtocolRegistry.shared.register(protocolClass)
         return true
@@ -101,6 +100,12 @@ open class URLProtocol: NSObject {
     /// Takes off what was attached.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
         request.request.protocolProperties[key] = nil
+    }
+}
+
+extension URLSessionTask {
+    fileprivate var requestForProtocols: URLRequest? {
+        currentRequest.map { core?.requestForProtocols($0) ?? $0.withBodyAsStream }
     }
 }
 

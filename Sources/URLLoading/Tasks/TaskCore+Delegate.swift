@@ -65,6 +65,16 @@ extension TaskCore {
                     false
                 }
             if !isAsked { answer(.allow) }
+        case .willCache(let response, let reply):
+            let isAsked =
+                if let task = task as? URLSessionDataTask {
+                    delegates.offer {
+                        $0.urlSession(session, dataTask: task, willCacheResponse: response, reply: reply)
+                    }
+                } else {
+                    false
+                }
+            if !isAsked { reply(response) }
         case .delayedRequest(let request):
             let isAsked = delegates.offer {
                 $0.urlSession(session, task: task, willBeginDelayedRequest: request) { self.answerDelay($0, $1) }

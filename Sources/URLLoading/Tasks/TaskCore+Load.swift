@@ -16,7 +16,8 @@ extension TaskCore: LoadClient {
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
-        return receive(shown, resumedOffset: response.resumedOffset)
+        if response.isPart { locked { $0.partCount &+= 1 } }
+        return receive(shown, resumedOffset: response.resumedOffset, isPart: response.isPart)
     }
 
     func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer {
@@ -28,13 +29,22 @@ extension TaskCore: LoadClient {
                 textEncodingName: response.textEncodingName))
     }
 
-    private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil) -> LoadAnswer {
+    var wantedParts: WantedParts {
+        switch (kind.isData, result) {
+        case (true, .delegate): .every
+        case (true, .handler), (true, .continuation): .last
+        // A reader of bytes is told one response, and could not tell the parts apart.
+        default: .none
+        }
+    }
+
+    private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil, isPart: Bool = false) -> LoadAnswer {
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .relaxed)
         if let resumedOffset {
             noteResumption(at: resumedOffset, rest: shown.expectedContentLength)
-        } else {
+        } else if !isPart {
             // Another response may have come before, whose rest turned out to be of no use.
             bytesReceived.store(0, ordering: .relaxed)
         }

@@ -21,6 +21,8 @@ extension TaskCore {
             return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request)
         }
         do throws(LoadError) {
+            // What a protocol redirects to with a GET has no body.
+            let body: LoadBody? = isRedirect && request.method == "GET" ? LoadBody.none : uploadBody(of: request)
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)
             let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
@@ -50,6 +52,7 @@ extension TaskCore {
             guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
                 throw .unsupportedURL
             }
+            if case .upload = kind { throw .unsupportedURL }
             // Another machine's files are not here.
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
@@ -68,6 +71,35 @@ extension TaskCore {
         let answer = LoopBox(answer)
         core.loop.callOut(
             ProtocolQuestion(classes, task) { [core] claimed in core.loop.post { answer.value(claimed) } })
+    }
+
+    /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
+    func requestForProtocols(_ request: URLRequest) -> URLRequest {
+        // A redirect may have made it a GET, which has no body.
+        guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
+        var copy = request
+        switch content {
+        case .data(let data): copy.httpBodyStream = InputStream(data: data)
+        case .file(let url): copy.httpBodyStream = url.isFileURL ? InputStream(url: url) : nil
+        // The delegate is asked for it when it is known who loads the request.
+        case .stream: copy.httpBodyStream = nil
+        }
+        return copy
+    }
+
+    /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
+    func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
+        guard let task = heldTask as? URLSessionDataTask, let cache = core.configuration.urlCache else { return done() }
+        let store: @Sendable (CachedURLResponse?) -> Void = { [core] response in
+            if let response { cache.storeCachedResponse(response, for: task) }
+            core.loop.post(done)
+        }
+        if isForDelegate, !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync]) {
+            enqueue(.willCache(response, reply: store))
+        } else {
+            // Nobody is asked (T-47); the cache may be anybody's code all the same.
+            core.loop.callOut(CalledOut { store(response) })
+        }
     }
 
     /// A stored response that a protocol may say is still good.
@@ -114,6 +146,7 @@ extension TaskCore {
 
     /// Follows a redirect by whichever loader the request has now.
     func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        // Depends on the request before.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in
@@ -138,6 +171,15 @@ extension TaskCore {
             }
         }
     }
+}
+
+/// A block of the caller's code.
+private final class CalledOut: Callout {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func callOut() { body() }
 }
 
 /// Which of several protocols of the caller's loads a task. Asked with the loop lent, since it is the caller's code.

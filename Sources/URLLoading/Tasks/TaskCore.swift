@@ -57,6 +57,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var session: URLSession?
         /// Who wants to go on with the download later.
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        /// How many parts of a body in parts have been told.
+        var partCount = 0
         /// The task, from `resume` to the end (T-9).
         var task: URLSessionTask?
     }
@@ -222,18 +224,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Begins to load the current request, once it is known who loads it.
     func beginLoading() {
-        askProtocols { [self] claimed in
-            guard !hasEnded, load == nil else { return }
-            let current = currentRequest ?? originalRequest
-            droppedFields = fieldsDropped(onTheWayTo: current)
-            do throws(LoadError) {
-                let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: claimed)
-                self.load = load
-                if state == .suspended { load.suspend() }
-                load.start(.first)
-            } catch {
-                end(error, body: .nothing)
-            }
+        guard core.hasProtocols else { return beginLoading(by: nil) }
+        askProtocols { [self] claimed in beginLoading(by: claimed) }
+    }
+
+    private func beginLoading(by protocolClass: URLProtocol.Type?) {
+        guard !hasEnded, load == nil else { return }
+        let current = currentRequest ?? originalRequest
+        droppedFields = fieldsDropped(onTheWayTo: current)
+        do throws(LoadError) {
+            let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: protocolClass)
+            self.load = load
+            if state == .suspended { load.suspend() }
+            load.start(.first)
+        } catch {
+            end(error, body: .nothing)
         }
     }
 
@@ -264,6 +269,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func answer(_ disposition: URLSession.ResponseDisposition) {
         switch disposition {
         case .allow: core.loop.post { self.load?.answerResponse() }
+        // What came in the parts before would be missing in the file (MISC-23).
+        case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
         case .becomeDownload: enqueue(.becomeDownload)
         case .cancel, .becomeStream: cancel(nil)
         }

@@ -12,6 +12,8 @@ enum TaskEvent {
     case redirect(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
+    /// A protocol of the caller's has loaded what the cache may keep.
+    case willCache(CachedURLResponse, reply: @Sendable (CachedURLResponse?) -> Void)
     /// The delegate wants the body in a file.
     case becomeDownload
     /// A stream for the body, or for what of it follows so many bytes.

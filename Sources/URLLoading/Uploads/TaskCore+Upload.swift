@@ -73,6 +73,10 @@ extension TaskCore {
 
     private func answerBody(_ stream: InputStream?) {
         let source = stream.map { InputStreamSource($0, on: core.loop) }
-        core.loop.post { (self.load as? Load)?.provideBody(source) }
+        let handed = HandedStream(stream: stream)
+        core.loop.post {
+            (self.load as? Load)?.provideBody(source)
+            ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)
+        }
     }
 }

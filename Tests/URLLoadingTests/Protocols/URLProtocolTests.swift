@@ -304,4 +304,137 @@ import URLLoading
         ).resume()
         #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .unknown)])
     }
+
+    // MARK: Uploads
+
+    private func readBody(_ loading: ScriptedProtocol) -> String {
+        guard let stream = loading.request.httpBodyStream else { return "no body" }
+        stream.open()
+        defer { stream.close() }
+        var text: [UInt8] = []
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while true {
+            let count = stream.read(&bytes, maxLength: bytes.count)
+            if count <= 0 { return String(decoding: text, as: UTF8.self) }
+            text += bytes.prefix(count)
+        }
+    }
+
+    // T-68, T-53: what an upload sends is a stream for a protocol, wherever it comes from
+    @Test("an upload") func anUpload() async throws {
+        let script = ScriptedProtocol.script { $0.answer("got \(readBody($0))") }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "PUT"
+        request.httpBody = Data("ignored".utf8)
+        let (data, _) = try await session().upload(for: request, from: Data("of data".utf8))
+        #expect(String(decoding: data, as: UTF8.self) == "got of data")
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("of a file", to: "file")
+        let (answer, _) = try await session().upload(for: request, fromFile: file)
+        #expect(String(decoding: answer, as: UTF8.self) == "got of a file")
+    }
+
+    private final class StreamingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        // Sendable because it never changes.
+        let text: String?
+        let said = EventRecorder<String>()
+
+        init(_ text: String?) { self.text = text }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            said.record("asked")
+            completionHandler(text.map { InputStream(data: Data($0.utf8)) })
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            said.record(String(decoding: data, as: UTF8.self))
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            said.record("end \(error?.urlErrorCode?.rawValue ?? 0)")
+        }
+    }
+
+    // T-51, T-68: the delegate is asked for the stream before the protocol starts
+    @Test("a streamed upload", arguments: ["streamed", nil]) func aStreamedUpload(text: String?) async throws {
+        let script = ScriptedProtocol.script { $0.answer("got \(readBody($0))") }
+        let delegate = StreamingDelegate(text)
+        let session = URLSession(delegate) { $0.usesScripts() }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "PUT"
+        session.uploadTask(withStreamedRequest: request).resume()
+        session.finishTasksAndInvalidate()
+        let expected = text.map { ["asked", "got \($0)", "end 0"] } ?? ["asked", "end -1021"]
+        #expect(try await delegate.said.waitFor(count: expected.count) == expected)
+        if text == nil { #expect(script.calls.events == []) }
+    }
+
+    // MARK: The cache
+
+    private final class CachingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        // Sendable because it never changes.
+        let keeps: Bool
+        let said = EventRecorder<String>()
+
+        init(keeps: Bool) { self.keeps = keeps }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            said.record("data")
+        }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+            completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+        ) {
+            said.record("cache \(String(decoding: proposedResponse.data, as: UTF8.self))")
+            completionHandler(keeps ? proposedResponse : nil)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            said.record("end")
+        }
+    }
+
+    private func cacheable(_ policy: URLCache.StoragePolicy, status: Int = 200) -> ScriptedProtocol.Script {
+        ScriptedProtocol.script { loading in
+            guard let url = loading.request.url,
+                let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: nil)
+            else { return }
+            loading.client?.urlProtocol(loading, didReceive: response, cacheStoragePolicy: policy)
+            loading.load("kept")
+            loading.finish()
+            loading.finish()
+        }
+    }
+
+    // MISC-19, T-42: asked after all data and before the end
+    @Test("the delegate is asked about the cache", arguments: [true, false])
+    func theDelegateIsAskedAboutTheCache(keeps: Bool) async throws {
+        let script = cacheable(.allowedInMemoryOnly)
+        let delegate = CachingDelegate(keeps: keeps)
+        let session = URLSession(delegate) { $0.usesScripts() }
+        let cache = session.configuration.urlCache
+        session.dataTask(with: script.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(try await delegate.said.waitFor(count: 3) == ["data", "cache kept", "end"])
+        let stored = cache?.cachedResponse(for: URLRequest(url: script.url()))
+        #expect(stored?.data == (keeps ? Data("kept".utf8) : nil))
+        #expect(stored?.storagePolicy == (keeps ? .allowedInMemoryOnly : nil))
+    }
+
+    // MISC-19, CACHE-3, T-47
+    @Test(
+        "what the cache keeps",
+        arguments: [(URLCache.StoragePolicy.allowed, 200, true), (.notAllowed, 200, false), (.allowed, 404, false)])
+    func whatTheCacheKeeps(policy: URLCache.StoragePolicy, status: Int, isKept: Bool) async throws {
+        let script = cacheable(policy, status: status)
+        let session = session()
+        let (data, _) = try await session.data(from: script.url())
+        #expect(data == Data("kept".utf8))
+        let stored = session.configuration.urlCache?.cachedResponse(for: URLRequest(url: script.url()))
+        #expect((stored != nil) == isKept)
+    }
 }
