@@ -17,12 +17,8 @@ extension TaskCore {
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
     ) throws(LoadError) -> any SchemeLoad {
-        if let protocolClass {
-            return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request)
-        }
+        if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
-            // What a protocol redirects to with a GET has no body.
-            let body: LoadBody? = isRedirect && request.method == "GET" ? LoadBody.none : uploadBody(of: request)
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)
             let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
@@ -52,7 +48,6 @@ extension TaskCore {
             guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
                 throw .unsupportedURL
             }
-            if case .upload = kind { throw .unsupportedURL }
             // Another machine's files are not here.
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
@@ -71,6 +66,17 @@ extension TaskCore {
         let answer = LoopBox(answer)
         core.loop.callOut(
             ProtocolQuestion(classes, task) { [core] claimed in core.loop.post { answer.value(claimed) } })
+    }
+
+    private func source(
+        of protocolClass: URLProtocol.Type, _ request: URLRequest, _ body: LoadBody?
+    ) -> ProtocolSource {
+        guard case .upload(let content, _) = kind, let body, !body.isNone else {
+            return ProtocolSource(protocolClass, loading: request.withBodyAsStream, for: self)
+        }
+        let awaitsBody = if case .stream = content { true } else { false }
+        return ProtocolSource(
+            protocolClass, loading: requestForProtocols(request), awaitsBody: awaitsBody, for: self)
     }
 
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
