@@ -201,6 +201,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func exchangeFailed(_ failure: ExchangeFailure) {
         connection = nil
         guard let load else { return }
+        // A stream that was read from is asked for again.
         let lost = LostExchange(
             method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
             isBodyReplayable: true, attempts: attempts)

@@ -139,7 +139,9 @@ package struct Arguments {
         if wantsHelp || words.first == "help" { return .help }
         if wantsVersion || words.first == "version" { return .version }
         if words.first == "demo" { return try demo() }
-        if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
+        if words.first == "upload" {
+            try readUpload()
+        } else if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
             words.removeFirst()
             method = try conflictFree(verb.uppercased())
             if words.isEmpty { throw UsageError("'\(verb)' needs a URL") }
@@ -147,7 +149,7 @@ package struct Arguments {
         guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
         guard words.count == 1 else { throw UsageError("one URL at a time; '\(words[1])' is one too many") }
         request.url = url
-        try settleBody()
+        if !request.isUpload { try settleBody() }
         request.method = method ?? (request.body == .none ? "GET" : "POST")
         if request.body != .none, request.method == "GET" {
             throw UsageError("URLSession sends no body with GET; use post, or put the data into the URL's query")
@@ -155,6 +157,18 @@ package struct Arguments {
         if usesRemoteName { request.destination = .file(try URLArgument.remoteName(of: url)) }
         if request.harIncludesSecrets, request.harPath == nil { throw UsageError("--har-secrets needs --har FILE") }
         return .load(request)
+    }
+
+    /// `upload FILE URL`: the file, or standard input for `-`, is the body of a PUT.
+    private mutating func readUpload() throws(UsageError) {
+        guard words.count > 2 else { throw UsageError("'upload' needs a file, or - for standard input, and a URL") }
+        guard data.isEmpty, json == nil else {
+            throw UsageError("'upload' sends its file; it takes no --data or --json")
+        }
+        request.body = words[1] == "-" ? .standardInput : .file(words[1])
+        request.isUpload = true
+        words.removeFirst(2)
+        if method == nil { method = "PUT" }
     }
 
     private func demo() throws(UsageError) -> CommandLineAction {

@@ -27,6 +27,8 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var headers: [HeaderEdit] = []
     package var body = Body.none
     package var isJSON = false
+    /// Whether the body goes out by an upload task, which may go on after its connection was lost.
+    package var isUpload = false
     package var userAgent: String?
     package var destination = Destination.standardOutput(exactly: false)
     package var followsRedirects = true

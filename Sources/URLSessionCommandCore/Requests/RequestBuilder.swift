@@ -57,7 +57,7 @@ package struct RequestBuilder {
         var fields: [(name: String, value: String)] = []
         if command.isJSON {
             fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
-        } else if command.body != .none {
+        } else if command.body != .none, !command.isUpload {
             fields = [("Content-Type", "application/x-www-form-urlencoded")]
         }
         if let userAgent = command.userAgent { fields.append(("User-Agent", userAgent)) }

@@ -20,6 +20,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     private var response: URLResponse?
     private var redirects = 0
+    private var hasGivenInput = false
     private var received: Int64 = 0
     private var requestBody: HARRecord.Body?
     private var responseBody: HARRecord.Body?
@@ -37,7 +38,9 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         output = TransferOutput(command, terminal: terminal)
         narrator = Narrator(command, terminal: terminal)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
-        progress = terminal.errorIsTerminal && !output.isTerminal && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        // What is sent can be shown also where the response goes to the terminal: that comes later.
+        let isFree = command.isUpload || !output.isTerminal
+        progress = terminal.errorIsTerminal && isFree && !isQuiet ? ProgressBar(terminal: terminal) : nil
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
@@ -51,7 +54,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     func run() -> ExitCode {
         let session = URLSession(
             configuration: RequestBuilder.configuration(command), delegate: self, delegateQueue: nil)
-        let task = session.dataTask(with: builder.streamedRequest)
+        let task = task(of: session)
         let interruption = Interruption { [stop, progress] code in
             stop.set(TransferFailure(code, ""))
             progress?.end()
@@ -68,6 +71,12 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         progress?.end()
         interruption.end()
         return conclude()
+    }
+
+    private func task(of session: URLSession) -> URLSessionDataTask {
+        guard command.isUpload else { return session.dataTask(with: builder.streamedRequest) }
+        if case .file(let file) = builder.body { return session.uploadTask(with: builder.request, fromFile: file) }
+        return session.uploadTask(withStreamedRequest: builder.request)
     }
 
     // MARK: URLSessionDelegate
@@ -126,6 +135,27 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         completionHandler(request)
     }
 
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        switch builder.body {
+        case .file(let file): completionHandler(InputStream(url: file))
+        case .standardInput where command.isUpload && !hasGivenInput:
+            hasGivenInput = true
+            completionHandler(InputStream(fileAtPath: "/dev/stdin"))
+        // What was read from standard input is gone.
+        case .standardInput, .data, .none: completionHandler(nil)
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        if command.isUpload { progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend) }
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         self.metrics = metrics
     }
@@ -146,6 +176,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         self.response = response
         received = 0
+        if command.isUpload { progress?.end() }
         if let http = response as? HTTPURLResponse {
             narrator.response(http)
             if command.failsOnHTTPError, http.statusCode >= 400 {
@@ -168,7 +199,9 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         responseBody?.add(data)
         attempt(dataTask) { () throws(WriteError) in try output.add(data) }
         refuseBinary(dataTask)
-        progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
+        if !command.isUpload {
+            progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
+        }
     }
 
     // MARK: Ending
