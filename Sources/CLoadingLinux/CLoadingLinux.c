@@ -32,7 +32,8 @@ ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
     sigpending(&pending);
     ssize_t done = cll_splice(pipe, socket, count);
     int code = errno;
-    if (done < 0 && code == EPIPE && !sigismember(&pending, SIGPIPE)) {
+    // Also when some of it went before the peer was found gone.
+    if (done < (ssize_t)count && !sigismember(&pending, SIGPIPE)) {
         struct timespec now = { 0 };
         while (sigtimedwait(&broken, NULL, &now) < 0 && errno == EINTR) {}
     }

@@ -7,13 +7,15 @@ struct Options: Sendable {
         case exit
         case slowReader = "slow-reader"
         case concurrent
+        case largeUpload = "large-upload"
+        case killedUpload = "killed-upload"
     }
 
     static let usage = """
-        usage: soak [traffic|exit|slow-reader|concurrent] [options]
+        usage: soak [traffic|exit|slow-reader|concurrent|large-upload|killed-upload] [options]
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
-        Without a proof's name all four are done.
+        Without a proof's name all are done.
 
           traffic       requests of every form, disturbed at random
             --count N     how many (100000)
@@ -26,6 +28,10 @@ struct Options: Sendable {
             --rate N      megabytes a second (32); `--size 1000 --rate 1` takes 17 minutes for each of eight cases
           concurrent    memory of requests that wait for their responses
             --requests N  how many (10000)
+          large-upload  uploads of files and streams; memory stays flat
+            --size N      megabytes of each (96)
+          killed-upload processes that are killed while they upload; another goes on
+            --times N     how often (50)
         """
 
     var proof: Proof?

@@ -7,6 +7,7 @@ enum Soak {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.count == 2, arguments[0] == "--serve" { Server.run(certificatePath: arguments[1]) }
         if arguments.first == "--exit-in-traffic" { ExitInTraffic.beTheChild(Array(arguments.dropFirst())) }
+        if arguments.first == "--killed-upload" { KilledUpload.beTheChild(Array(arguments.dropFirst())) }
         guard let options = Options(arguments) else {
             say(Options.usage)
             exit(arguments == ["--help"] ? 0 : 2)
@@ -25,6 +26,8 @@ enum Soak {
         case .exit: return try ExitInTraffic.run(options)
         case .slowReader: return try SlowReader.run(options)
         case .concurrent: return try ConcurrentRequests.run(options)
+        case .largeUpload: return try LargeUpload.run(options)
+        case .killedUpload: return try KilledUpload.run(options)
         case nil:
             // Each in a process of its own, so that none sees what another has left in memory.
             var isClean = true

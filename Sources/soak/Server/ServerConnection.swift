@@ -70,6 +70,14 @@ struct ServerConnection {
 
     private mutating func skip(_ length: Int) -> Bool {
         var rest = length
+        // What nobody keeps need not go through the buffer.
+        withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { buffer in
+            while rest > input.count + buffer.count {
+                let count = transport.read(into: buffer)
+                if count == 0 { return }
+                rest -= count
+            }
+        }
         while true {
             let here = min(rest, input.count)
             input.removeFirst(here)
