@@ -18,6 +18,7 @@ extension Load {
             client?.load(self, hasUsed: credential, for: space)
             return false
         case .ask(let question): ask(question)
+        case .speak(let conversation, let token): speak(conversation, token)
         case .sendAgain:
             outstanding = .challenge
             // Not before the rest of the response is read that has come with its head.
@@ -33,17 +34,37 @@ extension Load {
         client?.load(self, isAsked: question, by: response)
     }
 
+    private func speak(_ conversation: SecurityConversation, _ token: [UInt8]) {
+        outstanding = .challenge
+        if conversation.steps > 0 { heldConnection = exchange?.hold() }
+        conversation.next(token) { [self] outcome in
+            guard case .challenge = outstanding, !hasEnded else { return }
+            perform(authentication.step(after: outcome, to: request))
+        }
+    }
+
     /// The client's answer to what it was asked.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
         guard case .challenge = outstanding, !hasEnded else { return }
+        perform(authentication.step(after: answer, to: request))
+    }
+
+    private func perform(_ step: AuthenticationStage.Step) {
         lastActivity = environment.loop.now
-        switch authentication.step(after: answer, to: request) {
-        case .deliver, .accepted:
-            outstanding = .nothing
-            deliverResponseOrRest()
+        if case .sendAgain = step { return sendAgain() }
+        heldConnection?.letGo()
+        heldConnection = nil
+        switch step {
+        case .deliver, .accepted, .sendAgain: deliverChallenge()
         case .ask(let question): ask(question)
-        case .sendAgain: sendAgain()
+        case .speak(let conversation, let token): speak(conversation, token)
         }
+    }
+
+    /// The response that asked is the result.
+    private func deliverChallenge() {
+        outstanding = .nothing
+        deliverResponseOrRest()
     }
 
     /// Sends the request once more, over the same connection if what is left of the response passes soon.
@@ -57,6 +78,8 @@ extension Load {
 
     private func fetchAgain(_ response: LoadResponse) {
         guard case .challenge = outstanding, !hasEnded else { return }
+        // A server that closes between two steps of a conversation does not want it.
+        if heldConnection?.isClosed == true { return end(.networkConnectionLost) }
         outstanding = .nothing
         client?.load(self, willSendAgainAfter: response)
         beginFetch(.authentication)

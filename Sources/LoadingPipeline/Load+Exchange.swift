@@ -10,12 +10,15 @@ extension Load {
 
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
-        client?.load(self, didSendBody: bytes, total: total)
+        client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
     }
 
     func exchangeReceived(informational head: HTTP1ResponseHead) {
         exchangeIsActive()
         client?.load(self, didReceiveInformational: head)
+        if head.status == 104, case .fail(let error)? = uploading?.received104(head.fields, from: request.urlText) {
+            end(error)
+        }
     }
 
     func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
@@ -33,6 +36,10 @@ extension Load {
         if head.status / 100 == 3 {
             do {
                 switch try redirect.next(for: response, to: request) {
+                case .follow(let next) where uploading?.isFollowUp == true:
+                    // Of these requests the client knows nothing; one that would become another is not made.
+                    guard next.method == request.method else { break }
+                    return followSilently(next)
                 case .follow(let next):
                     outstanding = .redirect(next)
                     applyFlow()
@@ -57,6 +64,7 @@ extension Load {
     }
 
     func deliverResponseOrRest() {
+        if let response, continuesUpload(after: response.head) { return }
         if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
@@ -101,6 +109,7 @@ extension Load {
         let priority = request.priority
         request = next
         request.priority = priority
+        if !next.hasBody, uploading?.isFollowUp == false { uploading = nil }
         resumption?.ask(&request)
         beginFetch(.redirect)
     }
@@ -163,9 +172,12 @@ extension Load {
     func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
         if isConnecting {
             let meaning = ConnectivityStage.meaning(of: error)
-            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else { return end(meaning) }
+            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else {
+                return continuesUpload(after: meaning, isConnecting: true) ? () : end(meaning)
+            }
             return waitForConnectivity()
         }
+        if continuesUpload(after: error, isConnecting: false) { return }
         // What came before the failure is the client's (T-38).
         if response != nil { finishBody(.failed(error)) } else { end(error) }
     }

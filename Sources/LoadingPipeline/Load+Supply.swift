@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 package import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -8,7 +9,7 @@ extension Load {
     /// at once or later, unless the load ends or somebody else asks meanwhile.
     func withBody(_ send: @escaping (RequestBody) -> Void) {
         supply.prepare(
-            request.body,
+            request.body, uploading?.part ?? BodyStage.Part(),
             asking: { offset in client?.load(self, needsBodyFrom: offset) },
             { [weak self] result in
                 guard let self, !hasEnded else { return }
@@ -16,6 +17,11 @@ extension Load {
                 switch result {
                 case .failure(let error): end(error)
                 case .success(let body):
+                    do throws(LoadError) {
+                        try uploading?.willSend(body.length, of: supply.file)
+                    } catch {
+                        return end(error)
+                    }
                     if let file = supply.file { client?.load(self, willSendBodyOf: file.length) }
                     send(body)
                 }
@@ -28,5 +34,16 @@ extension Load {
     /// The body of the request that the client is asked about.
     package var proposedBody: LoadBody? {
         if case .redirect(let next) = outstanding { next.body } else { nil }
+    }
+}
+
+extension RequestBody {
+    /// In bytes; nil if nobody knows.
+    fileprivate var length: Int64? {
+        switch self {
+        case .none: 0
+        case .bytes(let data): Int64(data.count)
+        case .source(_, let length): length
+        }
     }
 }

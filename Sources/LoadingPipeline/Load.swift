@@ -15,6 +15,7 @@ package import LoadingTransport
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
+///     UploadResumptionStage  go on with an upload that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
@@ -38,8 +39,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var parts: MultipartStage?
     /// The body had parts, or should have had.
     var partsAreOver = false
+    var uploading: UploadResumptionStage?
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
+    /// Kept for the next step of a conversation that proves it to be the user's.
+    var heldConnection: HTTP1Connection?
 
     var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -101,7 +105,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
-        authentication = AuthenticationStage(.server, environment.authentication)
+        authentication = AuthenticationStage(.server, environment.authentication, environment.loop)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -116,6 +120,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         guard case .waitingToStart = state else { return }
         startTime = environment.loop.now
         record(.fetchStarted(reason))
+        do throws(LoadError) {
+            if let first = try uploading?.start() { request = first }
+        } catch {
+            return end(error)
+        }
         fetch()
     }
 
@@ -236,11 +245,16 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
+        let sent = marked(ExchangeRequest(request, body: body, defaults: environment))
         let exchange = ExchangeStage(
-            authenticated(ExchangeRequest(request, body: body, defaults: environment)), to: request.url.origin,
-            priority: request.priority, for: self)
+            sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
-        exchange.start()
+        if let heldConnection {
+            self.heldConnection = nil
+            exchange.start(on: heldConnection)
+        } else {
+            exchange.start()
+        }
     }
 
     // MARK: Time
@@ -295,7 +309,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             // Nothing has been added to what there was.
             tellEnd(error, .stopped(path: stopped.path, stopped.point))
         } else {
-            tellEnd(error, .nothing)
+            tellEnd(error, uploading?.stopped.map { .unsent($0) } ?? .nothing)
         }
     }
 
@@ -304,8 +318,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         environment.loop.disarm(timer)
         connectivity.end()
         supply.cancel()
+        uploading?.end(on: environment.loop)
         exchange?.cancel()
         exchange = nil
+        heldConnection?.letGo()
+        heldConnection = nil
         backlog = []
     }
 

@@ -92,6 +92,8 @@ package enum LoadedBody: Sendable {
     case file(path: String)
     /// The same, of a load that failed; without a point the download can't go on from there.
     case stopped(path: String, DownloadResumePoint?)
+    /// What another upload can go on with, of a load that failed.
+    case unsent(StoppedUpload)
 }
 
 /// Whether the client lets the load go on at once or will say so later.

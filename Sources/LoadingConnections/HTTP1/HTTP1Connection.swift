@@ -43,6 +43,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var hasHead = false
     private var bodyWireBytes: Int64 = 0
     private var isPaused = false
+    /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
+    private var isHeld = false
     private var isSuspended = false
     private var isHandlingReadiness = false
     /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
@@ -80,7 +82,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         stream.owner = self
     }
 
-    var isClosed: Bool { stream.isClosed }
+    package var isClosed: Bool { stream.isClosed }
 
     /// Whether the server has neither closed the connection nor said anything, as the kernel knows now.
     var isSilent: Bool { stream.isSilent }
@@ -108,6 +110,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
         }
         self.observer = observer
+        isHeld = false
         exchangeNumber &+= 1
         parser.begin(HTTP1RequestKind(request))
         sending = .nothing
@@ -475,7 +478,17 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         self.observer = nil
         endSending()
         observer.exchangeEnded(bodyBytes: bodyWireBytes)
-        if mayReuse, isQuiet { pool.release(self) } else { pool.discard(self) }
+        if !mayReuse || !isQuiet { pool.discard(self) } else if !isHeld { pool.release(self) }
+    }
+
+    /// Keeps the connection out of the pool when this exchange ends. Who calls this starts another exchange or lets the
+    /// connection go.
+    package func hold() { isHeld = true }
+
+    /// Nobody goes on with what was said on a connection that was held.
+    package func letGo() {
+        isHeld = false
+        if observer == nil, !isClosed { pool.discard(self) }
     }
 
     /// Whether the server has neither closed the connection nor said more than its response. What came together with

@@ -6,10 +6,14 @@ package struct Origin: Hashable, Sendable {
     /// Lower-case name, or an address literal without brackets.
     package let host: String
     package let port: UInt16
+    /// Whose connections these are, for schemes that prove a connection to be somebody's and not a request (AUTH-19); 0
+    /// for nobody's.
+    package let identity: UInt64
 
-    package init(isSecure: Bool, host: String, port: UInt16) {
+    package init(isSecure: Bool, host: String, port: UInt16, identity: UInt64 = 0) {
         self.isSecure = isSecure
         self.host = host
         self.port = port
+        self.identity = identity
     }
 }

@@ -5,14 +5,38 @@ package import LoadingSemantics
 package final class AuthenticationMemory {
     /// What was accepted in a space.
     struct Entry {
-        var credential: LoadCredential
+        /// Nil for the user whom the system knows.
+        var credential: LoadCredential?
         var proof: AuthenticationProof
     }
 
     private var areas = ProtectedAreas()
     private var entries: [ProtectionSpace: Entry] = [:]
 
+    /// By whom a connection is used: one user in one space.
+    private struct Identity: Hashable {
+        let space: ProtectionSpace
+        let user: String?
+        let password: String?
+    }
+
+    private var identities: [Identity: UInt64] = [:]
+    private var lastIdentity: UInt64 = 0
+
     package init() {}
+
+    /// The number that tells a user's connections from those of others, the same one each time; another one each time
+    /// if the credential is not to be kept.
+    func identity(of credential: LoadCredential?, in space: ProtectionSpace) -> UInt64 {
+        let identity = Identity(space: space, user: credential?.user, password: credential?.password)
+        if let known = identities[identity] { return known }
+        lastIdentity &+= 1
+        if credential?.isKept != false {
+            if identities.count >= ProtectedAreas.maximumCount { identities = [:] }
+            identities[identity] = lastIdentity
+        }
+        return lastIdentity
+    }
 
     /// Notes what a server has accepted.
     func remember(_ entry: Entry, of space: ProtectionSpace, area: ProtectedArea, at url: HTTPURL) {
@@ -39,8 +63,8 @@ package final class AuthenticationMemory {
     }
 
     /// The credential was refused, unless another is known by now.
-    func forget(_ credential: LoadCredential, of space: ProtectionSpace) {
-        if entries[space]?.credential == credential { forget(space) }
+    func forget(_ credential: LoadCredential?, of space: ProtectionSpace) {
+        if let entry = entries[space], entry.credential == credential { forget(space) }
     }
 
     func forget(_ space: ProtectionSpace) {
@@ -51,5 +75,6 @@ package final class AuthenticationMemory {
     package func forgetAll() {
         entries = [:]
         areas = ProtectedAreas()
+        identities = [:]
     }
 }

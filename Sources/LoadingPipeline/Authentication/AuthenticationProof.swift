@@ -8,6 +8,8 @@ enum AuthenticationProof {
     /// The field's value, always the same.
     case basic(String)
     case digest(DigestSession)
+    /// The connection that a request goes over is the user's, or becomes so by what is said on it.
+    case connection(ConnectionProof)
 
     /// Nil if the credential cannot be put into the scheme's form.
     init?(_ option: AuthenticationOption, _ credential: LoadCredential) {
@@ -34,7 +36,43 @@ enum AuthenticationProof {
         switch self {
         case .basic: .basic(acceptedAt: url)
         case .digest(let session): .digest(domain: session.challenge.domain, acceptedAt: url)
+        // All of the server.
+        case .connection: .digest(domain: nil, acceptedAt: url)
         }
+    }
+}
+
+/// One user's connections to a server (AUTH-19).
+struct ConnectionProof {
+    /// Tells the user's connections from those of others.
+    let identity: UInt64
+    /// What is being said on one of them; nil where all has been said.
+    var conversation: SecurityConversation?
+    /// What goes out with the next request.
+    var token: [UInt8] = []
+}
+
+extension AuthenticationScheme {
+    func fieldValue(_ token: [UInt8]) -> String { name + " " + Data(token).base64EncodedString() }
+
+    var mechanism: SecurityConversation.Mechanism? {
+        switch self {
+        case .negotiate: .negotiate
+        case .ntlm: .ntlm
+        case .basic, .digest: nil
+        }
+    }
+}
+
+extension [AuthenticationChallenge] {
+    /// What a server says in a conversation of that scheme; nil where it says nothing.
+    func token(_ scheme: AuthenticationScheme) -> [UInt8]? {
+        for challenge in self where AuthenticationScheme(challenge.scheme) == scheme {
+            if let token = challenge.token.flatMap({ Data(base64Encoded: $0) }), !token.isEmpty {
+                return [UInt8](token)
+            }
+        }
+        return nil
     }
 }
 

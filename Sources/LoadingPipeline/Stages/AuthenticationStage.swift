@@ -1,25 +1,36 @@
 internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// Answers what servers ask for before they let the user in: the state of one task's attempts (AUTH-4 to AUTH-11).
 ///
 /// It asks for the strongest scheme that can be met, goes on to the next when the client rejects one, and counts what
-/// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`).
+/// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
+/// conversations of several steps, each of which is made by who runs the stage.
 struct AuthenticationStage {
     private let asker: AuthenticationAsker
     private let memory: AuthenticationMemory
+    private let loop: EventLoop
     /// What the request carries that is under way or next.
     private var attempt: Attempt?
-    /// What the client is being asked for.
+    /// What the client is being asked for, or a conversation begins about.
     private var pending: Pending?
+    /// Whose conversation takes its next step now.
+    private var speaking: Speaking?
     private var failures: [ProtectionSpace: Int] = [:]
     private var refused: [ProtectionSpace: LoadCredential] = [:]
     private var rejected: Set<ProtectionSpace> = []
+    /// Where the user whom the system knows has been tried.
+    private var triedWithoutCredential: Set<ProtectionSpace> = []
+
+    /// A conversation longer than any is given up.
+    private static let mostSteps = 10
 
     private struct Attempt {
         let space: ProtectionSpace
-        var credential: LoadCredential
+        /// Nil for the user whom the system knows.
+        var credential: LoadCredential?
         var proof: AuthenticationProof
         /// Whether nobody was asked, since it was accepted before.
         let isFromMemory: Bool
@@ -35,6 +46,13 @@ struct AuthenticationStage {
         let isQuiet: Bool
     }
 
+    private struct Speaking {
+        let credential: LoadCredential?
+        let conversation: SecurityConversation
+        let identity: UInt64
+        let isFromMemory: Bool
+    }
+
     enum Step {
         /// The response is a response like any other.
         case deliver
@@ -44,11 +62,14 @@ struct AuthenticationStage {
         case ask(AuthenticationQuestion)
         /// The request goes out once more, with what `fieldValue` says then.
         case sendAgain
+        /// The conversation has to take this. The connection is kept for what comes of it, unless one begins.
+        case speak(SecurityConversation, [UInt8])
     }
 
-    init(_ asker: AuthenticationAsker, _ memory: AuthenticationMemory) {
+    init(_ asker: AuthenticationAsker, _ memory: AuthenticationMemory, _ loop: EventLoop) {
         self.asker = asker
         self.memory = memory
+        self.loop = loop
     }
 
     // MARK: Requests
@@ -56,14 +77,19 @@ struct AuthenticationStage {
     /// The field that the loader writes itself, in place of one that the caller may have set (AUTH-27).
     var fieldName: String { asker.credentialField }
 
+    /// Whose connection the request needs; 0 for nobody's.
+    var identity: UInt64 {
+        if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
+    }
+
     /// The value of that field for a request that is about to go out; nil to leave it as it is.
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func fieldValue(
         for request: LoadRequest, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
-        if attempt == nil, !request.fields.contains(fieldName), let (space, known) = memory.entry(for: request.url) {
-            guard isAllowed(known.credential, space) else {
+        if attempt == nil, let (space, known) = memory.entry(for: request.url), !request.fields.contains(fieldName) {
+            if let credential = known.credential, !isAllowed(credential, space) {
                 memory.forget(space)
                 return nil
             }
@@ -72,6 +98,8 @@ struct AuthenticationStage {
         guard var attempt else { return nil }
         switch attempt.proof {
         case .basic(let value): return value
+        case .connection(let proof):
+            return proof.conversation == nil ? nil : attempt.space.scheme.fieldValue(proof.token)
         case .digest(var session):
             attempt.answer = session.answer(request)
             attempt.proof = .digest(session)
@@ -92,22 +120,27 @@ struct AuthenticationStage {
         guard AuthenticationAsker(status: head.status) == asker else { return try accept(head, request) }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
-        let options = AuthenticationOption.options(
-            for: challenges, possible: [.basic, .digest], body: request.body)
+        let options = AuthenticationOption.options(for: challenges, body: request.body)[...]
+        if let step = goOn(challenges, options, request) { return step }
         refuse(options, request)
-        return ask(options[...], request, isQuiet: false)
+        return ask(options, request, isQuiet: false)
     }
 
     /// Takes the client's answer.
     mutating func step(after answer: AuthenticationAnswer, to request: LoadRequest) -> Step {
         guard let pending else { return .deliver }
-        self.pending = nil
         switch answer {
         case .credential(let credential):
+            if pending.option.scheme.authenticatesConnection {
+                return begin(credential, identity: memory.identity(of: credential, in: pending.space), request)
+            }
+            self.pending = nil
             guard let proof = AuthenticationProof(pending.option, credential) else { return .deliver }
             attempt = Attempt(space: pending.space, credential: credential, proof: proof, isFromMemory: false)
             return .sendAgain
-        case .nothing: return .deliver
+        case .nothing:
+            self.pending = nil
+            return .deliver
         case .defaultHandling: return ask(pending.others, request, isQuiet: true)
         case .nextSpace:
             rejected.insert(pending.space)
@@ -118,49 +151,64 @@ struct AuthenticationStage {
     private mutating func ask(
         _ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest, isQuiet: Bool
     ) -> Step {
+        pending = nil
         for index in options.indices {
             let space = ProtectionSpace(of: options[index], at: request.url)
             if rejected.contains(space) { continue }
-            pending = Pending(
+            let pending = Pending(
                 option: options[index], space: space, others: options[(index + 1)...], isQuiet: isQuiet)
-            return .ask(
-                AuthenticationQuestion(
-                    space: space, fromURL: request.url.credential, refused: refused[space],
-                    failures: failures[space] ?? 0, isQuiet: isQuiet))
+            self.pending = pending
+            // Who has a ticket is not asked (AUTH-20).
+            if space.scheme.authenticatesConnection, triedWithoutCredential.insert(space).inserted {
+                return begin(nil, identity: memory.identity(of: nil, in: space), request)
+            }
+            return .ask(question(pending, request))
         }
         return .deliver
     }
 
+    private func question(_ pending: Pending, _ request: LoadRequest) -> AuthenticationQuestion {
+        AuthenticationQuestion(
+            space: pending.space, fromURL: request.url.credential, refused: refused[pending.space],
+            failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
+    }
+
     /// Whether only the nonce was too old (AUTH-18).
     private mutating func renew(_ challenges: [AuthenticationChallenge]) -> Bool {
-        guard var attempt, case .digest(var session) = attempt.proof else { return false }
+        guard let attempt, case .digest(var session) = attempt.proof else { return false }
         guard challenges.lazy.compactMap(DigestChallenge.init).contains(where: { session.renew(with: $0) }) else {
             return false
         }
-        attempt.proof = .digest(session)
         self.attempt = Attempt(
-            space: attempt.space, credential: attempt.credential, proof: attempt.proof, isFromMemory: false)
+            space: attempt.space, credential: attempt.credential, proof: .digest(session), isFromMemory: false)
         return true
     }
 
     /// What was sent was not taken. If the server asks for another space it says nothing about that.
-    private mutating func refuse(_ options: [AuthenticationOption], _ request: LoadRequest) {
+    private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest) {
         guard let attempt else { return }
         self.attempt = nil
         guard options.contains(where: { ProtectionSpace(of: $0, at: request.url) == attempt.space }) else { return }
-        refused[attempt.space] = attempt.credential
-        memory.forget(attempt.credential, of: attempt.space)
-        if !attempt.isFromMemory { failures[attempt.space, default: 0] += 1 }
+        note(refusalOf: attempt.credential, in: attempt.space, isFromMemory: attempt.isFromMemory)
+    }
+
+    private mutating func note(
+        refusalOf credential: LoadCredential?, in space: ProtectionSpace, isFromMemory: Bool
+    ) {
+        memory.forget(credential, of: space)
+        guard let credential else { return }
+        refused[space] = credential
+        if !isFromMemory { failures[space, default: 0] += 1 }
     }
 
     /// Any other answer than a question means that the user is known (AUTH-22).
     private mutating func accept(_ head: HTTP1ResponseHead, _ request: LoadRequest) throws(LoadError) -> Step {
         guard var attempt else { return .deliver }
-        if case .digest(var session) = attempt.proof {
+        switch attempt.proof {
+        case .basic: break
+        case .digest(var session):
             let info = AuthenticationInfo(head.fields, of: asker)
-            if attempt.answer?.serverProof(in: info) == .wrong {
-                throw .badServerResponse("the server does not know the password")
-            }
+            if attempt.answer?.serverProof(in: info) == .wrong { throw .impostor }
             session.accept(info)
             attempt.proof = .digest(session)
             if attempt.isFromMemory {
@@ -170,25 +218,102 @@ struct AuthenticationStage {
                     entry.proof = .digest(shared)
                 }
             }
+        case .connection(var proof):
+            let token = AuthenticationChallenge.all(in: head.fields, of: asker).token(attempt.space.scheme)
+            if let conversation = proof.conversation, !conversation.isComplete, let token,
+                !conversation.verifies(token)
+            {
+                throw .impostor
+            }
+            proof.conversation = nil
+            attempt.proof = .connection(proof)
         }
-        let credential = attempt.credential
+        let isKept = attempt.credential?.isKept ?? true
         // From now on the memory counts for all, if it may know.
-        self.attempt = credential.isKept ? nil : attempt
-        guard !attempt.isFromMemory, credential.isKept else { return .deliver }
+        self.attempt = isKept ? nil : attempt
+        guard !attempt.isFromMemory, isKept else { return .deliver }
         memory.remember(
-            AuthenticationMemory.Entry(credential: credential, proof: attempt.proof), of: attempt.space,
+            AuthenticationMemory.Entry(credential: attempt.credential, proof: attempt.proof), of: attempt.space,
             area: attempt.proof.area(acceptedAt: request.url), at: request.url)
-        return .accepted(credential, attempt.space)
+        return attempt.credential.map { .accepted($0, attempt.space) } ?? .deliver
+    }
+
+    // MARK: Conversations
+
+    /// Begins to prove a connection to be the user's, in the pending space.
+    private mutating func begin(
+        _ credential: LoadCredential?, identity: UInt64, isFromMemory: Bool = false, _ request: LoadRequest
+    ) -> Step {
+        guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
+        let conversation = SecurityConversation(
+            mechanism, with: request.url.host, as: credential.map { ($0.user, $0.password) }, on: loop)
+        speaking = Speaking(
+            credential: credential, conversation: conversation, identity: identity, isFromMemory: isFromMemory)
+        return .speak(conversation, [])
+    }
+
+    /// What a conversation that is under way, or was held on another connection, makes of a new challenge.
+    private mutating func goOn(
+        _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest
+    ) -> Step? {
+        guard let attempt, case .connection(let proof) = attempt.proof,
+            let index = options.firstIndex(where: { ProtectionSpace(of: $0, at: request.url) == attempt.space })
+        else { return nil }
+        pending = Pending(
+            option: options[index], space: attempt.space, others: options[(index + 1)...], isQuiet: false)
+        guard let conversation = proof.conversation else {
+            // A new connection, or a server that asks for each request.
+            triedWithoutCredential.insert(attempt.space)
+            return begin(attempt.credential, identity: proof.identity, isFromMemory: attempt.isFromMemory, request)
+        }
+        guard !conversation.isComplete, conversation.steps < Self.mostSteps,
+            let token = challenges.token(attempt.space.scheme)
+        else { return nil }
+        speaking = Speaking(
+            credential: attempt.credential, conversation: conversation, identity: proof.identity,
+            isFromMemory: attempt.isFromMemory)
+        return .speak(conversation, token)
+    }
+
+    /// Takes what a step of the conversation has led to.
+    mutating func step(after outcome: SecurityConversation.Outcome, to request: LoadRequest) -> Step {
+        guard let speaking, let pending else { return .deliver }
+        self.speaking = nil
+        switch outcome {
+        case .token(let token, _):
+            self.pending = nil
+            attempt = Attempt(
+                space: pending.space, credential: speaking.credential,
+                proof: .connection(
+                    ConnectionProof(
+                        identity: speaking.identity, conversation: speaking.conversation, token: token)),
+                isFromMemory: false)
+            return .sendAgain
+        case .unsupported:
+            attempt = nil
+            rejected.insert(pending.space)
+            return ask(pending.others, request, isQuiet: pending.isQuiet)
+        case .complete, .failed:
+            attempt = nil
+            note(refusalOf: speaking.credential, in: pending.space, isFromMemory: speaking.isFromMemory)
+            return .ask(question(pending, request))
+        }
     }
 }
 
 extension AuthenticationOption {
     /// The challenges that can be met for a request: not with the integrity of a body that can be read only once.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], possible: Set<AuthenticationScheme>, body: LoadBody
+        for challenges: [AuthenticationChallenge], body: LoadBody
     ) -> [AuthenticationOption] {
-        let all = options(for: challenges, possible: possible)
+        let all = options(
+            for: challenges, possible: Set(AuthenticationScheme.allCases), hashes: MessageDigest.available)
         if body.canBeHashed { return all }
         return all.filter { DigestChallenge($0.challenge)?.protection != .integrity }
     }
+}
+
+extension LoadError {
+    /// Whoever answered does not know what the server should (AUTH-18).
+    fileprivate static let impostor = LoadError.badServerResponse("the server's own proof is wrong")
 }

@@ -98,7 +98,8 @@ extension BodyStage.Part {
     fileprivate func of(_ source: any RequestBodySource, _ length: Int64?) -> RequestBody {
         let left = length.map { max(0, $0 - offset) }
         guard let wanted = self.length else { return .source(source, length: left) }
-        return .source(source, length: min(wanted, left ?? wanted))
+        guard let left else { return .source(LimitedBodySource(source, wanted), length: nil) }
+        return .source(source, length: min(wanted, left))
     }
 
     /// Nil if the body is not as long as it was.

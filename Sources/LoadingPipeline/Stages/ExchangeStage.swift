@@ -19,6 +19,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var question: SecurityQuestion?
     private var connection: HTTP1Connection?
     private var isReused = false
+    /// Whether the request says something that only this connection understands.
+    private var isBound = false
     private var attempts = 0
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
@@ -48,6 +50,19 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             taker: self)
         self.wish = wish
         environment.pool.request(wish)
+    }
+
+    /// Sends the request over a connection that was held for it.
+    func start(on connection: HTTP1Connection) {
+        attempts += 1
+        isBound = true
+        took(connection, isReused: true, events: [])
+    }
+
+    /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
+    func hold() -> HTTP1Connection? {
+        connection?.hold()
+        return connection
     }
 
     /// Ends the stage; the load hears nothing more from it.
@@ -145,7 +160,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load?.exchangeSentBody(Int64(bytes), total: sentBodyBytes)
     }
 
-    func exchangeSentRequest() { record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes)) }
+    func exchangeSentRequest() {
+        load?.exchangeSentRequest(sentBodyBytes)
+        record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes))
+    }
 
     func exchangeStartedResponse() { record(.responseStarted) }
 
@@ -187,7 +205,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
             isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better.
-        guard isReused, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
+        guard isReused, !isBound, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))

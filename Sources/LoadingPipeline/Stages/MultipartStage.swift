@@ -12,12 +12,23 @@ struct MultipartStage {
 
     /// Nil for a response of any other type.
     init?(_ response: LoadResponse) {
-        guard let type = response.head.fields.firstValue("Content-Type"),
+        guard Self.mayBeMultipart(response.head.fields), let type = response.head.fields.firstValue("Content-Type"),
             MediaType(contentType: type)?.mimeType == "multipart/x-mixed-replace",
             let boundary = MultipartBoundary.find(in: type)
         else { return nil }
         parser = MultipartParser(boundary: boundary)
         whole = response
+    }
+
+    /// A look that costs next to nothing, for the many responses that are nothing of the kind.
+    private static func mayBeMultipart(_ fields: HTTPFields) -> Bool {
+        guard let index = fields.positions.indices.first(where: { fields.isNamed("Content-Type", at: $0) }) else {
+            return false
+        }
+        let position = fields.positions[index]
+        let start = Int(position.valueStart)
+        return position.valueLength > 0 && fields.bytes.indices.contains(start)
+            && asciiLowercase(fields.bytes[start]) == UInt8(ascii: "m")
     }
 
     /// The next event from the front of `input`; nil when all of it is used up.

@@ -6,6 +6,9 @@ package struct MessageDigest: ~Copyable {
     private let state: OpaquePointer
     private var isWhole = true
 
+    /// What the library offers: no MD5 under FIPS rules.
+    package static let available = Set(DigestHash.allCases.filter { MessageDigest.hash($0, []) != nil })
+
     /// Nil if the library does not offer the function.
     package init?(_ hash: DigestHash) {
         let function =

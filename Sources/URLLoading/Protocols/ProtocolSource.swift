@@ -19,6 +19,8 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
 
     private let protocolClass: URLProtocol.Type
     private let request: URLRequest
+    /// Whether the delegate has to give a stream first.
+    private let awaitsBody: Bool
     private let loop: EventLoop
     private let wasStopped = Atomic<Bool>(false)
 
@@ -46,8 +48,11 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// From its start to its stop.
     private var running: URLProtocol?
 
-    init(_ protocolClass: URLProtocol.Type, loading request: URLRequest, for core: TaskCore) {
+    init(
+        _ protocolClass: URLProtocol.Type, loading request: URLRequest, awaitsBody: Bool = false, for core: TaskCore
+    ) {
         self.protocolClass = protocolClass
+        self.awaitsBody = awaitsBody
         self.request = request
         self.core = core
         loop = core.core.loop
@@ -59,11 +64,11 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
         self.load = load
         guard let core else { return }
         // A protocol can ask nobody for a stream, so it is there when the protocol is.
-        if case .upload(.stream) = core.kind {
+        if awaitsBody {
             load.setHeldUp(true)
             core.enqueue(.needsBody(offset: 0))
         } else {
-            begin(with: core.requestForProtocols(request))
+            begin(with: request)
         }
     }
 

@@ -179,6 +179,24 @@ open class URLSession: NSObject, @unchecked Sendable {
         core.uploadTask(self, request, .data(bodyData ?? Data()), .handler(completionHandler), delegate: nil)
     }
 
+    /// A suspended task that goes on with an upload that was cancelled or failed, where the server has kept what it had
+    /// got. A file has to be unchanged; for a stream the delegate is asked for what follows:
+    /// ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStreamFrom:completionHandler:)``.
+    ///
+    /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
+    open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
+        core.uploadTask(self, resuming: resumeData, .delegate, delegate: nil)
+    }
+
+    /// A suspended task that goes on with an upload; see ``uploadTask(withResumeData:)`` and
+    /// ``uploadTask(with:fromFile:completionHandler:)``.
+    @preconcurrency open func uploadTask(
+        withResumeData resumeData: Data,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        core.uploadTask(self, resuming: resumeData, .handler(completionHandler), delegate: nil)
+    }
+
     // MARK: Download tasks
 
     /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or

@@ -17,15 +17,13 @@ extension TaskCore {
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
     ) throws(LoadError) -> any SchemeLoad {
-        if let protocolClass {
-            return load(ProtocolSource(protocolClass, loading: withUpload(request, body), for: self), request)
-        }
+        if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
-            // What a protocol redirects to with a GET has no body.
-            let body: LoadBody? = isRedirect && request.method == "GET" ? LoadBody.none : uploadBody(of: request)
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority)
-            return Load(request, in: core.environment, destination: destination, log: log, client: self)
+            let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
+            if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
+            return load
         } catch {
             guard !isRedirect, let source = try localSource(of: request) else { throw error }
             return load(source, request)
@@ -50,7 +48,6 @@ extension TaskCore {
             guard request.method == "GET" || request.method == "HEAD", case .none = request.body, !isUpload else {
                 throw .unsupportedURL
             }
-            if case .upload = kind { throw .unsupportedURL }
             // Another machine's files are not here.
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
@@ -71,9 +68,21 @@ extension TaskCore {
             ProtocolQuestion(classes, task) { [core] claimed in core.loop.post { answer.value(claimed) } })
     }
 
+    private func source(
+        of protocolClass: URLProtocol.Type, _ request: URLRequest, _ body: LoadBody?
+    ) -> ProtocolSource {
+        guard case .upload(let content, _) = kind, let body, !body.isNone else {
+            return ProtocolSource(protocolClass, loading: request.withBodyAsStream, for: self)
+        }
+        let awaitsBody = if case .stream = content { true } else { false }
+        return ProtocolSource(
+            protocolClass, loading: requestForProtocols(request), awaitsBody: awaitsBody, for: self)
+    }
+
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
     func requestForProtocols(_ request: URLRequest) -> URLRequest {
-        guard case .upload(let content) = kind else { return request.withBodyAsStream }
+        // A redirect may have made it a GET, which has no body.
+        guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
         case .data(let data): copy.httpBodyStream = InputStream(data: data)
@@ -143,6 +152,7 @@ extension TaskCore {
 
     /// Follows a redirect by whichever loader the request has now.
     func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+        // Depends on the request before.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in

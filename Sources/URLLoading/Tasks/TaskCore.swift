@@ -184,8 +184,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// What a task has that never ran.
     private var unstartedBody: LoadedBody {
-        guard case .download(let stopped?) = kind else { return .nothing }
-        return .stopped(path: stopped.path, stopped.point)
+        switch kind {
+        case .download(let stopped?): .stopped(path: stopped.path, stopped.point)
+        case .upload(_, let stopped?): .unsent(stopped)
+        default: .nothing
+        }
     }
 
     /// Ends the task, and gives what another can go on from.
@@ -221,18 +224,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Begins to load the current request, once it is known who loads it.
     func beginLoading() {
-        askProtocols { [self] claimed in
-            guard !hasEnded, load == nil else { return }
-            let current = currentRequest ?? originalRequest
-            droppedFields = fieldsDropped(onTheWayTo: current)
-            do throws(LoadError) {
-                let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: claimed)
-                self.load = load
-                if state == .suspended { load.suspend() }
-                load.start(.first)
-            } catch {
-                end(error, body: .nothing)
-            }
+        guard core.hasProtocols else { return beginLoading(by: nil) }
+        askProtocols { [self] claimed in beginLoading(by: claimed) }
+    }
+
+    private func beginLoading(by protocolClass: URLProtocol.Type?) {
+        guard !hasEnded, load == nil else { return }
+        let current = currentRequest ?? originalRequest
+        droppedFields = fieldsDropped(onTheWayTo: current)
+        do throws(LoadError) {
+            let load = try makeLoad(of: current, carrying: uploadBody(of: current), claimedBy: protocolClass)
+            self.load = load
+            if state == .suspended { load.suspend() }
+            load.start(.first)
+        } catch {
+            end(error, body: .nothing)
         }
     }
 
@@ -323,7 +329,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         let hasFile =
             switch body {
             case .file, .stopped: true
-            case .nothing, .whole: false
+            case .nothing, .whole, .unsent: false
             }
         let usesQueue =
             result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
@@ -344,13 +350,19 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
         return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",
-            userInfo: resumeData.map { [NSURLSessionDownloadTaskResumeData: $0] } ?? [:])
+            userInfo: resumeData.map {
+                [isUpload ? NSURLSessionUploadTaskResumeData : NSURLSessionDownloadTaskResumeData: $0]
+            } ?? [:])
     }
 
-    /// What another download can go on from (RES-2, RES-12). Who just cancels wants none, and then the file goes too.
+    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes too.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
-        guard case .stopped(_, let point?) = ending.body, isWanted || ending.error != .cancelled else { return nil }
-        return DownloadResumeData(point).encoded
+        guard isWanted || ending.error != .cancelled else { return nil }
+        return switch ending.body {
+        case .stopped(_, let point?): DownloadResumeData(point).encoded
+        case .unsent(let stopped): self.resumeData(stopped)
+        default: nil
+        }
     }
 
     // MARK: The lane

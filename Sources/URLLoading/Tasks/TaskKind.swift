@@ -3,8 +3,8 @@ internal import LoadingPipeline
 /// What a task does with the body of its response.
 enum TaskKind {
     case data
-    /// The same, and the request carries this.
-    case upload(UploadContent)
+    /// The same, and the request carries this, perhaps less what another has sent.
+    case upload(UploadContent, StoppedUpload?)
     /// To a file, perhaps one that has the beginning already.
     case download(StoppedDownload?)
 

@@ -5,8 +5,20 @@ extension SessionCore {
         _ session: URLSession, _ request: URLRequest, _ content: UploadContent, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?
     ) -> URLSessionUploadTask {
-        makeTask(session, .upload(content), request, request, result, delegate: delegate) {
+        makeTask(session, .upload(content, nil), request, request, result, delegate: delegate) {
             URLSessionUploadTask(core: $0)
         }
+    }
+
+    /// An upload that goes on with another. Garbage makes a task that fails with −1002 (RES-8, RES-13).
+    func uploadTask(
+        _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
+    ) -> URLSessionUploadTask {
+        let known = UploadResumeData(data)
+        let request = known?.request ?? .withoutURL
+        return makeTask(
+            session, .upload(known?.content ?? .data(Data()), known?.stopped), request, request, result,
+            delegate: delegate
+        ) { URLSessionUploadTask(core: $0) }
     }
 }

@@ -7,29 +7,16 @@ internal import Synchronization
 extension TaskCore {
     var isUpload: Bool { if case .upload = kind { true } else { false } }
 
-    /// The request as a protocol of the caller's sees it: with what is uploaded as its body (T-68).
-    func withUpload(_ request: URLRequest, _ body: LoadBody?) -> URLRequest {
-        guard case .upload(let content) = kind, let body else { return request }
-        var whole = request
-        whole.httpBody = nil
-        switch content {
-        case _ where body.isNone: break
-        case .data(let data): whole.httpBody = data
-        case .file(let url): whole.httpBodyStream = InputStream(url: url)
-        case .stream: break
-        }
-        return whole
-    }
-
     /// What an upload task sends; nil for other tasks, whose request says it.
     func uploadBody(of request: URLRequest) -> LoadBody? {
-        if case .upload(let content) = kind { content.body(of: request, on: core.loop) } else { nil }
+        if case .upload(let content, _) = kind { content.body(of: request, on: core.loop) } else { nil }
     }
 
     /// What goes out after a redirect, as far as the request does not say it: the content of an upload, or the stream that
-    /// was on its way, if the redirect keeps the body.
+    /// was on its way, if the redirect keeps the body. What a protocol of the caller's redirects to is as the
+    /// protocol says.
     func bodyAfterRedirect(to request: URLRequest, _ load: any SchemeLoad) -> LoadBody? {
-        guard let proposed = (load as? Load)?.proposedBody else { return isUpload ? LoadBody.none : nil }
+        guard let proposed = (load as? Load)?.proposedBody else { return nil }
         if isUpload { return proposed }
         guard !proposed.isNone, let stream = request.httpBodyStream, stream === currentRequest?.httpBodyStream else {
             return nil
@@ -39,8 +26,14 @@ extension TaskCore {
 
     /// 0 if no body follows.
     func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
-        guard isUpload else { return request.knownBodyLength }
-        return (load as? Load)?.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
+        guard isUpload, let load = load as? Load else { return request.knownBodyLength }
+        return load.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
+    }
+
+    /// What another upload can go on with, as its caller keeps it (RES-13).
+    func resumeData(_ stopped: StoppedUpload) -> Data? {
+        guard case .upload(let content, _) = kind else { return nil }
+        return UploadResumeData(stopped, of: content)?.encoded
     }
 
     // MARK: From the load

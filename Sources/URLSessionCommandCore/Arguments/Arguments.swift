@@ -104,6 +104,11 @@ package struct Arguments {
         case .authority: request.authorityPath = value
         case .certificate: request.certificate = value
         case .pin: request.pins.append(value)
+        case .user: request.user = value
+        case .basic: request.schemes.insert(.basic)
+        case .digest: request.schemes.insert(.digest)
+        case .negotiate: request.schemes.insert(.negotiate)
+        case .ntlm: request.schemes.insert(.ntlm)
         case .connectTimeout:
             throw UsageError(
                 "--connect-timeout: URLSession has none; use --idle-timeout (no progress) or -m (whole load)")

@@ -43,6 +43,10 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var certificate: String?
     /// Hashes of keys, one of which the server must have.
     package var pins: [String] = []
+    /// A name, and a password behind a colon if it is not to be asked for.
+    package var user: String?
+    /// Those that the user may be known by; all if there are none.
+    package var schemes: Set<UserScheme> = []
     package var includesHead = false
     /// 0 quiet, 1 heads and events, 2 the same with secrets shown.
     package var verbosity = 0

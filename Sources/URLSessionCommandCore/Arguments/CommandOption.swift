@@ -4,6 +4,7 @@ enum CommandOption: CaseIterable {
     case http11, http2, http3, include, verbose, silent, showError, fail, compressed, userAgent, noProgress
     case color, metrics, har, harSecrets, head, help, version, insecure, connectTimeout
     case authority, certificate, pin
+    case user, basic, digest, negotiate, ntlm
 
     var long: String {
         switch self {
@@ -41,6 +42,11 @@ enum CommandOption: CaseIterable {
         case .authority: "cacert"
         case .certificate: "cert"
         case .pin: "pin"
+        case .user: "user"
+        case .basic: "basic"
+        case .digest: "digest"
+        case .negotiate: "negotiate"
+        case .ntlm: "ntlm"
         }
     }
 
@@ -71,6 +77,7 @@ enum CommandOption: CaseIterable {
         case .version: "V"
         case .insecure: "k"
         case .certificate: "E"
+        case .user: "u"
         default: nil
         }
     }
@@ -78,7 +85,7 @@ enum CommandOption: CaseIterable {
     var takesValue: Bool {
         switch self {
         case .method, .header, .data, .json, .output, .maximumRedirects, .timeout, .idleTimeout, .userAgent, .color,
-            .har, .connectTimeout, .authority, .certificate, .pin:
+            .har, .connectTimeout, .authority, .certificate, .pin, .user:
             true
         default:
             false

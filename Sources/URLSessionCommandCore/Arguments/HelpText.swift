@@ -10,14 +10,14 @@ package enum HelpText {
         Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
         TLS      -k, --insecure         --cacert FILE  -E, --cert FILE[:PASSWORD]
                  --pin sha256//HASH     (of the server's key)
+        User     -u, --user NAME[:PASSWORD]  --basic, --digest, --negotiate, --ntlm
         Redirect -L, --follow (default) --no-follow    --max-redirects COUNT
         Output   -o, --output FILE|-    -O, --remote-name
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)
                  -s, --silent           -S, --show-error
                  --no-progress          --color auto|always|never
         Insight  --metrics (waterfall)  --har FILE     --har-secrets
-        Scripts  -f, --fail (exit 22 for a status of 400 or more)
-                 -h, --help             -V, --version
+        Scripts  -f, --fail (exit 22 from 400 on)  -h, --help  -V, --version
 
         A terminal gets head, colour and layout; a pipe or file the exact bytes.
         Exit  0 done   1 scheme   2 usage   3 URL   4 not available   6 host not found

@@ -10,6 +10,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let command: CommandLineRequest
     private let builder: RequestBuilder
     private let security: SecurityAnswers
+    private let user: UserAnswers
     private let terminal: Terminal
     private let output: TransferOutput
     private let narrator: Narrator
@@ -32,6 +33,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         self.terminal = terminal
         builder = try RequestBuilder(command)
         security = try SecurityAnswers(command)
+        user = try UserAnswers(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
         narrator = Narrator(command, terminal: terminal)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
@@ -75,11 +77,11 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let trust = challenge.protectionSpace.serverTrust else {
-            let isCertificate =
-                challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
-            if isCertificate, let credential = security.clientCredential {
-                return completionHandler(.useCredential, credential)
+            if challenge.protectionSpace.authenticationMethod != NSURLAuthenticationMethodClientCertificate {
+                let answer = user.answer(to: challenge)
+                return completionHandler(answer.0, answer.1)
             }
+            if let credential = security.clientCredential { return completionHandler(.useCredential, credential) }
             return completionHandler(.performDefaultHandling, nil)
         }
         switch security.answer(to: trust) {
@@ -94,6 +96,14 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     // MARK: URLSessionTaskDelegate
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let answer = user.answer(to: challenge)
+        completionHandler(answer.0, answer.1)
+    }
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,

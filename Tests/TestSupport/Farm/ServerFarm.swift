@@ -9,6 +9,11 @@ package enum ServerFarm {
         case nginx
         case curl
         case openssl
+        case apache2
+        case krb5kdc
+        case kdb5Util = "kdb5_util"
+        case kadmin = "kadmin.local"
+        case kinit
 
         /// Where the program is; servers live outside of an ordinary user's search path.
         package var executable: String? {

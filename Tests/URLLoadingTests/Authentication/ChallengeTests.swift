@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import URLLoading
@@ -396,5 +397,69 @@ import URLLoading
         let (calls, _) = try await calls(delegate, URLRequest(url: server.url()))
         #expect(calls.suffix(4) == [.data(1, "in"), .metrics(1), .completed(1, nil), .invalid])
         #expect(server.connectionCount == 2)
+    }
+}
+
+/// Schemes that need the system's library, where there is nobody whom it knows.
+@Suite(.leavesNothing) struct ConnectionChallengeTests {
+    private static let hasLibrary: Bool = {
+        guard let library = dlopen("libgssapi_krb5.so.2", RTLD_NOW) else { return false }
+        dlclose(library)
+        return true
+    }()
+
+    // S-54, S-55, AUTH-5, AUTH-20: on the session's level, or on the task's; unknown without the library
+    @Test(
+        "Negotiate without a ticket",
+        arguments: [URLSession.AuthChallengeDisposition.rejectProtectionSpace, .useCredential, .performDefaultHandling])
+    func negotiateWithoutATicket(disposition: URLSession.AuthChallengeDisposition) async throws {
+        let door = BasicGuard()
+        let server = try ScriptedServer.answering { request in
+            var answer = door.answer(request)
+            if answer.status == 401 { answer = answer.with(field: "WWW-Authenticate", "Negotiate") }
+            return answer
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, handler in
+            if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNegotiate {
+                handler(disposition, nil)
+            } else {
+                handler(.useCredential, door.credential)
+            }
+        }
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        let negotiate: [Call] = Self.hasLibrary ? [.challenge(1, "Negotiate", 0)] : []
+        let goesOn = disposition == .rejectProtectionSpace || !Self.hasLibrary
+        let end: [Call] =
+            goesOn
+            ? [.challenge(1, "HTTPBasic r", 0), .response(1, 200), .data(1, "GET / ")]
+            : [.response(1, 401), .data(1, "who are you?")]
+        #expect(
+            try await delegate.callsUntilInvalid()
+                == [.created(1)] + negotiate + end + [.metrics(1), .completed(1, nil), .invalid])
+        #expect(server.connectionCount == 1)
+    }
+
+    // AUTH-7: what is known of the weaker schemes serves without a question
+    @Test("by default the next scheme is tried quietly") func byDefaultTheNextSchemeIsTriedQuietly() async throws {
+        let door = BasicGuard()
+        let server = try ScriptedServer.answering { request in
+            var answer = door.answer(request)
+            if answer.status == 401 {
+                answer = answer.with(field: "WWW-Authenticate", "NTLM").with(field: "WWW-Authenticate", "Negotiate")
+            }
+            return answer
+        }
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        let (_, response) = try await session.data(from: server.url())
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(server.authorizations == ["/ -", "/ \(door.field())"])
     }
 }

@@ -385,7 +385,7 @@ import URLLoading
         #expect(URLError(.cancelled).failureURLPeerTrust == nil)
     }
 
-    // S-55: a class without a method is not asked a second time, and costs nothing
+    // AUTH-2
     @Test("many tasks at once, each connection once") func manyTasksAtOnce() async throws {
         let server = try unknownServer()
         defer { server.stop() }
@@ -397,7 +397,10 @@ import URLLoading
         }
         session.finishTasksAndInvalidate()
         let asked = try await delegate.log.callsUntilInvalid().count { $0.contains("asked") }
-        #expect(asked == server.connections.count)
-        #expect(asked <= 4)
+        // A connection that nobody needs any more is given up, perhaps before anybody was asked about it.
+        let used = server.connections.count { !$0.requests.isEmpty }
+        #expect(used <= asked)
+        #expect(asked <= server.connections.count)
+        #expect(used <= 4)
     }
 }

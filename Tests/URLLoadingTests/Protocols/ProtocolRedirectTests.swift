@@ -181,4 +181,25 @@ import URLLoading
         answer(URLRequest(url: start.url()))
         #expect(try await start.calls.waitFor(count: 2) == ["start", "stop"])
     }
+
+    // R-18, R-27: the request that a protocol leads to is used as it is given, its body included
+    @Test("an upload that a protocol redirects", arguments: ["given", nil])
+    func anUploadThatAProtocolRedirects(body: String?) async throws {
+        let server = try ScriptedServer.answering { .text("got \(String(decoding: $0.body, as: UTF8.self))") }
+        defer { server.stop() }
+        let start = ScriptedProtocol.script { loading in
+            var request = URLRequest(url: server.url("/there"))
+            request.httpMethod = "PUT"
+            request.httpBody = body.map { Data($0.utf8) }
+            guard let url = loading.request.url,
+                let response = HTTPURLResponse(url: url, statusCode: 307, httpVersion: nil, headerFields: nil)
+            else { return }
+            loading.client?.urlProtocol(loading, wasRedirectedTo: request, redirectResponse: response)
+        }
+        var request = URLRequest(url: start.url())
+        request.httpMethod = "PUT"
+        let (data, _) = try await URLSession { $0.usesScripts() }.upload(for: request, from: Data("first".utf8))
+        #expect(String(decoding: data, as: UTF8.self) == "got \(body ?? "")")
+        #expect(server.requests.map(\.target) == ["/there"])
+    }
 }

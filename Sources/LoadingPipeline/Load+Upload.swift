@@ -1,0 +1,79 @@
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+
+/// Uploads that go on after their connection was lost.
+extension Load {
+    /// From now on the load is an upload, which may go on with another. To be called before it starts.
+    package func makeResumable(_ stopped: StoppedUpload?) {
+        guard
+            stopped != nil
+                || request.hasBody && ResumableUpload.isPossible(method: request.method, fields: request.fields)
+        else { return }
+        uploading = UploadResumptionStage(request, goingOn: stopped)
+    }
+
+    /// Whether the head at hand is not the client's: then the upload goes on, or fails.
+    func continuesUpload(after head: HTTP1ResponseHead) -> Bool {
+        guard let uploading else { return false }
+        return take(uploading.received(head), after: nil)
+    }
+
+    /// Whether the upload goes on though its connection was lost, or could not be made.
+    func continuesUpload(after error: LoadError, isConnecting: Bool) -> Bool {
+        guard let uploading, response == nil, error.isConnectionLoss || isConnecting && uploading.isFollowUp else {
+            return false
+        }
+        // What is wrong with a server's certificate stays wrong.
+        guard !(-1299 ... -1200 ~= error.code) else { return false }
+        return take(uploading.interrupted(), after: error)
+    }
+
+    /// False when the response, or the error, is the client's.
+    private func take(_ step: UploadStep, after error: LoadError?) -> Bool {
+        switch step {
+        case .deliver: return false
+        case .giveUp:
+            if error == nil { end(.networkConnectionLost) }
+            return error == nil
+        case .fail(let failure): end(failure)
+        case .send(let next, let pause): send(next, pause)
+        }
+        return true
+    }
+
+    private func send(_ next: UploadRequest, _ pause: Int) {
+        guard let uploading else { return }
+        exchange?.drain()
+        exchange = nil
+        response = nil
+        let priority = request.priority
+        do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
+        request.priority = priority
+        guard pause > 0 else { return beginFetch(.retry) }
+        uploading.pause(pause, on: environment.loop) { [weak self] in
+            // Who was suspended meanwhile has begun by himself.
+            guard let self, !hasEnded, !isSuspended, exchange == nil else { return }
+            beginFetch(.retry)
+        }
+    }
+
+    /// What goes out for a request of the load's, with what the stages add to it.
+    func marked(_ exchange: ExchangeRequest) -> ExchangeRequest {
+        var exchange = authenticated(exchange)
+        uploading?.mark(&exchange)
+        return exchange
+    }
+
+    /// Follows a redirect of a request that the client knows nothing of.
+    func followSilently(_ next: LoadRequest) {
+        exchange?.drain()
+        exchange = nil
+        request = next
+        authentication.redirected()
+        beginFetch(.retry)
+    }
+
+    func exchangeSentRequest(_ bodyBytes: Int64) { uploading?.sentRequest(bodyBytes) }
+}

@@ -1,0 +1,140 @@
+internal import LoadingConnections
+internal import LoadingProtocols
+package import LoadingSemantics
+package import LoadingTransport
+
+/// Has an upload go on after its connection was lost, if the server offers that (RES-13 to RES-21): does what the value
+/// `ResumableUpload` says, one request after the other, of which the client hears nothing. Confined to the load's loop.
+final class UploadResumptionStage: LoopTimerTarget {
+    /// The task's own request.
+    private let original: LoadRequest
+    /// Nil until the length of the body is known.
+    private var upload: ResumableUpload?
+    /// What the file was like when the upload began.
+    private var file: FileFacts?
+    private var knowsLength = false
+    /// What the request that begins the upload says of it.
+    private var creationFields = HTTPFields()
+    /// Which part of the body the request at hand carries.
+    private(set) var part = BodyStage.Part()
+    /// Whether the request at hand carries any of it.
+    private var carriesBody = true
+    /// Whether the request at hand is not the task's own, but one that the upload goes on with.
+    private(set) var isFollowUp = false
+    /// Whether any of those was made: from then on the body has to stay what it was.
+    private var hasGoneOn = false
+    private let timer = LoopTimer()
+    private var afterPause: (() -> Void)?
+
+    /// - Parameter stopped: The upload of another task that this one goes on with.
+    init(_ request: LoadRequest, goingOn stopped: StoppedUpload?) {
+        original = request
+        guard let stopped else { return }
+        upload = ResumableUpload(resuming: stopped.point)
+        file = stopped.file
+        knowsLength = stopped.point.length != nil
+        hasGoneOn = true
+    }
+
+    /// The request that begins, when it is not the task's own.
+    func start() throws(LoadError) -> LoadRequest? {
+        guard hasGoneOn, let first = upload?.start() else { return nil }
+        return try request(for: first)
+    }
+
+    // MARK: What goes out
+
+    /// A body is about to be sent, all of it or the part of it that was wanted.
+    func willSend(_ length: Int64?, of file: FileFacts?) throws(LoadError) {
+        guard !hasGoneOn else {
+            // Two halves of different files are no file (RES-13).
+            if let before = self.file, file != before { throw .requestBodyStreamExhausted }
+            return
+        }
+        self.file = file
+        knowsLength = length != nil
+        var upload = ResumableUpload(
+            method: original.method, url: original.urlText, fields: original.fields, length: length)
+        creationFields = upload.start().fields.without(original.fields)
+        self.upload = upload
+    }
+
+    /// Adds to the task's own request what offers to go on with it.
+    func mark(_ exchange: inout ExchangeRequest) {
+        guard !isFollowUp else { return }
+        for index in 0..<creationFields.count {
+            exchange.fields.append(creationFields.name(at: index), creationFields.value(at: index))
+        }
+    }
+
+    /// The request has been sent, with so many bytes of body.
+    func sentRequest(_ count: Int64) {
+        guard !knowsLength, carriesBody, part.length.map({ count < $0 }) ?? true else { return }
+        upload?.bodyEnded(at: part.offset &+ count)
+        knowsLength = true
+    }
+
+    /// A request of the upload, as a load's.
+    func request(for next: UploadRequest) throws(LoadError) -> LoadRequest {
+        var request = original
+        isFollowUp = next.purpose != .creation
+        hasGoneOn = true
+        if isFollowUp {
+            do { request.url = try HTTPURL(next.url) } catch { throw error.loadError }
+            request.urlText = next.url
+            request.method = next.method
+            request.fields = next.fields
+        }
+        carriesBody = next.body != nil
+        if !carriesBody { request.body = .none }
+        part = BodyStage.Part(offset: next.body?.offset ?? 0, length: next.body?.length)
+        return request
+    }
+
+    // MARK: What comes of it
+
+    func received104(_ fields: HTTPFields, from url: String) -> UploadStep? {
+        upload?.received104(fields, from: url)
+    }
+
+    func received(_ head: HTTP1ResponseHead) -> UploadStep {
+        upload?.received(status: head.status, fields: head.fields) ?? .deliver
+    }
+
+    func interrupted() -> UploadStep { upload?.interrupted() ?? .giveUp }
+
+    /// What another task can go on with.
+    var stopped: StoppedUpload? {
+        upload?.resumePoint.map { StoppedUpload(point: $0, file: file) }
+    }
+
+    // MARK: Pauses
+
+    func pause(_ seconds: Int, on loop: EventLoop, _ goOn: @escaping () -> Void) {
+        afterPause = goOn
+        loop.arm(timer, at: loop.now &+ Int64(seconds) &* 1_000_000_000, for: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        let goOn = afterPause
+        afterPause = nil
+        goOn?()
+    }
+
+    func end(on loop: EventLoop) {
+        afterPause = nil
+        loop.disarm(timer)
+    }
+}
+
+/// What is left of an upload that stopped.
+package struct StoppedUpload: Sendable {
+    package var point: UploadResumePoint
+    /// What the file was like that was sent; nil if it was none.
+    package var file: FileFacts?
+
+    package init(point: UploadResumePoint, file: FileFacts?) {
+        self.point = point
+        self.file = file
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Negotiate with Kerberos, and NTLM, against Apache's mod_auth_gssapi, a real key distribution centre and gss-ntlmssp.
+@Suite(.serialized, .needs(.apache2), .needs(.krb5kdc)) struct KerberosTests {
+    /// Answers each challenge, and writes down on which level it came.
+    private final class Delegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
+        // Sendable: the recorder guards itself, the rest is set before the delegate is used.
+        let asked = EventRecorder<String>()
+        var answer: @Sendable (URLAuthenticationChallenge) -> (URLSession.AuthChallengeDisposition, URLCredential?) = {
+            _ in (.performDefaultHandling, nil)
+        }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let space = challenge.protectionSpace
+            let method = space.authenticationMethod.replacingOccurrences(of: "NSURLAuthenticationMethod", with: "")
+            asked.record("\(method) \(space.realm ?? "-") \(challenge.previousFailureCount)")
+            let answer = answer(challenge)
+            completionHandler(answer.0, answer.1)
+        }
+    }
+
+    private func status(_ session: URLSession, _ url: URL, body: String? = nil) async throws -> Int? {
+        var request = URLRequest(url: url)
+        if let body {
+            request.httpMethod = "POST"
+            request.httpBody = Data(body.utf8)
+        }
+        return (try await session.data(for: request).1 as? HTTPURLResponse)?.statusCode
+    }
+
+    private func session(_ delegate: Delegate) -> URLSession {
+        URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+    }
+
+    private func credential(_ user: String, _ password: String) -> URLCredential {
+        URLCredential(user: user, password: password, persistence: .forSession)
+    }
+
+    // S-57, AUTH-20
+    @Test("who has a ticket is not asked") func whoHasATicketIsNotAsked() async throws {
+        let realm = try KerberosRealm.shared()
+        let server = try ApacheServer(realm: realm)
+        defer { server.stop() }
+        try realm.getTicket()
+        defer { realm.removeTicket() }
+        let delegate = Delegate()
+        let session = session(delegate)
+        #expect(try await status(session, server.url("/negotiate/page")) == 200)
+        #expect(try await status(session, server.url("/negotiate/page"), body: "abc") == 200)
+        session.invalidateAndCancel()
+        server.stop()
+        #expect(delegate.asked.events == [])
+        let user = "ali@TEST.EXAMPLE"
+        #expect(
+            server.log == [
+                "1 GET /negotiate/page HTTP/1.1 401 -", "2 GET /negotiate/page HTTP/1.1 200 \(user)",
+                "2 POST /negotiate/page HTTP/1.1 401 -", "2 POST /negotiate/page HTTP/1.1 200 \(user)",
+            ])
+    }
+
+    // S-54, AUTH-9, AUTH-20: without a ticket the delegate is asked, on the level of connections
+    @Test("without a ticket a password serves") func withoutATicketAPasswordServes() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = Delegate()
+        let (wrong, right) = (credential("ali", "wrong"), credential("ali", KerberosRealm.password))
+        delegate.answer = { (.useCredential, $0.previousFailureCount == 0 ? wrong : right) }
+        let session = session(delegate)
+        #expect(try await status(session, server.url("/negotiate/page")) == 200)
+        // Known from now on.
+        #expect(try await status(session, server.url("/negotiate/page")) == 200)
+        session.invalidateAndCancel()
+        server.stop()
+        #expect(delegate.asked.events == ["Negotiate - 0", "Negotiate - 1"])
+        #expect(server.log.map { String($0.suffix(24)) }.filter { $0.contains("200") }.count == 2)
+    }
+
+    // T-36, AUTH-7
+    @Test("without either the question is the result") func withoutEitherTheQuestionIsTheResult() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let session = URLSession(configuration: .ephemeral)
+        #expect(try await status(session, server.url("/negotiate/page")) == 401)
+        session.invalidateAndCancel()
+        server.stop()
+        #expect(server.log == ["1 GET /negotiate/page HTTP/1.1 401 -"])
+    }
+
+    // AUTH-5, AUTH-19, AUTH-26: all steps on one connection, which is the user's then
+    @Test("NTLM proves a connection") func ntlmProvesAConnection() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = Delegate()
+        let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
+        delegate.answer = { challenge in
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
+                ? (.useCredential, right) : (.rejectProtectionSpace, nil)
+        }
+        let session = session(delegate)
+        #expect(try await status(session, server.url("/ntlm/page"), body: "abc") == 200)
+        #expect(try await status(session, server.url("/ntlm/page")) == 200)
+        // Nobody's connection serves for what is nobody's.
+        #expect(try await status(session, server.url("/ntlm/page"), body: "def") == 200)
+        session.invalidateAndCancel()
+        server.stop()
+        #expect(delegate.asked.events == ["Negotiate - 0", "NTLM - 0"])
+        let connections = Set(server.log.filter { $0.contains(" 200 ") }.map { $0.prefix(1) })
+        #expect(connections == ["2"])
+        #expect(server.log.map { $0.contains(" 200 ") } == [false, false, true, true, true])
+    }
+
+    // AUTH-9, AUTH-16
+    @Test("NTLM with a wrong password, then the right one") func ntlmWithAWrongPasswordThenTheRightOne() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = Delegate()
+        let user = "DOMAIN\\\(ApacheServer.user)"
+        let (wrong, right) = (credential(user, "wrong"), credential(user, ApacheServer.password))
+        delegate.answer = { challenge in
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
+                ? (.useCredential, challenge.previousFailureCount == 0 ? wrong : right) : (.rejectProtectionSpace, nil)
+        }
+        let session = session(delegate)
+        #expect(try await status(session, server.url("/ntlm/page")) == 200)
+        session.invalidateAndCancel()
+        #expect(delegate.asked.events == ["Negotiate - 0", "NTLM - 0", "NTLM - 1"])
+    }
+
+    // AUTH-19: many at once, each conversation on a connection of its own
+    @Test("many conversations at once") func manyConversationsAtOnce() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = Delegate()
+        let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
+        delegate.answer = { challenge in
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
+                ? (.useCredential, right) : (.rejectProtectionSpace, nil)
+        }
+        let session = session(delegate)
+        let url = server.url("/ntlm/page")
+        try await withThrowingTaskGroup(of: Int?.self) { group in
+            for _ in 0..<30 {
+                group.addTask { (try await session.data(from: url).1 as? HTTPURLResponse)?.statusCode }
+            }
+            for try await status in group { #expect(status == 200) }
+        }
+        session.invalidateAndCancel()
+    }
+}
