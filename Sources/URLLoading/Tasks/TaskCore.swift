@@ -258,7 +258,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var destination: BodyDestination {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
-        case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
+        case (.download(nil), _): .file(.newFile(inFolder: core.downloadFolder))
         case (_, .delegate): prefersIncrementalDelivery ? .pieces : .whole
         case (_, .handler), (_, .continuation): .whole
         case (_, _): .pieces

@@ -57,6 +57,8 @@ package struct RequestBuilder {
         var fields: [(name: String, value: String)] = []
         if command.isJSON {
             fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
+        } else if command.isUpload {
+            fields = [("Content-Type", "application/octet-stream")]
         } else if command.body != .none {
             fields = [("Content-Type", "application/x-www-form-urlencoded")]
         }

@@ -9,8 +9,7 @@ import URLLoading
 final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let command: CommandLineRequest
     private let builder: RequestBuilder
-    private let security: SecurityAnswers
-    private let user: UserAnswers
+    private let challenges: ChallengeAnswers
     private let terminal: Terminal
     private let output: TransferOutput
     private let narrator: Narrator
@@ -32,8 +31,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         self.command = command
         self.terminal = terminal
         builder = try RequestBuilder(command)
-        security = try SecurityAnswers(command)
-        user = try UserAnswers(command, url: builder.request.url)
+        challenges = try ChallengeAnswers(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
         narrator = Narrator(command, terminal: terminal)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
@@ -49,9 +47,10 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     /// Loads and waits until all is printed.
     func run() -> ExitCode {
+        let trace = command.showsTrace ? DelegateTrace(self) : nil
         let session = URLSession(
-            configuration: RequestBuilder.configuration(command), delegate: self, delegateQueue: nil)
-        let task = session.dataTask(with: builder.streamedRequest)
+            configuration: RequestBuilder.configuration(command), delegate: trace ?? self, delegateQueue: nil)
+        let task = makeTask(in: session)
         let interruption = Interruption { [stop, progress] code in
             stop.set(TransferFailure(code, ""))
             progress?.end()
@@ -65,9 +64,17 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         task.resume()
         session.finishTasksAndInvalidate()
         finished.wait()
+        trace?.waitForEnd()
         progress?.end()
         interruption.end()
         return conclude()
+    }
+
+    private func makeTask(in session: URLSession) -> URLSessionTask {
+        guard command.isUpload, case .file(let file) = builder.body else {
+            return session.dataTask(with: builder.streamedRequest)
+        }
+        return session.uploadTask(with: builder.request, fromFile: file)
     }
 
     // MARK: URLSessionDelegate
@@ -76,23 +83,9 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        guard let trust = challenge.protectionSpace.serverTrust else {
-            if challenge.protectionSpace.authenticationMethod != NSURLAuthenticationMethodClientCertificate {
-                let answer = user.answer(to: challenge)
-                return completionHandler(answer.0, answer.1)
-            }
-            if let credential = security.clientCredential { return completionHandler(.useCredential, credential) }
-            return completionHandler(.performDefaultHandling, nil)
-        }
-        switch security.answer(to: trust) {
-        case .defaultHandling: completionHandler(.performDefaultHandling, nil)
-        case .trust: completionHandler(.useCredential, URLCredential(trust: trust))
-        case .distrust: completionHandler(.rejectProtectionSpace, nil)
-        case .otherKey:
-            let host = TextSanitizer.clean(challenge.protectionSpace.host)
-            stop.set(TransferFailure(.otherKey, "the key of \(host) is none of those that --pin allows"))
-            completionHandler(.cancelAuthenticationChallenge, nil)
-        }
+        let (disposition, credential, failure) = challenges.answer(to: challenge)
+        if let failure { stop.set(failure) }
+        completionHandler(disposition, credential)
     }
 
     // MARK: URLSessionTaskDelegate
@@ -101,8 +94,16 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let answer = user.answer(to: challenge)
-        completionHandler(answer.0, answer.1)
+        let (disposition, credential, _) = challenges.answer(to: challenge)
+        completionHandler(disposition, credential)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        guard command.isUpload else { return }
+        progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend)
     }
 
     func urlSession(
@@ -201,15 +202,12 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     private func conclude() -> ExitCode {
-        let duration = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
-        let failure = failure(duration)
-        narrator.metrics(metrics)
-        if command.showsMetrics { printWaterfall() }
-        let archiveFailure = writeArchive(failure)
-        for failure in [failure, archiveFailure].compactMap({ $0 }) where !failure.message.isEmpty {
-            if !command.isSilent || command.showsErrors { StandardError.write("urlsession: \(failure.message)\n") }
-        }
-        return failure?.exitCode ?? archiveFailure?.exitCode ?? .success
+        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        report.metrics = metrics
+        report.failure = failure(Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9)
+        report.requestBody = requestBody
+        report.responseBody = response == nil ? nil : responseBody
+        return report.conclude()
     }
 
     private func failure(_ duration: Double) -> TransferFailure? {
@@ -224,50 +222,5 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         context.idleTimeout = command.idleTimeout
         context.elapsed = duration
         return TransferFailure(loadError, context)
-    }
-
-    private func printWaterfall() {
-        guard let metrics else { return }
-        let style = TextStyle(command.color, isTerminal: terminal.errorIsTerminal, terminal: terminal)
-        let waterfall = Waterfall(style: style, isUTF8: terminal.isUTF8, columns: terminal.columns)
-        let lines = waterfall.lines(TransactionTimeline.all(in: metrics), duration: metrics.taskInterval.duration)
-        StandardError.write(lines.map { $0 + "\n" }.joined())
-    }
-
-    private func writeArchive(_ failure: TransferFailure?) -> TransferFailure? {
-        guard let path = command.harPath else { return nil }
-        var records = metrics.map(HARRecord.all) ?? []
-        if !records.isEmpty {
-            records[records.count - 1].responseBody = response == nil ? nil : responseBody
-            records[records.count - 1].failure = failure?.message
-            for index in records.indices where records[index].timeline.method == command.method {
-                records[index].requestBody = requestBody
-            }
-        }
-        let entries = records.map { $0.entry(showingSecrets: command.harIncludesSecrets) }
-        do {
-            let data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
-            let file = try OutputDescriptor.create(path: path)
-            try file.write(Array(data))
-            try file.finish()
-            return nil
-        } catch let error as WriteError {
-            return TransferFailure(error)
-        } catch {
-            return TransferFailure(.writeError, "cannot write '\(path)': \(error.localizedDescription)")
-        }
-    }
-}
-
-/// The first reason to stop wins. Set from the delegate queue and from the signal handler's queue, hence the lock;
-/// unchecked for that reason.
-private final class StopReason: @unchecked Sendable {
-    private let lock = NSLock()
-    private var reason: TransferFailure?
-
-    var value: TransferFailure? { lock.withLock { reason } }
-
-    func set(_ new: TransferFailure) {
-        lock.withLock { if reason == nil { reason = new } }
     }
 }
