@@ -49,7 +49,9 @@ final class PathSite: Sendable {
             let run = parts.last.flatMap { Int($0) }.flatMap { runs.current[$0] }
             try run?.serverReached("request")
             try readBody(of: request, connection) { try run?.serverReached("half received") }
-            guard try answer(String(parts.first ?? ""), request, connection, { try run?.serverReached($0) }) else { return }
+            guard try answer(String(parts.first ?? ""), request, connection, { try run?.serverReached($0) }) else {
+                return
+            }
         }
     }
 

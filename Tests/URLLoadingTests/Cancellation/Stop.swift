@@ -21,7 +21,7 @@ struct Moment: Sendable, Hashable, CustomStringConvertible {
 /// A way to stop a task.
 enum Stop: Sendable, CaseIterable {
     case cancel
-    /// `cancel(byProducingResumeData:)` of downloads; of other tasks `cancel()`.
+    /// `cancel(byProducingResumeData:)` of downloads and uploads; of other tasks `cancel()`.
     case cancelForLater
     case suspendAndCancel
     case invalidateSession
