@@ -139,7 +139,8 @@ import URLLoading
             #expect(try await streams.ended.waitFor(count: 1) == [201])
         }
         for name in ["file", "data", "stream"] {
-            #expect(try server.kept("put/\(name)") == Data(bytes))
+            let kept = try server.kept("put/\(name)")
+            #expect((kept == Data(bytes)) as Bool)
         }
     }
 

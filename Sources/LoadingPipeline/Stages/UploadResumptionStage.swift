@@ -17,6 +17,8 @@ final class UploadResumptionStage: LoopTimerTarget {
     private var creationFields = HTTPFields()
     /// Which part of the body the request at hand carries.
     private(set) var part = BodyStage.Part()
+    /// Whether the request at hand carries any of it.
+    private var carriesBody = true
     /// Whether the request at hand is not the task's own, but one that the upload goes on with.
     private(set) var isFollowUp = false
     /// Whether any of those was made: from then on the body has to stay what it was.
@@ -67,7 +69,7 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     /// The request has been sent, with so many bytes of body.
     func sentRequest(_ count: Int64) {
-        guard !knowsLength, original.hasBody, part.length.map({ count < $0 }) ?? true else { return }
+        guard !knowsLength, carriesBody, part.length.map({ count < $0 }) ?? true else { return }
         upload?.bodyEnded(at: part.offset &+ count)
         knowsLength = true
     }
@@ -83,7 +85,8 @@ final class UploadResumptionStage: LoopTimerTarget {
             request.method = next.method
             request.fields = next.fields
         }
-        if next.body == nil { request.body = .none }
+        carriesBody = next.body != nil
+        if !carriesBody { request.body = .none }
         part = BodyStage.Part(offset: next.body?.offset ?? 0, length: next.body?.length)
         return request
     }

@@ -214,7 +214,8 @@ import URLLoading
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(bodies == Set((0..<200).map { "/\($0)" }))
-        #expect(server.connectionCount <= 6)
+        // One that is made for somebody who then gets a used one may be given up again before anything is sent.
+        #expect(server.connections.count { !$0.requests.isEmpty } <= 6)
         session.invalidateAndCancel()
     }
 }

@@ -1,0 +1,442 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Uploads that go on after their connection was lost, by themselves and by resume data.
+@Suite(.leavesNothing) struct ResumedUploadTests {
+    enum Kind: CaseIterable { case data, file, stream, announcedStream }
+
+    private static let body = [UInt8].pattern(count: 1_000_000)
+    private static let size = Int64(body.count)
+
+    private struct Setting {
+        let server: ResumableUploadServer
+        let delegate = RecordingUploadDelegate(ResumedUploadTests.body)
+        let directory: TemporaryDirectory
+        let file: URL
+        var fields: [String: String] = [:]
+        var configure: (URLSessionConfiguration) -> Void = { _ in }
+
+        init(_ options: ResumableUploadServer.Options) throws {
+            server = try ResumableUploadServer(options)
+            directory = try TemporaryDirectory()
+            file = try directory.write(ResumedUploadTests.body, to: "body")
+        }
+
+        func request(_ method: String = "POST") -> URLRequest {
+            URLRequest(url: server.url()).with {
+                $0.httpMethod = method
+                $0.setValue("text/x", forHTTPHeaderField: "Content-Type")
+                for (name, value) in fields { $0.setValue(value, forHTTPHeaderField: name) }
+            }
+        }
+
+        func start(_ kind: Kind, _ session: URLSession) -> URLSessionUploadTask {
+            let task =
+                switch kind {
+                case .data: session.uploadTask(with: request(), from: Data(ResumedUploadTests.body))
+                case .file: session.uploadTask(with: request(), fromFile: file)
+                case .stream: session.uploadTask(withStreamedRequest: request())
+                case .announcedStream:
+                    session.uploadTask(
+                        withStreamedRequest: request().with {
+                            $0.setValue("\(ResumedUploadTests.size)", forHTTPHeaderField: "Content-Length")
+                        })
+                }
+            task.resume()
+            return task
+        }
+
+        func run(_ kind: Kind) async throws -> [Call] {
+            let session = URLSession(delegate, configure)
+            let task = start(kind, session)
+            session.finishTasksAndInvalidate()
+            let calls = try await delegate.callsUntilInvalid()
+            #expect(delegate.faults.events == [])
+            #expect(server.faults == [])
+            #expect(calls.completionCount == 1)
+            if calls.failure == nil { #expect(task.countOfBytesSent == ResumedUploadTests.size) }
+            return calls
+        }
+    }
+
+    private static let end: [Call] = [
+        .response(1, 200), .data(1, "\(size)"), .metrics(1), .completed(1, nil), .invalid,
+    ]
+
+    private func questions(_ kind: Kind, _ offsets: [Int64]) -> [Call] {
+        kind == .stream || kind == .announcedStream ? offsets.map { .needsStream(1, $0) } : []
+    }
+
+    // RES-14, RES-15, RES-17, RES-19, RES-20, T-51, T-52
+    @Test("a lost connection is gone on after", arguments: Kind.allCases)
+    func aLostConnectionIsGoneOnAfter(kind: Kind) async throws {
+        let setting = try Setting(.init(cuts: [300_000, 0, 200_000]))
+        defer { setting.server.stop() }
+        let calls = try await setting.run(kind).withoutSent
+        #expect(
+            calls == [.created(1)] + questions(kind, [0]) + [.informational(1, 104)]
+                + questions(kind, [300_000, 300_000, 500_000]) + Self.end)
+        #expect(
+            setting.server.requests == [
+                "POST /", "HEAD /uploads/0", "PATCH /uploads/0 from 300000", "HEAD /uploads/0",
+                "PATCH /uploads/0 from 300000", "HEAD /uploads/0", "PATCH /uploads/0 from 500000",
+            ])
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+        #expect(setting.server.uploads.map(\.isComplete) == [true])
+        let first = try #require(setting.server.scripted.requests.first)
+        #expect(first["Upload-Length"] == (kind == .stream ? nil : "\(Self.size)"))
+        #expect(first["Upload-Complete"] == "?1")
+    }
+
+    // RES-18, RES-19: as long as nothing is lost this is an upload like any other
+    @Test("nothing is lost", arguments: Kind.allCases) func nothingIsLost(kind: Kind) async throws {
+        let setting = try Setting(.init())
+        defer { setting.server.stop() }
+        #expect(
+            try await setting.run(kind).withoutSent
+                == [.created(1)] + questions(kind, [0]) + [.informational(1, 104)] + Self.end)
+        #expect(setting.server.requests == ["POST /"])
+    }
+
+    // RES-13, RES-15: a server that does not offer it, or in another version, is taken at its word
+    @Test("a server that does not offer to go on", arguments: [nil, 7])
+    func aServerThatDoesNotOfferToGoOn(version: Int?) async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.offers = version != nil
+        options.version = version ?? 8
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        let calls = try await setting.run(.file)
+        #expect(calls.failure == .networkConnectionLost)
+        #expect(setting.server.requests == ["POST /"])
+    }
+
+    // RES-18
+    @Test("tasks and methods that are no uploads say nothing of it", arguments: ["data", "OPTIONS", "own"])
+    func tasksAndMethodsThatAreNoUploadsSayNothingOfIt(what: String) async throws {
+        let server = try ScriptedServer.weighing()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let url = server.url()
+        switch what {
+        case "data":
+            _ = try await session.data(
+                for: URLRequest(url: url).with {
+                    $0.httpMethod = "PUT"
+                    $0.httpBody = Data("x".utf8)
+                })
+        case "OPTIONS":
+            _ = try await session.upload(
+                for: URLRequest(url: url).with { $0.httpMethod = "OPTIONS" }, from: Data("x".utf8))
+        default:
+            _ = try await session.upload(
+                for: URLRequest(url: url).with {
+                    $0.httpMethod = "PUT"
+                    $0.setValue("?0", forHTTPHeaderField: "Upload-Complete")
+                }, from: Data("x".utf8))
+        }
+        let names = server.requests.flatMap(\.fields).map { $0.name.lowercased() }.filter { $0.hasPrefix("upload-") }
+        #expect(names == (what == "own" ? ["upload-complete"] : []))
+        session.invalidateAndCancel()
+    }
+
+    // RES-14, R-6: the offer comes from where the redirect led
+    @Test("an upload that was redirected", arguments: Kind.allCases)
+    func anUploadThatWasRedirected(kind: Kind) async throws {
+        var options = ResumableUploadServer.Options(cuts: [400_000])
+        options.redirects = true
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        #expect(
+            try await setting.run(kind).withoutSent
+                == [.created(1)] + questions(kind, [0]) + [.redirect(1, 307)] + questions(kind, [0]) + [
+                    .informational(1, 104)
+                ] + questions(kind, [400_000]) + Self.end)
+        #expect(
+            setting.server.requests == [
+                "POST /", "POST /moved", "HEAD /uploads/0", "PATCH /uploads/0 from 400000",
+            ])
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+    }
+
+    // RES-16: the server has forgotten it, is busy, or says where it is
+    @Test("a server that forgets", arguments: Kind.allCases) func aServerThatForgets(kind: Kind) async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.losses = 1
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        _ = try await setting.run(kind)
+        #expect(setting.server.requests == ["POST /", "HEAD /uploads/0", "POST /"])
+        #expect(setting.server.uploads.last?.bytes == Data(Self.body))
+    }
+
+    // RES-16, RES-17
+    @Test("a server that is busy for a moment") func aServerThatIsBusyForAMoment() async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.refusals = [503]
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        #expect(try await setting.run(.file).withoutSent == [.created(1), .informational(1, 104)] + Self.end)
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+    }
+
+    // RES-21
+    @Test("a server that takes little at a time", arguments: Kind.allCases)
+    func aServerThatTakesLittleAtATime(kind: Kind) async throws {
+        var options = ResumableUploadServer.Options(cuts: [100_000])
+        options.limit = "max-append-size=300000"
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        _ = try await setting.run(kind)
+        // That a stream of unknown length is over shows when nothing more comes of it.
+        #expect(
+            setting.server.requests
+                == [
+                    "POST /", "HEAD /uploads/0", "PATCH /uploads/0 from 100000", "PATCH /uploads/0 from 400000",
+                    "PATCH /uploads/0 from 700000",
+                ] + Array(repeating: "PATCH /uploads/0 from 1000000", count: kind == .stream ? 2 : 0))
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+    }
+
+    // RES-21
+    @Test("a server that wants no more than less") func aServerThatWantsNoMoreThanLess() async throws {
+        var options = ResumableUploadServer.Options()
+        options.limit = "max-size=1000"
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        #expect(try await setting.run(.file).failure == .dataLengthExceedsMaximum)
+    }
+
+    // T-14, RES-16: totals are of the whole, and true after a step back
+    @Test("what is told of the sending") func whatIsToldOfTheSending() async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.progress = 100_000
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        _ = try await setting.run(.data)
+        let sent = setting.delegate.sent.events
+        #expect(sent.last?[1] == Self.size)
+        #expect(sent.allSatisfy { $0[2] == Self.size && $0[1] <= Self.size })
+        // The second part begins where the server said that it was.
+        #expect(sent.contains { $0[1] - $0[0] == 300_000 })
+    }
+
+    // RES-13
+    @Test("a file that has changed meanwhile", arguments: ["longer", "shorter", "touched"])
+    func aFileThatHasChangedMeanwhile(how: String) async throws {
+        let setting = try Setting(.init(cuts: [300_000]))
+        defer { setting.server.stop() }
+        let file = setting.file
+        setting.delegate.during = { call, _, _ in
+            guard case .informational = call else { return }
+            switch how {
+            case "longer": truncate(file.path, 2_000_000)
+            case "shorter": truncate(file.path, 999_999)
+            default: utimensat(AT_FDCWD, file.path, nil, 0)
+            }
+        }
+        let calls = try await setting.run(.file)
+        #expect(calls.failure == .requestBodyStreamExhausted)
+    }
+
+    // MARK: Resume data
+
+    private static var stalling: ResumableUploadServer.Options {
+        var options = ResumableUploadServer.Options()
+        options.stall = 300_000
+        return options
+    }
+
+    /// Uploads until the server has 300,000 bytes, and gives what it takes to go on.
+    private func interrupted(_ kind: Kind, _ setting: Setting) async throws -> Data? {
+        let session = URLSession(setting.delegate, setting.configure)
+        let task = setting.start(kind, session)
+        try await setting.server.hasStalled.wait()
+        try await setting.delegate.calls.wait(for: .informational(1, 104))
+        let data = await task.cancelByProducingResumeData()
+        session.finishTasksAndInvalidate()
+        let calls = try await setting.delegate.callsUntilInvalid()
+        #expect(calls.failure == .cancelled)
+        #expect((task.error as? URLError)?.uploadTaskResumeData == data)
+        return data
+    }
+
+    // RES-13, RES-16, RES-20
+    @Test("cancelled and gone on with", arguments: Kind.allCases)
+    func cancelledAndGoneOnWith(kind: Kind) async throws {
+        let setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(kind, setting))
+        let delegate = RecordingUploadDelegate(Self.body)
+        let session = URLSession(delegate)
+        let task = session.uploadTask(withResumeData: data)
+        #expect(task.originalRequest?.httpMethod == "POST")
+        #expect(task.originalRequest?.value(forHTTPHeaderField: "Content-Type") == "text/x")
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid().withoutSent
+        #expect(calls.filter { if case .needsStream = $0 { false } else { true } } == [.created(1)] + Self.end)
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+        #expect(setting.server.faults == [])
+    }
+
+    // RES-13
+    @Test("gone on with by a handler and awaited") func goneOnWithByAHandlerAndAwaited() async throws {
+        let setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(.file, setting))
+        let calls = EventRecorder<Call>()
+        let session = URLSession { _ in }
+        session.uploadTask(withResumeData: data, completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("\(Self.size)", 200, nil)])
+        session.invalidateAndCancel()
+        #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
+    }
+
+    // RES-13: of a task that never ran, the same again
+    @Test("cancelled before it went on") func cancelledBeforeItWentOn() async throws {
+        let setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(.file, setting))
+        let session = URLSession { _ in }
+        let task = session.uploadTask(withResumeData: data)
+        let again = try #require(await task.cancelByProducingResumeData())
+        let calls = EventRecorder<Call>()
+        session.uploadTask(withResumeData: again, completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled("\(Self.size)", 200, nil)])
+        session.invalidateAndCancel()
+    }
+
+    // RES-13
+    @Test("no resume data where nothing was offered") func noResumeDataWhereNothingWasOffered() async throws {
+        let hasHead = Signal("a head")
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            hasHead.fire()
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let task = session.uploadTask(with: UploadRun(server: server).request, from: Data(count: 8 << 20))
+        task.resume()
+        try await hasHead.wait()
+        #expect(await task.cancelByProducingResumeData() == nil)
+        #expect(await task.cancelByProducingResumeData() == nil)
+        session.invalidateAndCancel()
+        try await server.connection(0).waitForEnd()
+    }
+
+    // RES-13: who just cancels wants none
+    @Test("resume data of an upload that fails", arguments: [true, false])
+    func resumeDataOfAnUploadThatFails(cancels: Bool) async throws {
+        let setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            try connection.send(
+                "HTTP/1.1 104 X\r\nUpload-Draft-Interop-Version: 8\r\nLocation: /uploads/0\r\n\r\n")
+            try connection.stopReading()
+        }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        if cancels {
+            delegate.during = { call, _, task in if case .informational = call { task?.cancel() } }
+        }
+        let session = URLSession(delegate) { $0.timeoutIntervalForRequest = 0.5 }
+        let task = session.uploadTask(with: UploadRun(server: server).request, fromFile: setting.file)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.failure == (cancels ? .cancelled : .timedOut))
+        #expect(((task.error as? URLError)?.uploadTaskResumeData == nil) == cancels)
+        #expect((task.error as? URLError)?.downloadTaskResumeData == nil)
+    }
+
+    // RES-8, RES-13
+    @Test("garbage for resume data", arguments: [0, 1, 2]) func garbageForResumeData(kind: Int) async throws {
+        let garbage =
+            switch kind {
+            case 0: Data()
+            case 1: Data([UInt8].pattern(count: 1000))
+            default:
+                try PropertyListSerialization.data(
+                    fromPropertyList: ["version": 1, "kind": "upload", "url": "x"], format: .binary, options: 0)
+            }
+        let calls = EventRecorder<Call>()
+        let session = URLSession { _ in }
+        session.uploadTask(withResumeData: garbage, completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .unsupportedURL)])
+        session.invalidateAndCancel()
+    }
+
+    // RES-13: the file is not what it was, or gone
+    @Test("resume data of a file that has changed", arguments: [true, false])
+    func resumeDataOfAFileThatHasChanged(isGone: Bool) async throws {
+        let setting = try Setting(Self.stalling)
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(.file, setting))
+        if isGone { unlink(setting.file.path) } else { truncate(setting.file.path, 1_000_001) }
+        let calls = EventRecorder<Call>()
+        let session = URLSession { _ in }
+        session.uploadTask(withResumeData: data, completionHandler: calls.handler).resume()
+        #expect(
+            try await calls.waitFor(count: 1) == [
+                .handled(nil, nil, isGone ? .fileDoesNotExist : .requestBodyStreamExhausted)
+            ])
+        session.invalidateAndCancel()
+    }
+
+    // RES-10, RES-13: nothing proves who the user is
+    @Test("resume data holds no secrets") func resumeDataHoldsNoSecrets() async throws {
+        var setting = try Setting(Self.stalling)
+        setting.fields = ["Authorization": "Bearer sesame", "Cookie": "a=sesame", "X-Own": "mine"]
+        defer { setting.server.stop() }
+        let data = try #require(try await interrupted(.file, setting))
+        let text = String(decoding: data, as: UTF8.self)
+        #expect(text.contains("mine"))
+        #expect(!text.contains("sesame"))
+    }
+
+    // T-2, RES-17: suspended while it waits for its next try
+    @Test("suspended between two tries") func suspendedBetweenTwoTries() async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.refusals = [503, 503]
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        let session = URLSession(setting.delegate)
+        let task = setting.start(.file, session)
+        session.finishTasksAndInvalidate()
+        try await setting.server.waitForRequests(3)
+        task.suspend()
+        task.resume()
+        #expect(try await setting.delegate.callsUntilInvalid().withoutSent.suffix(5) == Self.end)
+    }
+
+    // T-5, RES-17
+    @Test("cancelled between two tries") func cancelledBetweenTwoTries() async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.refusals = Array(repeating: 503, count: 10)
+        let setting = try Setting(options)
+        defer { setting.server.stop() }
+        let session = URLSession(setting.delegate)
+        let task = setting.start(.file, session)
+        session.finishTasksAndInvalidate()
+        try await setting.server.waitForRequests(3)
+        task.cancel()
+        #expect(
+            try await setting.delegate.callsUntilInvalid().withoutSent == [
+                .created(1), .informational(1, 104), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+    }
+}
+
+extension ResumableUploadServer {
+    /// Waits until so many requests have come.
+    func waitForRequests(_ count: Int) async throws {
+        let end = ContinuousClock.now + .testDeadline
+        while requests.count < count, ContinuousClock.now < end { await Task.yield() }
+        #expect(requests.count >= count)
+    }
+}
