@@ -1,6 +1,6 @@
 internal import LoadingEvents
 internal import LoadingProtocols
-internal import LoadingSemantics
+package import LoadingSemantics
 package import LoadingTransport
 
 /// Where the body goes, and the file that it is written to.
@@ -14,7 +14,8 @@ extension Load: FileWriterObserver {
         // Another part goes to the same file.
         case .file where writer != nil, .stopped where writer != nil: break
         case .file(let place): open(place)
-        case .stopped(let download): open(.existing(path: download.path, offset: 0))
+        case .stopped(let download):
+            open(.replacement(inFolder: BodyDestination.folder(of: download.path), of: download.path))
         }
     }
 
@@ -56,6 +57,13 @@ extension Load: FileWriterObserver {
         (isClosingFile, isFull, deliveredBytes) = (false, false, 0)
         resumption?.restart(&request)
         beginFetch(.retry)
+    }
+
+    /// Where another download might go on if this one stopped without another word. What has come is what the file has
+    /// by then. Nil before anything was written.
+    package var resumePointUnderWay: DownloadResumePoint? {
+        guard case .exchanging = state else { return nil }
+        return writer?.path.flatMap { resumePoint(of: $0) }
     }
 
     /// Where another download may go on from this one, all of which is in the file.

@@ -72,13 +72,13 @@ package enum BodyDestination: Sendable {
     var folder: String? {
         switch self {
         case .pieces, .whole: nil
-        case .file(.newFile(let folder)): folder
+        case .file(.newFile(let folder)), .file(.replacement(let folder, _)): folder
         case .file(.existing(let path, _)): Self.folder(of: path)
         case .stopped(let download): Self.folder(of: download.path)
         }
     }
 
-    private static func folder(of path: String) -> String {
+    static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }
 }

@@ -22,6 +22,7 @@ package enum Command {
             case .demo(let color, let showsProgress):
                 return Demo(color: color, showsProgress: showsProgress, terminal: terminal).run()
             case .load(let request): return try Transfer(request, terminal: terminal).run()
+            case .download(let request): return try Download(request, terminal: terminal).run()
             }
         } catch {
             StandardError.write("urlsession: \(TextSanitizer.clean(error.message))")

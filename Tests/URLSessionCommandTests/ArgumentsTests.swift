@@ -48,25 +48,6 @@ import URLSessionCommandCore
                 })
     }
 
-    @Test func uploads() throws {
-        func upload(_ body: CommandLineRequest.Body, _ method: String = "PUT") -> CommandLineAction {
-            load {
-                $0.method = method
-                $0.body = body
-                $0.isUpload = true
-            }
-        }
-        #expect(try Arguments.parse(["upload", "some/file", "http://h/"]) == upload(.file("some/file")))
-        #expect(try Arguments.parse(["upload", "-", "http://h/"]) == upload(.standardInput))
-        #expect(try Arguments.parse(["upload", "-X", "POST", "f", "http://h/"]) == upload(.file("f"), "POST"))
-        #expect(failure("upload", "http://h/")?.message == "'upload' needs a file, or - for standard input, and a URL")
-        #expect(failure("upload", "f", "http://h/", "http://i/")?.exitCode == .usage)
-        #expect(
-            failure("upload", "f", "http://h/", "-d", "x")?.message
-                == "'upload' sends its file; it takes no --data or --json")
-        #expect(failure("upload", "f", "http://h/", "-X", "GET")?.exitCode == .usage)
-    }
-
     @Test func bodies() throws {
         func body(_ value: CommandLineRequest.Body) -> CommandLineAction {
             load {

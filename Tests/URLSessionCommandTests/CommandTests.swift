@@ -65,11 +65,6 @@ import URLSessionCommandCore
         try Data(count: 100_000).write(to: scene.folder.appendingPathComponent("body"))
         #expect(scene.run("/upload", "-d", "@" + scene.path("body"), "-o", scene.path("b")) == .success)
         #expect(try scene.text("b") == "{\"received\":100000}")
-        let upload = ["upload", scene.path("body"), scene.server.baseURL + "/upload", "-s", "-o", scene.path("c")]
-        #expect(Command.run(arguments: upload, terminal: Terminal()) == .success)
-        #expect(try scene.text("c") == "{\"received\":100000}")
-        let missing = ["upload", scene.path("none"), scene.server.baseURL + "/upload", "-s"]
-        #expect(Command.run(arguments: missing, terminal: Terminal()) == .readError)
     }
 
     // CONN-12, CONN-15, CONN-27

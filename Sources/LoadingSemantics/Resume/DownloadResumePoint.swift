@@ -64,6 +64,16 @@ package struct DownloadResumePoint: Sendable, Equatable {
         return point
     }
 
+    /// The same point of a download that was under way when it was kept, with what its file has since got. A file that
+    /// has all still has its last byte asked for, so that the server says whether it is what it has. Nil if the file has
+    /// more than there is.
+    package func counted(byFileOf length: Int64) -> DownloadResumePoint? {
+        guard length >= 0, total.map({ length <= $0 }) ?? true else { return nil }
+        var point = self
+        point.bytesReceived = length == total ? max(0, length - 1) : length
+        return point
+    }
+
     /// Whether the request asks for the rest. If nothing has come yet it asks for all, and the answer is an ordinary
     /// one.
     package var asksForRest: Bool { bytesReceived > 0 }

@@ -19,6 +19,9 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     package enum Place: Sendable {
         /// A file that is made in this folder, for this user's eyes only.
         case newFile(inFolder: String)
+        /// The same, and this file of the same folder is removed before. The name is another one, so who knows the old
+        /// name never takes the new contents for the old.
+        case replacement(inFolder: String, of: String)
         /// A file of which the first so many bytes are kept; the body is what follows them.
         case existing(path: String, offset: Int64)
     }
@@ -50,6 +53,8 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         var written: Int64 = 0
         /// Of these, what came out of the pipe.
         var drained: Int64 = 0
+        /// Of the file, once it is open.
+        var path: String?
         var closed: Result<String, Failure>?
     }
 
@@ -74,6 +79,8 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     // MARK: Confined to the loop
 
     package weak var observer: (any FileWriterObserver)?
+    /// Of the file, once something was written to it.
+    package private(set) var path: String?
     private var waitingBytes = 0
     private var pipe: SplicePipe?
     /// What was put into the pipe and has not come out.
@@ -164,6 +171,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         lock.unlock()
         waitingBytes -= Int(news.written)
         pipedBytes -= news.drained
+        path = news.path ?? path
         if news.written > 0 { observer?.fileWriterWrote(news.written, hasRoom: waitingBytes < Self.highWater) }
         if let closed = news.closed { observer?.fileWriterClosed(closed) }
     }
@@ -183,6 +191,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
             let isFirst = outcome.written == 0 && outcome.closed == nil
             outcome.written += news.written
             outcome.drained += news.drained
+            outcome.path = file?.path
             outcome.closed = outcome.closed ?? news.closed
             lock.unlock()
             if isFirst { loop.post { self.report() } }

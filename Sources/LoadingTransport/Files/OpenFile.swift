@@ -9,7 +9,8 @@ final class OpenFile {
 
     init(_ place: FileWriter.Place) throws(FileWriter.Failure) {
         switch place {
-        case .newFile(let folder):
+        case .newFile(let folder), .replacement(let folder, _):
+            if case .replacement(_, let old) = place { unlink(old) }
             var template = Array("\(folder)/CFNetworkDownload_XXXXXX.tmp".utf8CString)
             let suffix = Int32(".tmp".utf8.count)
             descriptor = template.withUnsafeMutableBufferPointer { cll_make_file($0.baseAddress, suffix) }

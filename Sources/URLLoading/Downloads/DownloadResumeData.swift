@@ -16,8 +16,11 @@ struct DownloadResumeData: Codable {
     private var bytesReceived: Int64
     private var total: Int64?
     private var fileName: String
+    /// Made while the download was under way: what has come is what the file has, not what was counted.
+    private var isUnderWay: Bool?
 
-    init(_ point: DownloadResumePoint) {
+    init(_ point: DownloadResumePoint, isUnderWay: Bool = false) {
+        self.isUnderWay = isUnderWay ? true : nil
         originalURL = point.originalURL
         url = point.url
         let names = point.requestFields
@@ -60,20 +63,26 @@ struct DownloadResumeData: Codable {
             bytesReceived: bytesReceived, total: total, fileName: fileName)
     }
 
+    /// Nil if it could lead anywhere but to a temporary file of a download.
+    var safeFileName: String? {
+        fileName.hasPrefix("CFNetworkDownload_") && !fileName.contains("/") && !fileName.contains("\0") ? fileName : nil
+    }
+
     /// Where the file with what has come lies, if it is there.
-    private var file: (path: String, length: Int64)? {
-        guard fileName.hasPrefix("CFNetworkDownload_"), !fileName.contains("/"), !fileName.contains("\0") else {
-            return nil
-        }
-        let path = DownloadFolder.path + "/" + fileName
+    private func file(in folder: String) -> (path: String, length: Int64)? {
+        guard let name = safeFileName else { return nil }
+        let path = folder + "/" + name
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return (path, Int64(status.st_size))
     }
 
     /// What is left of the download. Nil when its file is gone.
-    var stopped: StoppedDownload? {
-        guard let file, let point = point?.backed(byFileOf: file.length) else { return nil }
+    func stopped(in folder: String) -> StoppedDownload? {
+        guard let file = file(in: folder) else { return nil }
+        let point =
+            isUnderWay == true ? point?.counted(byFileOf: file.length) : point?.backed(byFileOf: file.length)
+        guard let point else { return nil }
         return StoppedDownload(point: point, path: file.path)
     }
 

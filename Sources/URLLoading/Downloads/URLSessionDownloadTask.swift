@@ -23,4 +23,18 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })
         }
     }
+
+    /// Gives, on any thread, what `downloadTask(withResumeData:)` takes to go on with this download if the process ends
+    /// without another word: what has come is what the file has by then. Nil before anything was written, and if the
+    /// download can't go on. Not Apple's, hence not public.
+    package func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
+        guard let core else { return handler(nil) }
+        core.resumeDataUnderWay(handler)
+    }
+
+    /// The name of the file, in the session's folder for downloads, that resume data speaks of. Nil if it is none.
+    package static func fileName(inResumeData data: Data) -> String? {
+        guard let known = DownloadResumeData(data), known.point != nil else { return nil }
+        return known.safeFileName
+    }
 }

@@ -34,6 +34,8 @@ package struct SessionValues: @unchecked Sendable {
     package var shouldUseExtendedBackgroundIdleMode = false
     package var usesClassicLoadingMode = true
     package var enablesEarlyData = false
+    /// Where downloads are written; nil for the folder for temporary files.
+    package var downloadFolder: String?
 
     package init() {}
 

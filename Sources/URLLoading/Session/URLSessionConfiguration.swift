@@ -260,4 +260,11 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         get { read { $0.enablesEarlyData } }
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
     }
+
+    /// Where downloads are written, so that what is kept of them outlives the process's temporary files; nil for the
+    /// folder for those. Not Apple's, hence not public.
+    package var downloadFolder: String? {
+        get { read { $0.downloadFolder } }
+        set { write(newValue) { swap(&$0.downloadFolder, &$1) } }
+    }
 }

@@ -91,6 +91,7 @@ extension TaskCore {
     }
 
     private func becomeDownload(_ task: URLSessionDataTask, of session: URLSession) {
+        guard yield() else { return }
         let download = session.core.downloadTask(session, takingOver: self)
         _ = delegates.offer { $0.urlSession(session, dataTask: task, didBecome: download) }
         download.core?.replace(self)

@@ -22,14 +22,26 @@ extension TaskCore {
         }
     }
 
-    /// Takes the load over; from now on the other task says no more.
+    /// Says no more from now on: whatever happens, another task tells it. False when this one was cancelled before, and
+    /// then it goes on to its own end.
+    func yield() -> Bool {
+        locked { values in
+            guard values.state != .canceling else { return false }
+            isSilent = true
+            return true
+        }
+    }
+
+    /// Takes the load over.
     func replace(_ other: TaskCore) {
         core.loop.post { [self] in
             isAwaitingLoad = false
-            // The other may have been cancelled meanwhile.
-            guard let load = other.load, !other.hasEnded else { return end(.cancelled, body: .nothing) }
-            self.load = load
             (log, fetches, droppedFields) = (other.log, other.fetches, other.droppedFields)
+            // The other may have ended meanwhile: it was cancelled, or its time was over.
+            guard let load = other.load, !other.hasEnded else {
+                return end(other.endError ?? .cancelled, body: .nothing)
+            }
+            self.load = load
             bytesExpectedToReceive.store(
                 other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
             load.handOver(to: self)
@@ -49,7 +61,6 @@ extension TaskCore {
     /// Ends without a word.
     private func fallSilent() {
         hasEnded = true
-        lock.withLock { isSilent = true }
         deliver(TaskEnding(error: nil, body: .nothing), usesQueue: true)
     }
 }

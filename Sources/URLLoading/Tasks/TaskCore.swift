@@ -71,6 +71,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// there is a log to go with it.
     var fetches: [URLSessionTaskMetrics.Fetch] = []
     var hasEnded = false
+    /// What it ended with, for another task that tells it.
+    var endError: LoadError?
     /// Made to take over another's load, which it has not got yet.
     var isAwaitingLoad = false
     /// How often a redirect led from one loader to another.
@@ -258,7 +260,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var destination: BodyDestination {
         switch (kind, result) {
         case (.download(let stopped?), _): .stopped(stopped)
-        case (.download(nil), _): .file(.newFile(inFolder: DownloadFolder.path))
+        case (.download(nil), _): .file(.newFile(inFolder: core.downloadFolder))
         case (_, .delegate): prefersIncrementalDelivery ? .pieces : .whole
         case (_, .handler), (_, .continuation): .whole
         case (_, _): .pieces
@@ -321,6 +323,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         hasEnded = true
+        endError = error
         load = nil
         delay?.end()
         delay = nil
@@ -409,7 +412,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
         let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
-        let error = ending.error.map { shownError($0, resumeData) }
+        let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed
             values.error = error

@@ -125,6 +125,10 @@ package struct Arguments {
             }
             request.color = choice
         case .metrics: request.showsMetrics = true
+        case .trace: request.showsTrace = true
+        case .resume: request.resumes = true
+        case .noResume: request.resumes = false
+        case .force: request.replacesFile = true
         case .har: request.harPath = value
         case .harSecrets: request.harIncludesSecrets = true
         case .head: method = try conflictFree("HEAD")
@@ -139,9 +143,12 @@ package struct Arguments {
         if wantsHelp || words.first == "help" { return .help }
         if wantsVersion || words.first == "version" { return .version }
         if words.first == "demo" { return try demo() }
-        if words.first == "upload" {
-            try readUpload()
-        } else if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
+        if words.first == "download" { return try download() }
+        for option in used where Self.downloadOptions.contains(option) {
+            throw UsageError("--\(option.long) belongs to 'download'")
+        }
+        if words.first == "upload" { try readUpload() }
+        if let verb = words.first, Self.verbs.contains(verb.lowercased()) {
             words.removeFirst()
             method = try conflictFree(verb.uppercased())
             if words.isEmpty { throw UsageError("'\(verb)' needs a URL") }
@@ -149,7 +156,8 @@ package struct Arguments {
         guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
         guard words.count == 1 else { throw UsageError("one URL at a time; '\(words[1])' is one too many") }
         request.url = url
-        if !request.isUpload { try settleBody() }
+        try settleBody()
+        if request.isUpload { method = method ?? "PUT" }
         request.method = method ?? (request.body == .none ? "GET" : "POST")
         if request.body != .none, request.method == "GET" {
             throw UsageError("URLSession sends no body with GET; use post, or put the data into the URL's query")
@@ -159,24 +167,48 @@ package struct Arguments {
         return .load(request)
     }
 
-    /// `upload FILE URL`: the file, or standard input for `-`, is the body of a PUT.
-    private mutating func readUpload() throws(UsageError) {
-        guard words.count > 2 else { throw UsageError("'upload' needs a file, or - for standard input, and a URL") }
-        guard data.isEmpty, json == nil else {
-            throw UsageError("'upload' sends its file; it takes no --data or --json")
-        }
-        request.body = words[1] == "-" ? .standardInput : .file(words[1])
-        request.isUpload = true
-        words.removeFirst(2)
-        if method == nil { method = "PUT" }
-    }
-
     private func demo() throws(UsageError) -> CommandLineAction {
         guard words.count == 1 else { throw UsageError("'demo' takes no URL") }
         for option in used where option != .color && option != .noProgress {
             throw UsageError("'demo' does not take --\(option.long)")
         }
         return .demo(color: request.color, showsProgress: request.showsProgress)
+    }
+
+    /// `download URL [FILE]`
+    private mutating func download() throws(UsageError) -> CommandLineAction {
+        for option in used where Self.foreignToDownload.contains(option) {
+            throw UsageError("'download' does not take --\(option.long)")
+        }
+        guard words.count > 1, !words[1].isEmpty else { throw UsageError("'download' needs a URL") }
+        guard words.count < 4 else { throw UsageError("one download at a time; '\(words[3])' is one too many") }
+        request.url = words[1]
+        if words.count == 3 {
+            guard !words[2].isEmpty, words[2] != "-" else { throw UsageError("'download' needs the name of a file") }
+            guard case .standardOutput = request.destination, !usesRemoteName else {
+                throw UsageError("two names for the file: '\(words[2])' and that of -o or -O")
+            }
+            request.destination = .file(words[2])
+        } else if case .standardOutput = request.destination {
+            request.destination = .file(try URLArgument.remoteName(of: request.url, for: "'download'"))
+        }
+        if request.harIncludesSecrets, request.harPath == nil { throw UsageError("--har-secrets needs --har FILE") }
+        return .download(request)
+    }
+
+    private static let downloadOptions: Set<CommandOption> = [.resume, .noResume, .force]
+    /// A download is a GET whose body goes to a file as it is.
+    private static let foreignToDownload: Set<CommandOption> = [.method, .data, .json, .include, .head]
+
+    /// `upload FILE URL`, as `put URL -d @FILE` with another task.
+    private mutating func readUpload() throws(UsageError) {
+        guard words.count > 2, !words[1].isEmpty, words[1] != "-" else {
+            throw UsageError("'upload' needs a file and a URL")
+        }
+        guard data.isEmpty, json == nil else { throw UsageError("'upload' takes its body from the file") }
+        data = [.file(words[1])]
+        request.isUpload = true
+        words.removeFirst(2)
     }
 
     private func conflictFree(_ new: String) throws(UsageError) -> String {

@@ -27,8 +27,6 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var headers: [HeaderEdit] = []
     package var body = Body.none
     package var isJSON = false
-    /// Whether the body goes out by an upload task, which may go on after its connection was lost.
-    package var isUpload = false
     package var userAgent: String?
     package var destination = Destination.standardOutput(exactly: false)
     package var followsRedirects = true
@@ -58,6 +56,14 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var showsProgress = true
     package var color = ColorChoice.auto
     package var showsMetrics = false
+    /// Prints every call of the delegate.
+    package var showsTrace = false
+    /// The body goes by an upload task.
+    package var isUpload = false
+    /// A download goes on where an earlier one stopped.
+    package var resumes = true
+    /// A download may take the place of a file that is there.
+    package var replacesFile = false
     package var harPath: String?
     package var harIncludesSecrets = false
 
@@ -69,6 +75,8 @@ package struct CommandLineRequest: Equatable, Sendable {
 /// What the program is asked to do.
 package enum CommandLineAction: Equatable, Sendable {
     case load(CommandLineRequest)
+    /// To the file of its destination.
+    case download(CommandLineRequest)
     case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
     case help
     case version

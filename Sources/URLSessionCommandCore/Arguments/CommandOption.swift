@@ -5,6 +5,7 @@ enum CommandOption: CaseIterable {
     case color, metrics, har, harSecrets, head, help, version, insecure, connectTimeout
     case authority, certificate, pin
     case user, basic, digest, negotiate, ntlm
+    case resume, noResume, force, trace
 
     var long: String {
         switch self {
@@ -47,6 +48,10 @@ enum CommandOption: CaseIterable {
         case .digest: "digest"
         case .negotiate: "negotiate"
         case .ntlm: "ntlm"
+        case .resume: "resume"
+        case .noResume: "no-resume"
+        case .force: "force"
+        case .trace: "trace"
         }
     }
 

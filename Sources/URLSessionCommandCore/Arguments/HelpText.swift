@@ -2,7 +2,7 @@
 package enum HelpText {
     package static let text = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
-        urlsession upload FILE|- URL [switches]    urlsession demo (a tour of loads)
+        urlsession demo                 a tour of loads against a server of its own
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-

@@ -26,6 +26,22 @@ final class ProgressBar: @unchecked Sendable {
         timer.activate()
     }
 
+    /// What came before does not count as speed.
+    func begin(at count: Int64) {
+        lock.withLock {
+            received = count
+            meter = RateMeter(count: count, time: Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9)
+        }
+    }
+
+    /// Takes the line away for a moment, so that something can be said.
+    func interrupt(_ say: () -> Void) {
+        lock.withLock {
+            if isDrawn { StandardError.write("\r\u{1B}[K") }
+            say()
+        }
+    }
+
     func update(received: Int64, expected: Int64) {
         lock.withLock {
             self.received = received

@@ -48,7 +48,10 @@ package struct RateMeter: Sendable {
     private var lastTime: Double = 0
     package private(set) var bytesPerSecond: Double = 0
 
-    package init() {}
+    package init(count: Int64 = 0, time: Double = 0) {
+        lastCount = count
+        lastTime = time
+    }
 
     /// `time` in seconds since the start; `count` is the number of bytes so far.
     package mutating func add(count: Int64, time: Double) {

@@ -57,7 +57,9 @@ package struct RequestBuilder {
         var fields: [(name: String, value: String)] = []
         if command.isJSON {
             fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
-        } else if command.body != .none, !command.isUpload {
+        } else if command.isUpload {
+            fields = [("Content-Type", "application/octet-stream")]
+        } else if command.body != .none {
             fields = [("Content-Type", "application/x-www-form-urlencoded")]
         }
         if let userAgent = command.userAgent { fields.append(("User-Agent", userAgent)) }

@@ -9,8 +9,7 @@ import URLLoading
 final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let command: CommandLineRequest
     private let builder: RequestBuilder
-    private let security: SecurityAnswers
-    private let user: UserAnswers
+    private let challenges: ChallengeAnswers
     private let terminal: Terminal
     private let output: TransferOutput
     private let narrator: Narrator
@@ -20,7 +19,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     private var response: URLResponse?
     private var redirects = 0
-    private var hasGivenInput = false
     private var received: Int64 = 0
     private var requestBody: HARRecord.Body?
     private var responseBody: HARRecord.Body?
@@ -33,14 +31,11 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         self.command = command
         self.terminal = terminal
         builder = try RequestBuilder(command)
-        security = try SecurityAnswers(command)
-        user = try UserAnswers(command, url: builder.request.url)
+        challenges = try ChallengeAnswers(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
         narrator = Narrator(command, terminal: terminal)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
-        // What is sent can be shown also where the response goes to the terminal: that comes later.
-        let isFree = command.isUpload || !output.isTerminal
-        progress = terminal.errorIsTerminal && isFree && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        progress = terminal.errorIsTerminal && !output.isTerminal && !isQuiet ? ProgressBar(terminal: terminal) : nil
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
@@ -52,9 +47,10 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     /// Loads and waits until all is printed.
     func run() -> ExitCode {
+        let trace = command.showsTrace ? DelegateTrace(self) : nil
         let session = URLSession(
-            configuration: RequestBuilder.configuration(command), delegate: self, delegateQueue: nil)
-        let task = task(of: session)
+            configuration: RequestBuilder.configuration(command), delegate: trace ?? self, delegateQueue: nil)
+        let task = makeTask(in: session)
         let interruption = Interruption { [stop, progress] code in
             stop.set(TransferFailure(code, ""))
             progress?.end()
@@ -68,15 +64,17 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         task.resume()
         session.finishTasksAndInvalidate()
         finished.wait()
+        trace?.waitForEnd()
         progress?.end()
         interruption.end()
         return conclude()
     }
 
-    private func task(of session: URLSession) -> URLSessionDataTask {
-        guard command.isUpload else { return session.dataTask(with: builder.streamedRequest) }
-        if case .file(let file) = builder.body { return session.uploadTask(with: builder.request, fromFile: file) }
-        return session.uploadTask(withStreamedRequest: builder.request)
+    private func makeTask(in session: URLSession) -> URLSessionTask {
+        guard command.isUpload, case .file(let file) = builder.body else {
+            return session.dataTask(with: builder.streamedRequest)
+        }
+        return session.uploadTask(with: builder.request, fromFile: file)
     }
 
     // MARK: URLSessionDelegate
@@ -85,23 +83,9 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        guard let trust = challenge.protectionSpace.serverTrust else {
-            if challenge.protectionSpace.authenticationMethod != NSURLAuthenticationMethodClientCertificate {
-                let answer = user.answer(to: challenge)
-                return completionHandler(answer.0, answer.1)
-            }
-            if let credential = security.clientCredential { return completionHandler(.useCredential, credential) }
-            return completionHandler(.performDefaultHandling, nil)
-        }
-        switch security.answer(to: trust) {
-        case .defaultHandling: completionHandler(.performDefaultHandling, nil)
-        case .trust: completionHandler(.useCredential, URLCredential(trust: trust))
-        case .distrust: completionHandler(.rejectProtectionSpace, nil)
-        case .otherKey:
-            let host = TextSanitizer.clean(challenge.protectionSpace.host)
-            stop.set(TransferFailure(.otherKey, "the key of \(host) is none of those that --pin allows"))
-            completionHandler(.cancelAuthenticationChallenge, nil)
-        }
+        let (disposition, credential, failure) = challenges.answer(to: challenge)
+        if let failure { stop.set(failure) }
+        completionHandler(disposition, credential)
     }
 
     // MARK: URLSessionTaskDelegate
@@ -110,8 +94,28 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let answer = user.answer(to: challenge)
-        completionHandler(answer.0, answer.1)
+        let (disposition, credential, _) = challenges.answer(to: challenge)
+        completionHandler(disposition, credential)
+    }
+
+    /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input is gone.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        if case .file(let file) = builder.body {
+            completionHandler(InputStream(url: file))
+        } else {
+            completionHandler(nil)
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        guard command.isUpload else { return }
+        progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend)
     }
 
     func urlSession(
@@ -135,27 +139,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         completionHandler(request)
     }
 
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        switch builder.body {
-        case .file(let file): completionHandler(InputStream(url: file))
-        case .standardInput where command.isUpload && !hasGivenInput:
-            hasGivenInput = true
-            completionHandler(InputStream(fileAtPath: "/dev/stdin"))
-        // What was read from standard input is gone.
-        case .standardInput, .data, .none: completionHandler(nil)
-        }
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
-        totalBytesExpectedToSend: Int64
-    ) {
-        if command.isUpload { progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend) }
-    }
-
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         self.metrics = metrics
     }
@@ -176,7 +159,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         self.response = response
         received = 0
-        if command.isUpload { progress?.end() }
         if let http = response as? HTTPURLResponse {
             narrator.response(http)
             if command.failsOnHTTPError, http.statusCode >= 400 {
@@ -199,9 +181,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         responseBody?.add(data)
         attempt(dataTask) { () throws(WriteError) in try output.add(data) }
         refuseBinary(dataTask)
-        if !command.isUpload {
-            progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
-        }
+        progress?.update(received: received, expected: response?.expectedContentLength ?? -1)
     }
 
     // MARK: Ending
@@ -234,15 +214,12 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
 
     private func conclude() -> ExitCode {
-        let duration = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
-        let failure = failure(duration)
-        narrator.metrics(metrics)
-        if command.showsMetrics { printWaterfall() }
-        let archiveFailure = writeArchive(failure)
-        for failure in [failure, archiveFailure].compactMap({ $0 }) where !failure.message.isEmpty {
-            if !command.isSilent || command.showsErrors { StandardError.write("urlsession: \(failure.message)\n") }
-        }
-        return failure?.exitCode ?? archiveFailure?.exitCode ?? .success
+        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        report.metrics = metrics
+        report.failure = failure(Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9)
+        report.requestBody = requestBody
+        report.responseBody = response == nil ? nil : responseBody
+        return report.conclude()
     }
 
     private func failure(_ duration: Double) -> TransferFailure? {
@@ -257,50 +234,5 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         context.idleTimeout = command.idleTimeout
         context.elapsed = duration
         return TransferFailure(loadError, context)
-    }
-
-    private func printWaterfall() {
-        guard let metrics else { return }
-        let style = TextStyle(command.color, isTerminal: terminal.errorIsTerminal, terminal: terminal)
-        let waterfall = Waterfall(style: style, isUTF8: terminal.isUTF8, columns: terminal.columns)
-        let lines = waterfall.lines(TransactionTimeline.all(in: metrics), duration: metrics.taskInterval.duration)
-        StandardError.write(lines.map { $0 + "\n" }.joined())
-    }
-
-    private func writeArchive(_ failure: TransferFailure?) -> TransferFailure? {
-        guard let path = command.harPath else { return nil }
-        var records = metrics.map(HARRecord.all) ?? []
-        if !records.isEmpty {
-            records[records.count - 1].responseBody = response == nil ? nil : responseBody
-            records[records.count - 1].failure = failure?.message
-            for index in records.indices where records[index].timeline.method == command.method {
-                records[index].requestBody = requestBody
-            }
-        }
-        let entries = records.map { $0.entry(showingSecrets: command.harIncludesSecrets) }
-        do {
-            let data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
-            let file = try OutputDescriptor.create(path: path)
-            try file.write(Array(data))
-            try file.finish()
-            return nil
-        } catch let error as WriteError {
-            return TransferFailure(error)
-        } catch {
-            return TransferFailure(.writeError, "cannot write '\(path)': \(error.localizedDescription)")
-        }
-    }
-}
-
-/// The first reason to stop wins. Set from the delegate queue and from the signal handler's queue, hence the lock;
-/// unchecked for that reason.
-private final class StopReason: @unchecked Sendable {
-    private let lock = NSLock()
-    private var reason: TransferFailure?
-
-    var value: TransferFailure? { lock.withLock { reason } }
-
-    func set(_ new: TransferFailure) {
-        lock.withLock { if reason == nil { reason = new } }
     }
 }

@@ -8,7 +8,7 @@ import URLLoading
 #endif
 
 /// Why a transfer did not do what was asked: the exit code and the one line for people.
-package struct TransferFailure: Equatable, Sendable {
+package struct TransferFailure: Error, Equatable, Sendable {
     package var exitCode: ExitCode
     package var message: String
 
@@ -101,6 +101,8 @@ package struct TransferFailure: Equatable, Sendable {
             self.init(.clientCertificate, "\(place) asks for a client certificate, and there is none to show")
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
             self.init(.tlsHandshake, "no secure connection to \(place)\(cause): does this port speak TLS 1.2 or later?")
+        case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:
+            self.init(.writeError, "cannot write what comes from \(place)\(cause): is there room, and may you write there?")
         case .cancelled:
             self.init(.unexpected, "the load of \(context.shownURL) was cancelled")
         default:

@@ -113,7 +113,7 @@ import URLLoading
     }
 
     #if compiler(>=6.2)
-        // C-2
+        // C-2, S-21
         @Test("a background identifier must not be empty") func aBackgroundIdentifierMustNotBeEmpty() async {
             await #expect(processExitsWith: .signal(SIGILL)) {
                 _ = URLSessionConfiguration.background(withIdentifier: "")

@@ -148,7 +148,7 @@ import URLLoading
             ])
     }
 
-    // S-66, T-27
+    // S-31, S-66, T-27
     @Test("pieces come as they arrive") func piecesComeAsTheyArrive() async throws {
         let ticks = Ticks()
         let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
@@ -168,7 +168,7 @@ import URLLoading
             ])
     }
 
-    // T-20, T-39
+    // S-31, T-20, T-39
     @Test("whoever does not want pieces gets the whole before the end")
     func whoeverDoesNotWantPiecesGetsTheWholeBeforeTheEnd() async throws {
         let ticks = Ticks()

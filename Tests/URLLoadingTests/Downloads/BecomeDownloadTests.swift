@@ -77,6 +77,36 @@ import URLLoading
             ])
     }
 
+    // T-43, T-44, T-5: the answer comes too late
+    @Test("the data task was cancelled before it became one") func theDataTaskWasCancelledBeforeItBecameOne()
+        async throws
+    {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        delegate.during = { call, _, task in if call == .response(1, 200) { task?.cancel() } }
+        #expect(
+            try await run(server, delegate) == [
+                .created(1), .response(1, 200), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+    }
+
+    // T-44, T-7: the download alone tells the end
+    @Test("the data task is cancelled as it becomes one") func theDataTaskIsCancelledAsItBecomesOne() async throws {
+        let server = try ScriptedServer.answering(.endless)
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        delegate.during = { call, _, task in if call == .became(1, 2) { task?.cancel() } }
+        let data = Watched<URLSessionDataTask?>(nil)
+        let calls = try await run(server, delegate) { task in data.withValue { $0 = task } }
+        #expect(
+            calls == [
+                .created(1), .response(1, 200), .became(1, 2), .metrics(2), .completed(2, .cancelled), .invalid,
+            ])
+        #expect(data.current?.state == .completed)
+        #expect(data.current?.error == nil)
+    }
+
     // T-3: suspended before it has the load
     @Test("the download is suspended as it begins") func theDownloadIsSuspendedAsItBegins() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.body))

@@ -28,7 +28,7 @@ import URLLoading
             .filter { $0.hasPrefix("CFNetworkDownload_") }
     }
 
-    // T-30, S-67, S-70, S-71
+    // T-30, S-33, S-67, S-70, S-71
     @Test("a long body with a length", arguments: [false, true]) func aLongBodyWithALength(isSecure: Bool) async throws
     {
         let server = try ScriptedServer.answering(
@@ -157,6 +157,20 @@ import URLLoading
         defer { try? FileManager.default.removeItem(at: file) }
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
         #expect(try Data(contentsOf: file) == Data(Self.long))
+        session.invalidateAndCancel()
+    }
+
+    // T-59, T-55: the task's own delegate hears how it goes on, and the caller gets the file
+    @Test("an async caller's delegate") func anAsyncCallersDelegate() async throws {
+        let server = try ScriptedServer.answering(.bytes(Self.long))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        let own = RecordingDownloadDelegate()
+        let (file, _) = try await session.download(from: server.url(), delegate: own)
+        defer { try? FileManager.default.removeItem(at: file) }
+        #expect(try Data(contentsOf: file) == Data(Self.long))
+        let size = Int64(Self.long.count)
+        #expect(own.calls.events.joined == [.created(1), .wrote(1, size, size), .metrics(1)])
         session.invalidateAndCancel()
     }
 

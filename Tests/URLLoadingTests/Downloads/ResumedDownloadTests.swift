@@ -69,7 +69,7 @@ import URLLoading
         return (delegate, try await delegate.callsUntilInvalid())
     }
 
-    // RES-1, RES-2, RES-3, RES-4, RES-11, S-61, T-30
+    // RES-1, RES-2, RES-3, RES-4, RES-11, S-41, S-43, S-61, T-30
     @Test("a cancelled download goes on where it was") func aCancelledDownloadGoesOnWhereItWas() async throws {
         let server = try makeServer { Self.rest(of: $0) }
         defer { server.stop() }
@@ -89,7 +89,7 @@ import URLLoading
         #expect(request["Accept-Encoding"] == "identity")
     }
 
-    // RES-12
+    // RES-12, S-41, S-45
     @Test("a lost connection leaves resume data in the error") func aLostConnectionLeavesResumeDataInTheError()
         async throws
     {
@@ -99,6 +99,7 @@ import URLLoading
         let failure = await #expect(throws: URLError.self) { try await session.download(from: server.url("/file")) }
         #expect(failure?.code == .networkConnectionLost)
         let data = try #require(failure?.downloadTaskResumeData)
+        #expect(failure?.errorUserInfo[NSURLSessionDownloadTaskResumeData] as? Data == data)
         let (file, _) = try await session.download(resumeFrom: data)
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(try Data(contentsOf: file) == Data(Self.whole))
@@ -137,7 +138,7 @@ import URLLoading
         #expect(ranges == [nil, "bytes=\(Self.half)-", nil])
     }
 
-    // RES-1, RES-2
+    // RES-1, RES-2, S-44
     @Test(
         "without a validator or ranges there is nothing to go on from",
         arguments: ["", "ETag: W/\"v1\"\r\n", "ETag: \"v1\"\r\nAccept-Ranges: none\r\n"])

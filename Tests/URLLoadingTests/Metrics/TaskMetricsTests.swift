@@ -259,7 +259,7 @@ import URLLoading
         #expect(metrics.transactionMetrics.map { $0.response == nil } == [false, true])
     }
 
-    // MET-2, MET-5, MET-7, MET-10
+    // S-98, MET-2, MET-5, MET-7, MET-10
     @Test("over TLS", arguments: [(TLSServerOptions.Version.tls12, tls_protocol_version_t.TLSv12), (.tls13, .TLSv13)])
     func overTLS(version: TLSServerOptions.Version, negotiated: tls_protocol_version_t) async throws {
         let options = try TrustedAuthority.server().with {

@@ -187,8 +187,10 @@ import URLLoading
     func anUploadThatAProtocolRedirects(body: String?) async throws {
         let server = try ScriptedServer.answering { .text("got \(String(decoding: $0.body, as: UTF8.self))") }
         defer { server.stop() }
+        // A script outlives its test, and must not keep the server.
+        let there = server.url("/there")
         let start = ScriptedProtocol.script { loading in
-            var request = URLRequest(url: server.url("/there"))
+            var request = URLRequest(url: there)
             request.httpMethod = "PUT"
             request.httpBody = body.map { Data($0.utf8) }
             guard let url = loading.request.url,

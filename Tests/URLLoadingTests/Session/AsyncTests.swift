@@ -200,7 +200,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // T-55: many at once
+    // S-29, S-101, T-55: many tasks of one session, over few connections
     @Test("many at once") func manyAtOnce() async throws {
         let server = try ScriptedServer.answering { .text($0.path) }
         defer { server.stop() }

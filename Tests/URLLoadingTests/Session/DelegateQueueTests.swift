@@ -28,7 +28,7 @@ import URLLoading
         }
     }
 
-    // S-74 to S-78, T-64
+    // S-74 to S-78, S-102, T-64
     @Test("the calls of a task are in order on any queue", arguments: Kind.allCases)
     func theCallsOfATaskAreInOrderOnAnyQueue(kind: Kind) async throws {
         let bytes = [UInt8](repeating: 120, count: 300_000)

@@ -67,6 +67,66 @@ import URLLoading
         #expect([running, suspended, new].map(\.state) == [.completed, .completed, .completed])
     }
 
+    enum Where: CaseIterable {
+        case new, inLine, waitingForTheResponse, askedAboutARedirect, askedForACredential, askedAboutTheResponse, body
+        case suspended, told
+    }
+
+    // S-83, S-84, T-6, T-8: each state has its whole list
+    @Test("cancelling in each state", arguments: Where.allCases) func cancellingInEachState(state: Where) async throws {
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering { request in
+            switch request.path {
+            case "/moved": .redirect(to: "/")
+            case "/door": CannedResponse.status(401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+            case "/body": CannedResponse.text("x").bodyHeld(until: never)
+            case "/whole": .text("x")
+            default: CannedResponse.text("x").held(until: never)
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        if state == .askedAboutTheResponse { delegate.answer = { _, _ in } }
+        delegate.redirect = { _, _ in }
+        delegate.challenge = { _, _ in }
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        // Takes the one connection there is.
+        let first = state == .inLine ? session.dataTask(with: server.url()) : nil
+        first?.resume()
+        if first != nil { try await server.waitForRequests(1) }
+        let paths: [Where: String] = [
+            .askedAboutARedirect: "/moved", .askedForACredential: "/door", .askedAboutTheResponse: "/body",
+            .body: "/body", .suspended: "/body", .told: "/whole",
+        ]
+        let task = session.dataTask(with: server.url(paths[state] ?? "/"))
+        let id = task.taskIdentifier
+        if state != .new { task.resume() }
+        let reached: [Call]
+        switch state {
+        case .new, .inLine: reached = []
+        case .waitingForTheResponse:
+            try await server.waitForRequests(1)
+            reached = []
+        case .askedAboutARedirect: reached = [.redirect(id, 302)]
+        case .askedForACredential: reached = [.challenge(id, "HTTPBasic r", 0)]
+        case .askedAboutTheResponse, .body, .suspended: reached = [.response(id, 200)]
+        case .told: reached = [.response(id, 200), .data(id, "x"), .metrics(id), .completed(id, nil)]
+        }
+        if let call = reached.last { try await delegate.calls.wait(for: call) }
+        if state == .suspended { task.suspend() }
+        session.invalidateAndCancel()
+        let end: [Call] =
+            switch state {
+            case .new: [.completed(id, .cancelled)]
+            case .told: []
+            default: [.metrics(id), .completed(id, .cancelled)]
+            }
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.of(id) == [.created(id)] + reached + end)
+        #expect(calls.last == .invalid)
+        #expect(delegate.faults.events == [])
+    }
+
     // S-83, T-62: either way may follow the other
     @Test("cancelling after finishing cancels") func cancellingAfterFinishingCancels() async throws {
         let server = try ScriptedServer.answering(.endless)

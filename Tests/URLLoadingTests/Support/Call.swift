@@ -47,6 +47,9 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Which call it is, without what it says.
+    var kind: String { String(description.prefix { $0 != "(" }) }
+
     var isCompletion: Bool { if case .completed = self { true } else { false } }
 
     var description: String {

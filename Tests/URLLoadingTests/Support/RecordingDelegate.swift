@@ -25,6 +25,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
     /// What is said to a challenge. Without it the default applies, and nothing is recorded.
     var challenge: (@Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)?
+    /// What is said when the time of a request has come. Without it the request goes on, and nothing is recorded.
+    var delay: (@Sendable (URLRequest, @escaping AskedDelegate.DelayReply) -> Void)?
     /// What is said to a question for a stream; the number counts the questions from 0.
     var stream: @Sendable (Int, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
     /// The same for what follows an offset.
@@ -81,6 +83,15 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
         note(.informational(task.taskIdentifier, response.statusCode), session, task)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping AskedDelegate.DelayReply
+    ) {
+        guard let answer = delay else { return completionHandler(.continueLoading, nil) }
+        note(.delayed(task.taskIdentifier), session, task)
+        answer(request, completionHandler)
     }
 
     func urlSession(

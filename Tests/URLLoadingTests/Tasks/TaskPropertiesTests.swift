@@ -105,7 +105,7 @@ import URLLoading
         #expect(server.requests.first?["Transfer-Encoding"] == "chunked")
     }
 
-    // T-14, T-21: while it goes on, with a delegate and with a handler
+    // S-40, T-14, T-21: while it goes on, with a delegate and with a handler
     @Test("counters and progress follow the bytes", arguments: [true, false]) func countersAndProgressFollowTheBytes(
         hasHandler: Bool
     ) async throws {

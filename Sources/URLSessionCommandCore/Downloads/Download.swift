@@ -1,0 +1,357 @@
+import Dispatch
+import Foundation
+import URLLoading
+
+#if canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// Carries out `urlsession download`: to a file, going on where an earlier process stopped or was killed.
+///
+/// Unchecked: everything that changes belongs to the session's delegate queue, which is serial, and is read by the caller
+/// of `run` after `finished`; `stop` and `records` come from elsewhere, the one behind a lock, the other on a queue.
+final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
+    private let command: CommandLineRequest
+    private let builder: RequestBuilder
+    private let challenges: ChallengeAnswers
+    private let terminal: Terminal
+    private let narrator: Narrator
+    private let progress: ProgressBar?
+    private let target: String
+    private let kept: UnfinishedDownload
+    private let started = DispatchTime.now().uptimeNanoseconds
+    private let finished = DispatchSemaphore(value: 0)
+    private let stop = StopReason()
+    /// Writes what is kept, in order.
+    private let records = DispatchQueue(label: "urlsession.records")
+
+    /// What this download goes on from.
+    private var earlier: DownloadRecord?
+    private var didResume = false
+    private var hasAsked = false
+    private var redirects = 0
+    private var received: Int64 = 0
+    private var expected: Int64 = -1
+    private var metrics: URLSessionTaskMetrics?
+    private var loadError: (any Error)?
+    private var isDelivered = false
+
+    init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
+        self.command = command
+        self.terminal = terminal
+        builder = try RequestBuilder(command)
+        challenges = try ChallengeAnswers(command, url: builder.request.url)
+        narrator = Narrator(command, terminal: terminal)
+        let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0 || command.showsTrace
+        progress = terminal.errorIsTerminal && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        do throws(TransferFailure) {
+            target = try Self.target(command)
+            kept = try UnfinishedDownload.claim(for: target)
+        } catch {
+            throw UsageError(error.message, exitCode: error.exitCode)
+        }
+    }
+
+    /// The file to write, where a link leads to it. Nothing but a file is replaced.
+    private static func target(_ command: CommandLineRequest) throws(TransferFailure) -> String {
+        guard case .file(let path) = command.destination else { throw TransferFailure(.usage, "there is no file") }
+        let shown = TextSanitizer.clean(path)
+        var status = stat()
+        guard stat(path, &status) == 0 else { return path }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TransferFailure(.writeError, "'\(shown)' is there and is no file: use get, with -o")
+        }
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    func run() -> ExitCode {
+        if let code = endBeforeLoading() { return code }
+        let configuration = RequestBuilder.configuration(command)
+        configuration.downloadFolder = kept.folder
+        if let earlier {
+            configuration.httpAdditionalHeaders = secretFields()
+            kept.keepSpare(earlier)
+        }
+        let trace = command.showsTrace ? DelegateTrace(self) : nil
+        let session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
+        let task =
+            if let data = earlier?.resumeData { session.downloadTask(withResumeData: data) } else {
+                session.downloadTask(with: builder.request)
+            }
+        let interruption = Interruption { [self] code in
+            stop.set(TransferFailure(code, ""))
+            progress?.end()
+            cancelKeeping(task)
+        }
+        if command.isInsecure, !command.isSilent {
+            StandardError.write("urlsession: warning: -k takes any certificate; anybody may be at the other end\n")
+        }
+        narrator.request(task.currentRequest ?? builder.request)
+        progress?.begin()
+        task.resume()
+        session.finishTasksAndInvalidate()
+        finished.wait()
+        trace?.waitForEnd()
+        progress?.end()
+        interruption.end()
+        return conclude()
+    }
+
+    // MARK: Before the load
+
+    /// Looks at what is there. Nil if there is something to load.
+    private func endBeforeLoading() -> ExitCode? {
+        let record = kept.readRecord()
+        if let record, record.whole != nil, record.url == recordedURL {
+            if kept.isDelivered(record) {
+                kept.remove()
+                say("'\(shownTarget)' is complete already")
+                return .success
+            }
+            if let file = kept.wholeFile(record) { return finishEarlier(file) }
+        }
+        if access(target, F_OK) == 0, !command.replacesFile {
+            if record == nil { kept.remove() }
+            return report(
+                TransferFailure(.writeError, "'\(shownTarget)' is there already: --force loads it again"))
+        }
+        if let record, record.whole == nil, command.resumes {
+            if record.url == recordedURL {
+                earlier = record
+                return nil
+            }
+            say("what was kept beside '\(shownTarget)' is of another URL: beginning anew")
+        }
+        kept.clear()
+        return nil
+    }
+
+    private func finishEarlier(_ file: String) -> ExitCode {
+        do throws(TransferFailure) {
+            if access(target, F_OK) == 0, !command.replacesFile {
+                throw TransferFailure(.writeError, "'\(shownTarget)' is there already: --force replaces it")
+            }
+            try kept.deliver(file, of: recordedURL)
+            kept.remove()
+            say("'\(shownTarget)' was complete, and is in its place now")
+            return .success
+        } catch {
+            return report(error)
+        }
+    }
+
+    /// Resume data has none of these, so they are said again.
+    private func secretFields() -> [String: String] {
+        let names: Set<String> = ["authorization", "proxy-authorization", "cookie"]
+        let fields = RequestBuilder.fields(command).filter { names.contains($0.name.lowercased()) }
+        return Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+    }
+
+    // MARK: URLSessionDelegate
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let (disposition, credential, failure) = challenges.answer(to: challenge)
+        if let failure { stop.set(failure) }
+        completionHandler(disposition, credential)
+    }
+
+    // MARK: URLSessionTaskDelegate
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let (disposition, credential, _) = challenges.answer(to: challenge)
+        completionHandler(disposition, credential)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        narrator.response(response)
+        redirects += 1
+        if !command.followsRedirects {
+            stop.set(TransferFailure(.httpError, "\(shownURL) leads elsewhere: --follow goes there"))
+        } else if let limit = command.maximumRedirects, redirects > limit {
+            let advice = "raise --max-redirects, or look with -v"
+            stop.set(TransferFailure(.tooManyRedirects, "more than \(limit) redirects from \(shownURL): \(advice)"))
+        }
+        guard stop.value == nil else {
+            completionHandler(nil)
+            return task.cancel()
+        }
+        narrator.redirect(to: request)
+        completionHandler(request)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        self.metrics = metrics
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        loadError = error
+        if let data = (error as? URLError)?.downloadTaskResumeData { keep(data, task) }
+        finished.signal()
+    }
+
+    // MARK: URLSessionDownloadDelegate
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {
+        didResume = true
+        received = fileOffset
+        expected = expectedTotalBytes
+        progress?.begin(at: fileOffset)
+        say("going on at \(amount)")
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        guard accepts(downloadTask) else { return }
+        received = totalBytesWritten
+        expected = totalBytesExpectedToWrite
+        progress?.update(received: received, expected: expected)
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        guard accepts(downloadTask) else { return }
+        // No record comes after the one that this writes.
+        let failure: TransferFailure? = records.sync {
+            do throws(TransferFailure) {
+                try kept.deliver(location.path, of: recordedURL)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        isDelivered = failure == nil
+        if let failure { stop.set(failure) }
+    }
+
+    // MARK: While it comes
+
+    /// Whether what comes is the file that was asked for. The page of an error is not.
+    private func accepts(_ task: URLSessionDownloadTask) -> Bool {
+        guard !hasAsked else { return stop.value == nil }
+        hasAsked = true
+        if let response = task.response as? HTTPURLResponse {
+            narrator.response(response)
+            if response.statusCode >= 300 {
+                let reason = StatusText.reason(response.statusCode)
+                stop.set(
+                    TransferFailure(
+                        .httpError,
+                        "\(shownURL) answered \(response.statusCode)\(reason.isEmpty ? "" : " " + reason)"))
+                task.cancel()
+                return false
+            }
+        }
+        if let earlier, !didResume {
+            let isSame = validator(of: task).map { $0 == earlier.validator } ?? false
+            say(
+                isSame
+                    ? "the server does not go on where it stopped: beginning anew"
+                    : "the file on the server has changed: beginning anew")
+        }
+        task.resumeDataUnderWay { [self] data in
+            guard let data else { return }
+            records.async { [self] in writeRecord(data, task) }
+        }
+        return stop.value == nil
+    }
+
+    private func cancelKeeping(_ task: URLSessionDownloadTask) {
+        task.cancel { [self] data in if let data { keep(data, task) } }
+    }
+
+    private func keep(_ data: Data, _ task: URLSessionTask) {
+        records.sync { writeRecord(data, task) }
+    }
+
+    private func writeRecord(_ data: Data, _ task: URLSessionTask) {
+        let validator = validator(of: task) ?? earlier?.validator
+        kept.write(DownloadRecord(url: recordedURL, resumeData: data, validator: validator))
+    }
+
+    private func validator(of task: URLSessionTask) -> String? {
+        guard let response = task.response as? HTTPURLResponse else { return nil }
+        return response.value(forHTTPHeaderField: "ETag") ?? response.value(forHTTPHeaderField: "Last-Modified")
+    }
+
+    // MARK: Ending
+
+    private func conclude() -> ExitCode {
+        let failure = failure()
+        if isDelivered, failure == nil {
+            kept.remove()
+            say("'\(shownTarget)', \(Quantity.bytes(received))")
+        } else {
+            tellWhatIsKept()
+        }
+        return report(failure)
+    }
+
+    private func tellWhatIsKept() {
+        guard let record = kept.readRecord() else {
+            kept.remove()
+            if received > 0 { say("nothing is kept: the server says nothing by which the download could go on") }
+            return
+        }
+        say("\(Quantity.bytes(kept.received(record))) are kept in '\(shownTarget).download': the same command goes on")
+    }
+
+    private func failure() -> TransferFailure? {
+        if let reason = stop.value { return reason }
+        guard let loadError else { return nil }
+        let failing = (loadError as? URLError)?.failingURL ?? builder.request.url
+        var context = TransferFailure.Context(url: failing?.absoluteString ?? command.url)
+        context.hasResponse = hasAsked
+        context.received = received
+        context.expected = expected
+        context.timeout = command.timeout
+        context.idleTimeout = command.idleTimeout
+        context.elapsed = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
+        return TransferFailure(loadError, context)
+    }
+
+    private func report(_ failure: TransferFailure?) -> ExitCode {
+        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        report.metrics = metrics
+        report.failure = failure
+        return report.conclude()
+    }
+
+    // MARK: Words
+
+    private var recordedURL: String {
+        SecretFields.withoutUserInformation(builder.request.url?.absoluteString ?? command.url)
+    }
+
+    private var shownURL: String { TextSanitizer.clean(recordedURL) }
+
+    private var shownTarget: String { TextSanitizer.clean(target) }
+
+    private var amount: String {
+        expected > 0 ? "\(Quantity.bytes(received)) of \(Quantity.bytes(expected))" : Quantity.bytes(received)
+    }
+
+    private func say(_ text: String) {
+        guard !command.isSilent else { return }
+        let line = "urlsession: \(text)\n"
+        if let progress { progress.interrupt { StandardError.write(line) } } else { StandardError.write(line) }
+    }
+}

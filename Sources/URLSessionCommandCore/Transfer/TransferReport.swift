@@ -1,0 +1,55 @@
+import Foundation
+import URLLoading
+
+/// What is told when a load is over: the waterfall, the archive, the reason why it failed, the exit code.
+struct TransferReport {
+    let command: CommandLineRequest
+    let terminal: Terminal
+    let narrator: Narrator
+    var metrics: URLSessionTaskMetrics?
+    var failure: TransferFailure?
+    var requestBody: HARRecord.Body?
+    var responseBody: HARRecord.Body?
+
+    func conclude() -> ExitCode {
+        narrator.metrics(metrics)
+        if command.showsMetrics { printWaterfall() }
+        let archiveFailure = writeArchive()
+        for failure in [failure, archiveFailure].compactMap({ $0 }) where !failure.message.isEmpty {
+            if !command.isSilent || command.showsErrors { StandardError.write("urlsession: \(failure.message)\n") }
+        }
+        return failure?.exitCode ?? archiveFailure?.exitCode ?? .success
+    }
+
+    private func printWaterfall() {
+        guard let metrics else { return }
+        let style = TextStyle(command.color, isTerminal: terminal.errorIsTerminal, terminal: terminal)
+        let waterfall = Waterfall(style: style, isUTF8: terminal.isUTF8, columns: terminal.columns)
+        let lines = waterfall.lines(TransactionTimeline.all(in: metrics), duration: metrics.taskInterval.duration)
+        StandardError.write(lines.map { $0 + "\n" }.joined())
+    }
+
+    private func writeArchive() -> TransferFailure? {
+        guard let path = command.harPath else { return nil }
+        var records = metrics.map(HARRecord.all) ?? []
+        if !records.isEmpty {
+            records[records.count - 1].responseBody = responseBody
+            records[records.count - 1].failure = failure?.message
+            for index in records.indices where records[index].timeline.method == command.method {
+                records[index].requestBody = requestBody
+            }
+        }
+        let entries = records.map { $0.entry(showingSecrets: command.harIncludesSecrets) }
+        do {
+            let data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
+            let file = try OutputDescriptor.create(path: path)
+            try file.write(Array(data))
+            try file.finish()
+            return nil
+        } catch let error as WriteError {
+            return TransferFailure(error)
+        } catch {
+            return TransferFailure(.writeError, "cannot write '\(path)': \(error.localizedDescription)")
+        }
+    }
+}

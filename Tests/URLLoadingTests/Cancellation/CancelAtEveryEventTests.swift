@@ -1,0 +1,119 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Stops tasks of every path at every moment that it has, in every way and in random order.
+///
+/// `URLLOADING_STOPS` says how often, `URLLOADING_SEED` in which order: a failure names its seed.
+@Suite(.leavesNothing) struct CancelAtEveryEventTests {
+    private static func number<Number: FixedWidthInteger>(_ name: String) -> Number? {
+        ProcessInfo.processInfo.environment[name].flatMap { Number($0) }
+    }
+
+    /// So many plans. None comes twice before each moment of each path had its turn.
+    private func plans(
+        _ count: Int, _ wholes: [PathRun.Whole], _ random: inout SplitMix
+    ) -> [(path: Int, plan: StopPlan)] {
+        let all = wholes.indices.flatMap { path in wholes[path].moments.map { (path, $0) } }
+        var plans: [(path: Int, plan: StopPlan)] = []
+        while plans.count < count {
+            for (path, moment) in all.shuffled(using: &random).prefix(count - plans.count) {
+                let stop = Stop.wishes.randomElement(using: &random) ?? .cancel
+                plans.append((path, StopPlan(moment: moment, stop: stop, isWithin: .random(using: &random))))
+            }
+        }
+        return plans
+    }
+
+    /// Each path without a stop.
+    private func wholes(_ site: PathSite) async throws -> [PathRun.Whole] {
+        var wholes: [PathRun.Whole] = []
+        for (number, path) in LoadingPath.all.enumerated() {
+            let run = PathRun(path, number, on: site)
+            try await run.run()
+            let whole = PathRun.Whole(run)
+            #expect(run.faults(comparedTo: whole) == [], "\(path)")
+            wholes.append(whole)
+            _ = run.end()
+        }
+        return wholes
+    }
+
+    // T-5, T-6, T-7, T-8, T-56, S-42, S-83, S-84
+    @Test("stopped at any moment, each task ends once", .timeLimit(.minutes(30)))
+    func stoppedAtAnyMomentEachTaskEndsOnce() async throws {
+        let seed = Self.number("URLLOADING_SEED") ?? UInt64.random(in: 0...UInt64.max)
+        let count = Self.number("URLLOADING_STOPS") ?? 1000
+        var random = SplitMix(state: seed)
+        let before = try Self.temporaryFiles()
+        let site = try PathSite()
+        defer { site.close() }
+        let wholes = try await wholes(site)
+
+        var heard: [(name: String, recorders: (EventRecorder<Call>, EventRecorder<Call>), count: Int)] = []
+        var left: [(name: String, run: PathRun.Weak)] = []
+        var stopCount = 0
+        for (index, (path, plan)) in plans(count, wholes, &random).enumerated() {
+            let name = "seed \(seed), stop \(index): \(LoadingPath.all[path]), \(plan)"
+            let run = PathRun(LoadingPath.all[path], wholes.count + index, on: site, plan)
+            do {
+                try await run.run()
+            } catch {
+                Issue.record("\(name): \(error) \(run.delegate.calls.events)")
+            }
+            let faults = run.faults(comparedTo: wholes[path])
+            #expect(faults == [], "\(name)")
+            if run.isStopped { stopCount += 1 }
+            for file in run.leftFiles { unlink(NSTemporaryDirectory() + "/" + file) }
+            heard.append((name, (run.delegate.calls, run.outcomes), run.delegate.calls.count + run.outcomes.count))
+            left.append((name, run.end()))
+        }
+
+        // How a body is cut is not the same each time, so a few moments never come.
+        #expect(stopCount > count * 9 / 10, "seed \(seed)")
+        await site.session.flush()
+        for (name, recorders, count) in heard {
+            #expect(recorders.0.count + recorders.1.count == count, "heard after the end: \(name)")
+        }
+        try await Self.wait { left.allSatisfy(\.run.isGone) }
+        #expect(left.filter { !$0.run.isGone }.map(\.name) == [])
+        #expect(try Self.temporaryFiles() == before, "seed \(seed)")
+    }
+
+    // T-38, T-48, ERR-6, S-45: after what had come before; what is safe to send again may succeed all the same
+    @Test("where a connection breaks, each task ends once") func whereAConnectionBreaksEachTaskEndsOnce() async throws {
+        let before = try Self.temporaryFiles()
+        let site = try PathSite()
+        defer { site.close() }
+        let wholes = try await wholes(site)
+        var number = wholes.count
+        for (path, whole) in zip(LoadingPath.all, wholes) {
+            for moment in whole.moments where moment.isOfServer {
+                let plan = StopPlan(moment: moment, stop: .breakConnection, isWithin: true)
+                let run = PathRun(path, number, on: site, plan)
+                number += 1
+                try await run.run()
+                #expect(run.isStopped, "\(path), \(plan)")
+                #expect(run.faults(comparedTo: whole) == [], "\(path), \(plan)")
+                // The first request goes over a connection that has not been used: nothing is sent again.
+                let failed = run.task?.error?.urlErrorCode
+                #expect(failed == .networkConnectionLost || moment.number > 0, "\(path), \(plan)")
+                for file in run.leftFiles { unlink(NSTemporaryDirectory() + "/" + file) }
+                _ = run.end()
+            }
+        }
+        #expect(try Self.temporaryFiles() == before)
+    }
+
+    /// Nothing tells when the last reference to an object goes.
+    private static func wait(_ isThere: () -> Bool) async throws {
+        let end = ContinuousClock.now + .testDeadline
+        while !isThere(), ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    private static func temporaryFiles() throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: NSTemporaryDirectory()))
+            .filter { $0.hasPrefix("CFNetworkDownload_") }
+    }
+}

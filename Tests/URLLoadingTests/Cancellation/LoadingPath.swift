@@ -1,0 +1,180 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// One way through the loading system, from the making of a task to its end.
+struct LoadingPath: Sendable, CustomStringConvertible {
+    typealias Load = @Sendable (PathRun, URLSession) async throws -> String
+
+    enum Start: Sendable {
+        /// Makes a task and resumes it.
+        case task(@Sendable (PathRun, URLSession) -> Void)
+        /// Awaits a load, and says what came.
+        case call(Load)
+    }
+
+    let description: String
+    let start: Start
+    var configuration: @Sendable () -> URLSessionConfiguration = { .ephemeral }
+    /// Done before anything counts.
+    var prepare: @Sendable (PathRun) async throws -> Void = { _ in }
+
+    init(_ description: String, task: @escaping @Sendable (PathRun, URLSession) -> URLSessionTask?) {
+        self.description = description
+        start = .task { task($0, $1)?.resume() }
+    }
+
+    init(_ description: String, call: @escaping Load) {
+        self.description = description
+        start = .call(call)
+    }
+
+    /// A changed copy.
+    private func with(_ change: (inout Self) -> Void) -> Self {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+}
+
+extension LoadingPath {
+    static let all: [LoadingPath] = data + downloads + uploads + questions + schemes
+
+    private static func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
+
+    private static func post(_ run: PathRun, _ name: String = "body") -> URLRequest {
+        URLRequest(url: run.url(name)).with { $0.httpMethod = "POST" }
+    }
+
+    private static let data: [LoadingPath] = [
+        LoadingPath("data") { $1.dataTask(with: $0.url("hints")) },
+        LoadingPath("data, collected") { run, session in
+            let task = session.dataTask(with: run.url("body"))
+            task.prefersIncrementalDelivery = false
+            return task
+        },
+        LoadingPath("handler") { $1.dataTask(with: $0.url("body"), completionHandler: $0.delegate.calls.handler) },
+        LoadingPath("async data") { text(try await $1.data(from: $0.url("body")).0) },
+        LoadingPath("async bytes") { run, session in
+            let (bytes, _) = try await session.bytes(from: run.url("short"))
+            run.reached("bytes")
+            var text: [UInt8] = []
+            for try await byte in bytes {
+                text.append(byte)
+                if text.count == 500 { run.reached("half read") }
+            }
+            return String(decoding: text, as: UTF8.self)
+        },
+        LoadingPath("parts") { $1.dataTask(with: $0.url("parts")) },
+    ]
+
+    private static let downloads: [LoadingPath] = [
+        LoadingPath("download") { $1.downloadTask(with: $0.url("body")) },
+        LoadingPath("download, handler") { run, session in
+            session.downloadTask(with: run.url("body")) { file, _, error in
+                let content = file.flatMap { try? Data(contentsOf: $0) }
+                run.delegate.calls.record(.handled(content.map(text), nil, error?.urlErrorCode))
+            }
+        },
+        LoadingPath("async download") { run, session in
+            let (file, _) = try await session.download(from: run.url("body"))
+            defer { try? FileManager.default.removeItem(at: file) }
+            return text(try Data(contentsOf: file))
+        },
+        resumed,
+        LoadingPath("data, become a download") { $1.dataTask(with: $0.url("body")) }.with {
+            $0.prepare = { run in run.delegate.answer = { $1(.becomeDownload) } }
+        },
+    ]
+
+    /// Goes on where a first task lost its connection.
+    private static var resumed: LoadingPath {
+        let data = Watched<[Int: Data]>([:])
+        return LoadingPath("resumed download") { run, session in
+            data.withValue { $0.removeValue(forKey: run.number) }.map { session.downloadTask(withResumeData: $0) }
+        }.with {
+            $0.prepare = { run in
+                do {
+                    _ = try await run.site.session.download(from: run.url("rest"))
+                } catch let error as URLError {
+                    data.withValue { $0[run.number] = error.downloadTaskResumeData }
+                }
+            }
+        }
+    }
+
+    private static let uploads: [LoadingPath] = [
+        LoadingPath("upload") { $1.uploadTask(with: post($0), from: Data(PathSite.upload)) },
+        LoadingPath("upload, handler") {
+            $1.uploadTask(
+                with: post($0), from: Data(PathSite.upload), completionHandler: $0.delegate.calls.handler)
+        },
+        LoadingPath("upload of a file") { $1.uploadTask(with: post($0), fromFile: $0.site.file) },
+        LoadingPath("async upload") { text(try await $1.upload(for: post($0), from: Data(PathSite.upload)).0) },
+        streamed("upload of a stream", "body"),
+        streamed("upload of a stream, redirected", "temporary"),
+        streamed("upload of a stream, challenged", "door"),
+    ]
+
+    private static func streamed(_ description: String, _ name: String) -> LoadingPath {
+        LoadingPath(description) { $1.uploadTask(withStreamedRequest: post($0, name)) }.with {
+            $0.prepare = { run in
+                run.delegate.stream = { $1(InputStream(data: Data(PathSite.upload))) }
+                run.delegate.challenge = { $1(.useCredential, PathSite.credential) }
+            }
+        }
+    }
+
+    private static let questions: [LoadingPath] = [
+        LoadingPath("redirects") { $1.dataTask(with: $0.url("found")) },
+        LoadingPath("redirect, refused") { $1.dataTask(with: $0.url("found")) }.with {
+            $0.prepare = { run in run.delegate.redirect = { $1(nil) } }
+        },
+        LoadingPath("challenge") { $1.dataTask(with: $0.url("door")) }.with {
+            $0.prepare = { run in run.delegate.challenge = { $1(.useCredential, PathSite.credential) } }
+        },
+        LoadingPath("challenge, refused") { $1.dataTask(with: $0.url("door")) }.with {
+            $0.prepare = { run in run.delegate.challenge = { $1(.performDefaultHandling, nil) } }
+        },
+        LoadingPath("server trust") { $1.dataTask(with: $0.url("body", isSecure: true)) }.with {
+            $0.prepare = { run in
+                run.delegate.challenge = { challenge, answer in
+                    // Answered by another thread, as programs do who ask somebody.
+                    let trust = challenge.protectionSpace.serverTrust
+                    DispatchQueue.global().async { answer(.useCredential, trust.map { URLCredential(trust: $0) }) }
+                }
+            }
+        },
+        LoadingPath("delayed") { run, session in
+            let task = session.dataTask(with: run.url("body"))
+            task.earliestBeginDate = Date(timeIntervalSinceNow: 0.001)
+            return task
+        }.with {
+            $0.configuration = { .background(withIdentifier: "path-\(UUID().uuidString)") }
+            $0.prepare = { run in run.delegate.delay = { $1(.continueLoading, nil) } }
+        },
+    ]
+
+    private static let schemes: [LoadingPath] = [
+        LoadingPath("file") { $1.dataTask(with: $0.site.file) },
+        LoadingPath("data URL") { $1.dataTask(with: URL(string: "data:,hello") ?? $0.site.file) },
+        LoadingPath("protocol") { run, session in
+            let script = ScriptedProtocol.script { [weak run] loading in
+                run?.reached("started")
+                loading.respond()
+                run?.reached("head given")
+                loading.load("one")
+                run?.reached("half given")
+                loading.load("two")
+                loading.finish()
+            }
+            return session.dataTask(with: script.url())
+        }.with {
+            $0.configuration = {
+                let configuration = URLSessionConfiguration.ephemeral
+                configuration.usesScripts()
+                return configuration
+            }
+        },
+    ]
+}
