@@ -7,13 +7,15 @@ struct Options: Sendable {
         case exit
         case slowReader = "slow-reader"
         case concurrent
+        case kill
+        case large
     }
 
     static let usage = """
-        usage: soak [traffic|exit|slow-reader|concurrent] [options]
+        usage: soak [traffic|exit|slow-reader|concurrent|kill|large] [options]
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
-        Without a proof's name all four are done.
+        Without a proof's name all are done.
 
           traffic       requests of every form, disturbed at random
             --count N     how many (100000)
@@ -26,6 +28,11 @@ struct Options: Sendable {
             --rate N      megabytes a second (32); `--size 1000 --rate 1` takes 17 minutes for each of eight cases
           concurrent    memory of requests that wait for their responses
             --requests N  how many (10000)
+          kill          `urlsession download`, killed in the middle, goes on to the same bytes
+            --points N    how often it is killed (200)
+            --seed N      repeats the choice of the moments (random)
+          large         memory while a large file is downloaded and uploaded
+            --size N      megabytes (96; 5000 needs as much room on the disk)
         """
 
     var proof: Proof?
@@ -36,6 +43,7 @@ struct Options: Sendable {
     var size = 96
     var rate = 32
     var requests = 10_000
+    var points = 200
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]
@@ -53,6 +61,7 @@ struct Options: Sendable {
             case "--size": size = value
             case "--rate": rate = value
             case "--requests": requests = value
+            case "--points": points = value
             default: return nil
             }
         }

@@ -1,4 +1,5 @@
 import Foundation
+import URLSessionCommandCore
 
 /// `make soak`: long, disturbed and greedy traffic against a loopback server. What it proves is listed by `--help`.
 @main
@@ -7,6 +8,7 @@ enum Soak {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.count == 2, arguments[0] == "--serve" { Server.run(certificatePath: arguments[1]) }
         if arguments.first == "--exit-in-traffic" { ExitInTraffic.beTheChild(Array(arguments.dropFirst())) }
+        if arguments.first == "--urlsession" { Command.runAndExit(arguments: Array(arguments.dropFirst())) }
         guard let options = Options(arguments) else {
             say(Options.usage)
             exit(arguments == ["--help"] ? 0 : 2)
@@ -25,6 +27,8 @@ enum Soak {
         case .exit: return try ExitInTraffic.run(options)
         case .slowReader: return try SlowReader.run(options)
         case .concurrent: return try ConcurrentRequests.run(options)
+        case .kill: return try KilledDownload.run(options)
+        case .large: return try LargeFile.run(options)
         case nil:
             // Each in a process of its own, so that none sees what another has left in memory.
             var isClean = true

@@ -225,7 +225,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
-        call("\(shown(downloadTask)), a file")
+        call("\(shown(downloadTask)), \(TextSanitizer.clean(location.lastPathComponent))")
         download?.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
     }
 }
