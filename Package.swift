@@ -21,7 +21,9 @@ let package = Package(
     targets: [
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
-        .executableTarget(name: "soak", dependencies: ["URLLoading", "COpenSSL"], swiftSettings: strict),
+        .executableTarget(
+            name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "COpenSSL"],
+            swiftSettings: strict),
         .target(name: "URLSessionCommandCore", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct function {
@@ -12,33 +13,31 @@ struct function {
 
 // In openssl.S.
 extern struct function clt_openssl_functions[], clt_openssl_functions_end[];
-void clt_openssl_load(void);
+bool clt_openssl_load(void);
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Bool is_loaded;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool is_loaded;
 
-// Stands in for all functions where there is no OpenSSL: nothing can be made, so nothing is ever used.
-static long unavailable(void) { return 0; }
-
-static void load(void) {
+static bool load(void) {
     // Never closed: threads may be in it until the process is gone. Whoever else has linked the same libraries shares
     // them with us.
     void *ssl = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
     if (ssl == NULL) ssl = dlopen("libssl.so", RTLD_NOW | RTLD_LOCAL);
+    if (ssl == NULL) return false;
     // What libssl depends on is found through it too.
-    is_loaded = ssl != NULL;
-    for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++) {
-        void *address = ssl == NULL ? NULL : dlsym(ssl, function->name);
-        if (address == NULL) is_loaded = 0;
-    }
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
-        atomic_store(&function->address, is_loaded ? dlsym(ssl, function->name) : (void *)unavailable);
+        if (dlsym(ssl, function->name) == NULL) return false;
+    for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
+        atomic_store(&function->address, dlsym(ssl, function->name));
+    return true;
 }
 
-// Called by whichever function is called first.
-void clt_openssl_load(void) { pthread_once(&once, load); }
-
-_Bool clt_openssl_is_loaded(void) {
-    clt_openssl_load();
+// Called by whichever function is called first. A failure is not for ever: there may have been no descriptor left.
+bool clt_openssl_load(void) {
+    pthread_mutex_lock(&mutex);
+    if (!is_loaded) is_loaded = load();
+    pthread_mutex_unlock(&mutex);
     return is_loaded;
 }
+
+bool clt_openssl_is_loaded(void) { return is_loaded; }

@@ -9,10 +9,13 @@ struct Options: Sendable {
         case concurrent
         case largeUpload = "large-upload"
         case killedUpload = "killed-upload"
+        case kill
+        case large
     }
 
     static let usage = """
-        usage: soak [traffic|exit|slow-reader|concurrent|large-upload|killed-upload] [options]
+        usage: soak [PROOF] [options], PROOF being one of
+               traffic, exit, slow-reader, concurrent, large-upload, killed-upload, kill, large
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
         Without a proof's name all are done.
@@ -32,6 +35,11 @@ struct Options: Sendable {
             --size N      megabytes of each (96)
           killed-upload processes that are killed while they upload; another goes on
             --times N     how often (50)
+          kill          `urlsession download`, killed in the middle, goes on to the same bytes
+            --points N    how often it is killed (200)
+            --seed N      repeats the choice of the moments (random)
+          large         memory while a large file is downloaded and uploaded
+            --size N      megabytes (96; 5000 needs as much room on the disk)
         """
 
     var proof: Proof?
@@ -42,6 +50,7 @@ struct Options: Sendable {
     var size = 96
     var rate = 32
     var requests = 10_000
+    var points = 200
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]
@@ -59,6 +68,7 @@ struct Options: Sendable {
             case "--size": size = value
             case "--rate": rate = value
             case "--requests": requests = value
+            case "--points": points = value
             default: return nil
             }
         }

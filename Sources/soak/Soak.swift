@@ -1,4 +1,5 @@
 import Foundation
+import URLSessionCommandCore
 
 /// `make soak`: long, disturbed and greedy traffic against a loopback server. What it proves is listed by `--help`.
 @main
@@ -8,6 +9,7 @@ enum Soak {
         if arguments.count == 2, arguments[0] == "--serve" { Server.run(certificatePath: arguments[1]) }
         if arguments.first == "--exit-in-traffic" { ExitInTraffic.beTheChild(Array(arguments.dropFirst())) }
         if arguments.first == "--killed-upload" { KilledUpload.beTheChild(Array(arguments.dropFirst())) }
+        if arguments.first == "--urlsession" { Command.runAndExit(arguments: Array(arguments.dropFirst())) }
         guard let options = Options(arguments) else {
             say(Options.usage)
             exit(arguments == ["--help"] ? 0 : 2)
@@ -28,6 +30,8 @@ enum Soak {
         case .concurrent: return try ConcurrentRequests.run(options)
         case .largeUpload: return try LargeUpload.run(options)
         case .killedUpload: return try KilledUpload.run(options)
+        case .kill: return try KilledDownload.run(options)
+        case .large: return try LargeFile.run(options)
         case nil:
             // Each in a process of its own, so that none sees what another has left in memory.
             var isClean = true

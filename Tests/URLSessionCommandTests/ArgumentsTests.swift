@@ -131,6 +131,57 @@ import URLSessionCommandCore
                 == .demo(color: .always, showsProgress: false))
     }
 
+    private func download(_ change: (inout CommandLineRequest) -> Void) -> CommandLineAction {
+        var request = CommandLineRequest(url: "http://h/a")
+        request.destination = .file("a")
+        change(&request)
+        return .download(request)
+    }
+
+    @Test func downloads() throws {
+        #expect(try Arguments.parse(["download", "http://h/a"]) == download { _ in })
+        #expect(
+            try Arguments.parse(["download", "http://h/a", "b", "--resume"]) == download { $0.destination = .file("b") }
+        )
+        #expect(
+            try Arguments.parse(["download", "http://h/a", "-o", "b"]) == download { $0.destination = .file("b") })
+        #expect(
+            try Arguments.parse(["download", "--no-resume", "--force", "--trace", "http://h/a"])
+                == download {
+                    $0.resumes = false
+                    $0.replacesFile = true
+                    $0.showsTrace = true
+                })
+    }
+
+    @Test func uploads() throws {
+        let upload = load {
+            $0.method = "PUT"
+            $0.body = .file("f")
+            $0.isUpload = true
+        }
+        #expect(try Arguments.parse(["upload", "f", "http://h/"]) == upload)
+    }
+
+    @Test(arguments: [
+        (["download"], "'download' needs a URL"),
+        (["download", "http://h/"], "'download': the URL names no file; use -o FILE"),
+        (["download", "h/a", "b", "c"], "one download at a time; 'c' is one too many"),
+        (["download", "h/a", "-"], "'download' needs the name of a file"),
+        (["download", "h/a", "b", "-o", "c"], "two names for the file: 'b' and that of -o or -O"),
+        (["download", "h/a", "-d", "x"], "'download' does not take --data"),
+        (["download", "h/a", "-X", "POST"], "'download' does not take --method"),
+        (["h/a", "--force"], "--force belongs to 'download'"),
+        (["get", "h/a", "--no-resume"], "--no-resume belongs to 'download'"),
+        (["upload", "f"], "'upload' needs a file and a URL"),
+        (["upload", "-", "h"], "'upload' needs a file and a URL"),
+        (["upload", "f", "h", "-d", "x"], "'upload' takes its body from the file"),
+    ])
+    func usageErrorsOfDownloadsAndUploads(_ arguments: [String], _ message: String) {
+        let error = #expect(throws: UsageError.self) { try Arguments.parse(arguments) }
+        #expect(error == UsageError(message, exitCode: .usage))
+    }
+
     @Test(arguments: [
         ([], "a URL is missing"),
         (["get"], "'get' needs a URL"),

@@ -18,7 +18,11 @@ package final class TLSContext: @unchecked Sendable {
         let pointer = clt_context_new(
             configuration.minimumVersion.rawValue, configuration.maximumVersion.rawValue, protocols, protocols.count,
             configuration.allowsPostHandshakeAuthentication, &failure)
-        guard let pointer else { throw TLSError(failure) }
+        guard let pointer else {
+            // To load the library takes one.
+            let shortage = DescriptorReserve.shortage
+            throw shortage == 0 ? TLSError(failure) : .noDescriptor(shortage)
+        }
         self.pointer = pointer
         self.configuration = configuration
         self.evaluator = evaluator

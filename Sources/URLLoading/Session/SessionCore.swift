@@ -100,7 +100,8 @@ final class SessionCore: @unchecked Sendable {
         let known = DownloadResumeData(data)
         let requests = known?.requests ?? (.withoutURL, .withoutURL)
         return makeTask(
-            session, .download(known?.stopped(in: downloadFolder)), requests.original, requests.current, result, delegate: delegate
+            session, .download(known?.stopped(in: downloadFolder)), requests.original, requests.current, result,
+            delegate: delegate
         ) { URLSessionDownloadTask(core: $0) }
     }
 

@@ -2,7 +2,8 @@
 package enum HelpText {
     package static let text = """
         urlsession [get|post|put|delete|head|patch|options] URL [switches]
-        urlsession demo                 a tour of loads against a server of its own
+        urlsession download URL [FILE]  goes on where it stopped (--no-resume, --force)
+        urlsession upload FILE URL      urlsession demo (a tour with its own server)
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
@@ -16,7 +17,7 @@ package enum HelpText {
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)
                  -s, --silent           -S, --show-error
                  --no-progress          --color auto|always|never
-        Insight  --metrics (waterfall)  --har FILE     --har-secrets
+        Insight  --metrics (waterfall)  --trace (calls)  --har FILE, --har-secrets
         Scripts  -f, --fail (exit 22 from 400 on)  -h, --help  -V, --version
 
         A terminal gets head, colour and layout; a pipe or file the exact bytes.

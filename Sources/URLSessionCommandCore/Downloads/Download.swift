@@ -296,13 +296,10 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
 
     private func conclude() -> ExitCode {
         let failure = failure()
-        if isDelivered, failure == nil {
-            kept.remove()
-            say("'\(shownTarget)', \(Quantity.bytes(received))")
-        } else {
-            tellWhatIsKept()
-        }
-        return report(failure)
+        if isDelivered, failure == nil { kept.remove() }
+        let code = report(failure)
+        if failure == nil { say("'\(shownTarget)', \(Quantity.bytes(received))") } else { tellWhatIsKept() }
+        return code
     }
 
     private func tellWhatIsKept() {
@@ -343,7 +340,10 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
 
     private var shownURL: String { TextSanitizer.clean(recordedURL) }
 
-    private var shownTarget: String { TextSanitizer.clean(target) }
+    private var shownTarget: String {
+        guard case .file(let path) = command.destination else { return TextSanitizer.clean(target) }
+        return TextSanitizer.clean(path)
+    }
 
     private var amount: String {
         expected > 0 ? "\(Quantity.bytes(received)) of \(Quantity.bytes(expected))" : Quantity.bytes(received)

@@ -89,7 +89,11 @@ final class UnfinishedDownload: @unchecked Sendable {
     func write(_ record: DownloadRecord) {
         guard let data = record.encoded else { return }
         let new = recordPath + ".new"
-        guard FileManager.default.createFile(atPath: new, contents: data, attributes: [.posixPermissions: 0o600]) else {
+        do throws(WriteError) {
+            let file = try OutputDescriptor.create(path: new)
+            try file.write(Array(data))
+            try file.finish()
+        } catch {
             return
         }
         rename(new, recordPath)

@@ -16,7 +16,7 @@ package enum URLArgument {
     }
 
     /// The file name that `-O` uses: the last component of the path, never one that leaves the folder.
-    package static func remoteName(of text: String, for name: String = "-O") throws(UsageError) -> String {
+    package static func remoteName(of text: String, for option: String = "-O") throws(UsageError) -> String {
         let url = complete(text)
         let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
         let path = afterScheme.prefix { $0 != "?" && $0 != "#" }
@@ -24,7 +24,7 @@ package enum URLArgument {
             path.firstIndex(of: "/") == nil
             ? "" : path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         guard !name.isEmpty, name != ".", name != ".." else {
-            throw UsageError("\(name): the URL names no file; use -o FILE")
+            throw UsageError("\(option): the URL names no file; use -o FILE")
         }
         return String(name)
     }

@@ -62,8 +62,10 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     private func shown(_ response: URLResponse) -> String {
         let status = (response as? HTTPURLResponse).map { "\($0.statusCode)" } ?? "no status"
         let length = response.expectedContentLength
-        return [status, response.mimeType.map { TextSanitizer.clean($0) }, length < 0 ? nil : "\(length) bytes expected"]
-            .compactMap { $0 }.joined(separator: ", ")
+        return [
+            status, response.mimeType.map { TextSanitizer.clean($0) }, length < 0 ? nil : "\(length) bytes expected",
+        ]
+        .compactMap { $0 }.joined(separator: ", ")
     }
 
     private func shown(_ challenge: URLAuthenticationChallenge) -> String {
@@ -191,7 +193,8 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         let method = #function
         guard let data else { return completionHandler(.allow) }
         data.urlSession(session, dataTask: dataTask, didReceive: response) { [self] disposition in
-            answered(disposition == .allow ? "allow" : disposition == .cancel ? "cancel" : "become another task", method)
+            answered(
+                disposition == .allow ? "allow" : disposition == .cancel ? "cancel" : "become another task", method)
             completionHandler(disposition)
         }
     }
@@ -225,7 +228,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
-        call("\(shown(downloadTask)), a file")
+        call("\(shown(downloadTask)), \(TextSanitizer.clean(location.lastPathComponent))")
         download?.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
     }
 }

@@ -102,7 +102,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
             self.init(.tlsHandshake, "no secure connection to \(place)\(cause): does this port speak TLS 1.2 or later?")
         case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:
-            self.init(.writeError, "cannot write what comes from \(place)\(cause): is there room, and may you write there?")
+            self.init(
+                .writeError, "cannot write what comes from \(place)\(cause): is there room, and may you write there?")
         case .cancelled:
             self.init(.unexpected, "the load of \(context.shownURL) was cancelled")
         default:

@@ -36,6 +36,11 @@ enum Answer: Sendable, Equatable {
     case silence
     /// A body of that size, as fast as the client takes it. What it took is counted.
     case counted(size: Int)
+    /// A body that can be asked for from any place on, with so many microseconds after each 16 KiB. One that changes
+    /// has three versions, and each holds for a while.
+    case ranged(size: Int, pause: Int, isChanging: Bool)
+    /// The sparse body of the request is looked at, and how much of it came as it should is told.
+    case upload(size: Int)
 
     var path: String {
         switch self {
@@ -48,6 +53,8 @@ enum Answer: Sendable, Equatable {
         case .garbage: "/garbage"
         case .silence: "/silence"
         case .counted(let size): "/counted/\(size)"
+        case .ranged(let size, let pause, let isChanging): "/ranged/\(size)/\(pause)/\(isChanging ? 1 : 0)"
+        case .upload(let size): "/upload/\(size)"
         }
     }
 
@@ -69,6 +76,8 @@ enum Answer: Sendable, Equatable {
         case ("garbage", 0): self = .garbage
         case ("silence", 0): self = .silence
         case ("counted", 1): self = .counted(size: numbers[0])
+        case ("ranged", 3): self = .ranged(size: numbers[0], pause: numbers[1], isChanging: numbers[2] == 1)
+        case ("upload", 1): self = .upload(size: numbers[0])
         default: return nil
         }
     }

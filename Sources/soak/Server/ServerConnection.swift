@@ -16,6 +16,9 @@ struct ServerConnection {
         var method: Substring
         var path: Substring
         var bodyLength = 0
+        /// Where the rest begins that is asked for, if it is a rest of the version with this tag.
+        var start = 0
+        var tag: Substring?
     }
 
     mutating func serve() {
@@ -29,16 +32,24 @@ struct ServerConnection {
                 return transport.close()
             }
             if case .cut(.withinRequest, let isReset) = wanted { return end(isReset) }
+            if case .upload(let size) = wanted {
+                guard takeBody(head.bodyLength, whole: size) else { return }
+                continue
+            }
             guard skip(head.bodyLength) else { return }
-            guard carryOut(wanted, isHead: head.method == "HEAD") else { return }
+            if case .ranged(let size, let pause, let isChanging) = wanted {
+                guard writeRest(of: size, head, pause, isChanging) else { return }
+                continue
+            }
+            guard carryOut(wanted) else { return }
         }
         transport.close()
     }
 
     // MARK: Requests
 
-    private mutating func fill() -> Bool {
-        let count = withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
+    private mutating func fill(_ most: Int = 16 * 1024) -> Bool {
+        let count = withUnsafeTemporaryAllocation(byteCount: most, alignment: 1) { buffer in
             let count = transport.read(into: buffer)
             input.append(contentsOf: buffer[..<count])
             return count
@@ -64,6 +75,15 @@ struct ServerConnection {
         var head = Head(method: first[0], path: first[1])
         for line in lines.dropFirst() where line.lowercased().hasPrefix("content-length:") {
             head.bodyLength = Int(line.dropFirst(15).trimmingCharacters(in: .whitespaces)) ?? 0
+        }
+        for line in lines {
+            let parts = line.split(separator: ": ", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            switch parts[0].lowercased() {
+            case "range": head.start = Int(parts[1].dropFirst("bytes=".count).dropLast()) ?? 0
+            case "if-range": head.tag = parts[1]
+            default: break
+            }
         }
         return head
     }
@@ -114,7 +134,7 @@ struct ServerConnection {
     }
 
     /// False when the connection is over.
-    private func carryOut(_ wanted: Answer, isHead: Bool) -> Bool {
+    private func carryOut(_ wanted: Answer) -> Bool {
         switch wanted {
         case .body(let size, let framing, let after):
             if after > 0 { pause(after) }
@@ -159,7 +179,43 @@ struct ServerConnection {
         case .counted(let size):
             count.total = 0
             return writeHead("Content-Length: \(size)") && writeBody(0..<size) { count.total += $0 }
+        case .ranged, .upload: return false
         }
+    }
+
+    private func writeRest(of size: Int, _ head: Head, _ pauseAfterPiece: Int, _ isChanging: Bool) -> Bool {
+        let version = isChanging ? BodyPattern.currentVersion : 0
+        let tag = "\"v\(version)\""
+        let start = head.tag.map { $0 == tag } == true && head.start < size ? head.start : 0
+        let isWritten =
+            start > 0
+            ? transport.write(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes \(start)-\(size - 1)/\(size)\r\nETag: \(tag)\r\n"
+                    + "Content-Length: \(size - start)\r\n\r\n")
+            : writeHead("ETag: \(tag)", "Content-Length: \(size)")
+        guard isWritten else { return false }
+        let shift = BodyPattern.shift(of: version)
+        for place in stride(from: start, to: size, by: 16 * 1024) {
+            guard writeBody(place + shift..<min(place + 16 * 1024, size) + shift) else { return false }
+            usleep(UInt32(pauseAfterPiece))
+        }
+        return true
+    }
+
+    private mutating func takeBody(_ length: Int, whole: Int) -> Bool {
+        var good = 0
+        var place = 0
+        while place < length {
+            if input.isEmpty, !fill(256 * 1024) { return false }
+            let here = min(length - place, input.count)
+            let isGood = input.withUnsafeBytes { bytes in
+                SparseBody.matches(UnsafeRawBufferPointer(rebasing: bytes[..<here]), at: place)
+            }
+            if isGood { good += here }
+            input.removeFirst(here)
+            place += here
+        }
+        return answer("200 OK", [], text: good == whole ? "\(good)" : "\(good) of \(length) are as they should be")
     }
 
     private func writeWhole(_ size: Int, _ framing: Answer.Framing) -> Bool {

@@ -26,10 +26,13 @@ struct Expectation: Sendable, Equatable {
 
     private mutating func expectAnswer(_ plan: Plan, asksDelegate: Bool) {
         switch plan.answer {
-        case .body(let size, _, _), .paced(let size, _, _), .informational(let size), .counted(let size):
+        case .body(let size, _, _), .paced(let size, _, _), .informational(let size), .counted(let size),
+            .ranged(let size, _, _):
             bodySize = size
         case .thenClosed(let size, _):
             bodySize = size
+        // No plan has it: it tells how much came.
+        case .upload: break
         case .redirect(_, let size):
             bodySize = size
             if plan.refusesRedirects, asksDelegate {

@@ -111,6 +111,20 @@ import Testing
         #expect(point.backed(byFileOf: 0)?.asksForRest == false)
     }
 
+    // RES-1: of a download that was under way the file alone says how much there is
+    @Test func theFileCountsAlone() throws {
+        let point = try point()
+        #expect(point.bytesReceived == 400)
+        #expect(point.counted(byFileOf: 399)?.bytesReceived == 399)
+        #expect(point.counted(byFileOf: 500)?.bytesReceived == 500)
+        #expect(point.counted(byFileOf: 0)?.asksForRest == false)
+        let total = try #require(point.total)
+        #expect(point.counted(byFileOf: total - 1)?.bytesReceived == total - 1)
+        // The last byte is asked for again, so that the server says whether it is the same still.
+        #expect(point.counted(byFileOf: total)?.bytesReceived == total - 1)
+        #expect(point.counted(byFileOf: total + 1) == nil)
+    }
+
     // MARK: What is asked
 
     // RES-3

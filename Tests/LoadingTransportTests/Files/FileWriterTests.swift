@@ -55,6 +55,19 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("abcxy".utf8))
     }
 
+    // RES-5: whoever knows the old file by its name never takes the new contents for it
+    @Test("a file in place of another") func aFileInPlaceOfAnother() async throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("abcdef", to: "known")
+        let (_, closed) = try await outcome(.replacement(inFolder: folder.path, of: file.path)) {
+            _ = $0.write(Data("xy".utf8))
+        }
+        let path = try closed.get()
+        #expect(path != file.path)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("xy".utf8))
+    }
+
     // ERR-8
     @Test("a folder that is not there") func aFolderThatIsNotThere() async throws {
         let (written, closed) = try await outcome(.newFile(inFolder: "/nonexistent")) {

@@ -178,7 +178,9 @@ import URLLoading
                     asked, "task 2 is asked: ServerTrust of localhost",
                 ])
         }
-        #expect(server.connections.map { $0.handshake?.wasResumed } == [false, true, true])
+        // The last one is over before the server has heard the end of its handshake.
+        #expect(server.connections.map { $0.handshake?.wasResumed }.prefix(2) == [false, true])
+        #expect(server.connectionCount == 3)
     }
 
     // T-24: method by method, the task's own delegate before the session's
@@ -251,7 +253,7 @@ import URLLoading
         let replies = Watched<[ChallengeLog.Reply]>([])
         let log = ChallengeLog { _, reply in replies.withValue { $0.append(reply) } }
         #expect(
-            try await calls(server, SessionLevelDelegate(log)) { $0.timeoutIntervalForResource = 0.2 } == [
+            try await calls(server, SessionLevelDelegate(log)) { $0.timeoutIntervalForResource = 1 } == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + failure(-1001))
         for reply in replies.current { reply(.performDefaultHandling, nil) }

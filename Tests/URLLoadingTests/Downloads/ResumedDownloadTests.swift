@@ -328,4 +328,54 @@ import URLLoading
         first.invalidateAndCancel()
         second.invalidateAndCancel()
     }
+
+    // RES-3, RES-4: as if the process had been killed; a folder of one's own keeps what has come
+    @Test("resume data of a download that goes on") func resumeDataOfADownloadThatGoesOn() async throws {
+        let folder = try TemporaryDirectory()
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate) { $0.downloadFolder = folder.path }
+        let known = Watched<Data?>(nil)
+        delegate.during = { call, _, task in
+            guard case .wrote(_, let total, _) = call, let task = task as? URLSessionDownloadTask else { return }
+            // Made as early as can be: the count in it is not what the file has in the end.
+            if known.current == nil { task.resumeDataUnderWay { data in known.withValue { $0 = $0 ?? data } } }
+            if total == Self.half { task.cancel { _ in } }
+        }
+        session.downloadTask(with: server.url("/file")).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let data = try #require(known.current)
+        let name = try #require(URLSessionDownloadTask.fileName(inResumeData: data))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [name])
+
+        let next = RecordingDownloadDelegate()
+        let other = URLSession(next) { $0.downloadFolder = folder.path }
+        other.downloadTask(withResumeData: data).resume()
+        other.finishTasksAndInvalidate()
+        let (half, whole) = (Int64(Self.half), Int64(Self.whole.count))
+        #expect(
+            try await next.callsUntilInvalid() == [
+                .created(1), .resumed(1, half, whole), .wrote(1, whole, whole), .downloaded(1, Self.whole.count),
+                .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(next.contents.events == [Data(Self.whole)])
+        #expect(server.requests.map { $0["Range"] } == [nil, "bytes=\(Self.half)-"])
+    }
+
+    // RES-8
+    @Test("the name in resume data leads nowhere else", arguments: ["../x", "x", "CFNetworkDownload_/../../x"])
+    func theNameInResumeDataLeadsNowhereElse(name: String) async throws {
+        let server = try makeServer { Self.rest(of: $0) }
+        defer { server.stop() }
+        let data = try #require(try await stop(server).data)
+        let made = try #require(URLSessionDownloadTask.fileName(inResumeData: data))
+        unlink(FileManager.default.temporaryDirectory.appendingPathComponent(made).path)
+        var list = try #require(try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
+        list["fileName"] = name
+        let changed = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+        #expect(URLSessionDownloadTask.fileName(inResumeData: changed) == nil)
+        #expect(URLSessionDownloadTask.fileName(inResumeData: Data("garbage".utf8)) == nil)
+    }
 }

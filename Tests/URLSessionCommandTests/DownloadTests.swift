@@ -1,0 +1,264 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `urlsession download`, as a process that ends in every way.
+@Suite struct DownloadTests {
+    private static let whole = [UInt8].pattern(count: 2_000_000)
+    private static let half = 1_000_000
+
+    /// A server of one file. The first answer stops in the middle and waits; the others go by `answer`.
+    private func makeServer(
+        firstStops: Bool = true, _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse
+    ) throws -> ScriptedServer {
+        let mustStop = Watched(firstStops)
+        return try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let stops = mustStop.withValue { stops in
+                    defer { stops = false }
+                    return stops
+                }
+                guard stops else {
+                    try connection.send(answer(request), to: request)
+                    continue
+                }
+                try connection.send(
+                    "HTTP/1.1 200 OK\r\nContent-Length: \(Self.whole.count)\r\nETag: \"v1\"\r\n\r\n")
+                try connection.send(Array(Self.whole[..<Self.half]))
+                _ = try connection.waitForClose()
+                return
+            }
+        }
+    }
+
+    @Sendable private static func rest(of request: ReceivedRequest) -> CannedResponse {
+        guard let range = request["Range"], let start = Int(range.dropFirst(6).dropLast()) else {
+            return .bytes(whole).with(field: "ETag", "\"v1\"")
+        }
+        return CannedResponse(206, body: .bytes(Array(whole[start...])))
+            .with(field: "Content-Range", "bytes \(start)-\(whole.count - 1)/\(whole.count)")
+            .with(field: "ETag", "\"v1\"")
+    }
+
+    private static let isKept = "urlsession: 977 KiB are kept in 'FOLDER/a.download': the same command goes on\n"
+    private static let isGoingOn = "urlsession: going on at 977 KiB of 1.91 MiB\n"
+    private static let isDone = "urlsession: 'FOLDER/a', 1.91 MiB\n"
+
+    // T-30
+    @Test("a file comes whole, and nothing else is left") func aFileComesWhole() throws {
+        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
+        defer { scene.server.stop() }
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(0))
+        #expect(said == Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+        #expect(try scene.names() == ["a"])
+    }
+
+    // RES-1, RES-3, RES-4
+    @Test("after a signal a second run goes on", arguments: [(SIGINT, Int32(130)), (SIGTERM, 143)])
+    func afterASignalASecondRunGoesOn(signal: Int32, code: Int32) async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        let (exit, said) = try await scene.stopDownload(at: Self.half, by: signal)
+        #expect(exit == .code(code))
+        #expect(said == Self.isKept)
+        #expect(try scene.names() == ["a.download"])
+        let second = try scene.download()
+        #expect(second.exit == .code(0))
+        #expect(second.said == Self.isGoingOn + Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+        #expect(try scene.names() == ["a"])
+        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(ranges == [nil, "bytes=1000000-"])
+    }
+
+    // RES-3, RES-4: nothing could be said any more
+    @Test("after a kill a second run goes on") func afterAKillASecondRunGoesOn() async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        let (exit, said) = try await scene.stopDownload(at: Self.half, by: SIGKILL)
+        #expect(exit == .signal(SIGKILL))
+        #expect(said == "")
+        let second = try scene.download()
+        #expect(second.exit == .code(0))
+        #expect(second.said == Self.isGoingOn + Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+        #expect(try scene.names() == ["a"])
+    }
+
+    // RES-12
+    @Test("what came before a lost connection is kept") func whatCameBeforeALostConnectionIsKept() throws {
+        let tries = Watched(0)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let number = tries.withValue { count in
+                    count += 1
+                    return count
+                }
+                if number > 1 {
+                    try connection.send(Self.rest(of: request), to: request)
+                    continue
+                }
+                try connection.send(
+                    "HTTP/1.1 200 OK\r\nContent-Length: \(Self.whole.count)\r\nETag: \"v1\"\r\n\r\n")
+                try connection.send(Array(Self.whole[..<Self.half]))
+                return connection.close()
+            }
+        }
+        let scene = try CommandScene(server)
+        defer { scene.server.stop() }
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(18))
+        #expect(
+            said == "urlsession: PLACE closed the connection after 1000000 of 2000000 bytes: "
+                + "what came is incomplete, try again\n" + Self.isKept)
+        let second = try scene.download()
+        #expect(second.said == Self.isGoingOn + Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+    }
+
+    // RES-5
+    @Test("a changed file begins anew") func aChangedFileBeginsAnew() async throws {
+        let scene = try CommandScene(makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") })
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.half, by: SIGKILL)
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(0))
+        #expect(said == "urlsession: the file on the server has changed: beginning anew\nurlsession: 'FOLDER/a', 3 B\n")
+        #expect(try scene.contents() == Array("new".utf8))
+        #expect(try scene.names() == ["a"])
+    }
+
+    // RES-5: the page of an error takes the place of nothing
+    @Test("a server that is busy takes nothing away") func aServerThatIsBusyTakesNothingAway() async throws {
+        let isBusy = Watched(true)
+        let server = try makeServer { request in
+            isBusy.withValue { busy in
+                defer { busy = false }
+                return busy ? .text("busy", status: 503) : Self.rest(of: request)
+            }
+        }
+        let scene = try CommandScene(server)
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(22))
+        #expect(said == "urlsession: SERVER/file answered 503 Service Unavailable\n" + Self.isKept)
+        #expect(try scene.names() == ["a.download"])
+        let third = try scene.download()
+        #expect(third.said == Self.isGoingOn + Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+    }
+
+    @Test("an error's page makes no file") func anErrorsPageMakesNoFile() throws {
+        let scene = try CommandScene(makeServer(firstStops: false) { _ in .text("no", status: 404) })
+        defer { scene.server.stop() }
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(22))
+        #expect(said == "urlsession: SERVER/file answered 404 Not Found\n")
+        #expect(try scene.names() == [])
+    }
+
+    @Test("a file that is there is replaced only on request") func aFileThatIsThereIsReplacedOnlyOnRequest() throws {
+        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
+        defer { scene.server.stop() }
+        try scene.folder.write("old", to: "a")
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(23))
+        #expect(said == "urlsession: 'FOLDER/a' is there already: --force loads it again\n")
+        #expect(try scene.contents() == Array("old".utf8))
+        #expect(try scene.names() == ["a"])
+        #expect(try scene.download("--force").exit == .code(0))
+        #expect(try scene.contents() == Self.whole)
+        #expect(try scene.names() == ["a"])
+    }
+
+    @Test("--no-resume begins anew") func noResumeBeginsAnew() async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, said) = try scene.download("--no-resume")
+        #expect(exit == .code(0))
+        #expect(said == Self.isDone)
+        #expect(try scene.contents() == Self.whole)
+        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(ranges == [nil, nil])
+    }
+
+    @Test("what is kept of another URL is not gone on with") func whatIsKeptOfAnotherURLIsNotGoneOnWith() async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.half, by: SIGINT)
+        let (exit, said) = try scene.run(
+            "download", scene.server.url("/other").absoluteString, scene.target.path)
+        #expect(exit == .code(0))
+        #expect(
+            said == "urlsession: what was kept beside 'FOLDER/a' is of another URL: beginning anew\n" + Self.isDone)
+        #expect(scene.server.connections.flatMap(\.requests).map { $0["Range"] } == [nil, nil])
+    }
+
+    // RES-10: and what proves who the user is is said again
+    @Test("no secret is kept") func noSecretIsKept() async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.half, by: SIGKILL, "-H", "Authorization: Bearer s3cret")
+        let record = try Data(contentsOf: scene.kept.appendingPathComponent("record"))
+        let fields = try #require(try JSONSerialization.jsonObject(with: record) as? [String: Any])
+        let data = try #require(Data(base64Encoded: try #require(fields["resumeData"] as? String)))
+        #expect(data.range(of: Data("s3cret".utf8)) == nil)
+        #expect(record.range(of: Data("s3cret".utf8)) == nil)
+        #expect(try scene.download("-H", "Authorization: Bearer s3cret").exit == .code(0))
+        let said = scene.server.connections.flatMap(\.requests).map { $0["Authorization"] }
+        #expect(said == ["Bearer s3cret", "Bearer s3cret"])
+    }
+
+    @Test("two processes do not write one file") func twoProcessesDoNotWriteOneFile() async throws {
+        let scene = try CommandScene(makeServer(Self.rest))
+        defer { scene.server.stop() }
+        async let first = scene.stopDownload(at: Self.half, by: SIGINT)
+        // The first one waits for the server, which waits for it to go.
+        try await scene.waitUntilKept(Self.half)
+        _ = try await first
+        let holder = open(scene.kept.path, O_RDONLY | O_CLOEXEC)
+        defer { close(holder) }
+        try #require(flock(holder, LOCK_EX | LOCK_NB) == 0)
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(23))
+        #expect(said == "urlsession: 'FOLDER/a' is being downloaded by another process\n")
+    }
+
+    @Test("other people's files stay") func otherPeoplesFilesStay() throws {
+        let scene = try CommandScene(makeServer(firstStops: false, Self.rest))
+        defer { scene.server.stop() }
+        try scene.folder.write("mine", to: "a.download/notes")
+        try scene.folder.write("garbage", to: "a.download/record")
+        #expect(try scene.download().exit == .code(0))
+        #expect(try scene.contents() == Self.whole)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: scene.kept.path) == ["notes"])
+    }
+
+    // S-61: a process was killed between the last byte and the file's place
+    @Test("a file that has all still asks whether it is the server's") func aFileThatHasAllStillAsks() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                guard request["Range"] == nil else {
+                    try connection.send(Self.rest(of: request), to: request)
+                    continue
+                }
+                // All of it, but the end of the message.
+                try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: \"v1\"\r\n\r\n")
+                try connection.sendChunk(Self.whole)
+                _ = try connection.waitForClose()
+                return
+            }
+        }
+        let scene = try CommandScene(server)
+        defer { scene.server.stop() }
+        _ = try await scene.stopDownload(at: Self.whole.count, by: SIGKILL)
+        let (exit, said) = try scene.download()
+        #expect(exit == .code(0))
+        #expect(said.hasSuffix(Self.isDone))
+        #expect(try scene.contents() == Self.whole)
+    }
+}
