@@ -9,8 +9,13 @@ extension TaskCore {
     var wantsResponse: Bool { !delegates.lack([.dataTaskDidReceiveResponse, .dataTaskDidReceiveResponseAsync]) }
     var wantsRedirects: Bool { !delegates.lack([.taskWillPerformRedirection, .taskWillPerformRedirectionAsync]) }
     var wantsInformationalResponses: Bool { !delegates.lack(.taskDidReceiveInformationalResponse) }
-    var wantsWrittenData: Bool { !delegates.lack(.downloadTaskDidWriteData) }
+    var wantsWrittenData: Bool { !writingDelegates.lack(.downloadTaskDidWriteData) }
     var wantsSentBody: Bool { !delegates.lack(.taskDidSendBodyData) }
+
+    /// Who hears how a download goes on: of one that is awaited the task's own delegate alone (T-59).
+    private var writingDelegates: TaskDelegates {
+        isForDelegate ? delegates : TaskDelegates(own: locked { $0.delegateReference }, session: nil)
+    }
 
     // MARK: Calls
 
@@ -44,7 +49,7 @@ extension TaskCore {
             }
         case .wroteData(let count, let total, let expected):
             guard let task = task as? URLSessionDownloadTask else { return }
-            _ = delegates.offer {
+            _ = writingDelegates.offer {
                 $0.urlSession(
                     session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
                     totalBytesExpectedToWrite: expected)

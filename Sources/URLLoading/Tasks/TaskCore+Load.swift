@@ -104,7 +104,8 @@ extension TaskCore: LoadClient {
     func load(_ load: any SchemeLoad, hasWritten count: Int64) {
         let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
         updateProgress()
-        guard isForDelegate, wantsWrittenData else { return }
+        let isAwaited = if case .fileContinuation = result { true } else { false }
+        guard isForDelegate || isAwaited, wantsWrittenData else { return }
         enqueue(
             .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
     }

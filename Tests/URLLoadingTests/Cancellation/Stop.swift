@@ -15,7 +15,10 @@ struct Moment: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether it is one of the server's.
-    var isOfServer: Bool { ["request", "half received", "head sent", "half sent"].contains(name) }
+    var isOfServer: Bool { ["request", "half received"].contains(name) || isOfAnswer }
+
+    /// Whether the server is sending.
+    var isOfAnswer: Bool { ["head sent", "half sent"].contains(name) }
 }
 
 /// A way to stop a task.

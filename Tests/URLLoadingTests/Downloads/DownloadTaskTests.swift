@@ -164,14 +164,18 @@ import URLLoading
     @Test("an async caller's delegate") func anAsyncCallersDelegate() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }
-        let session = URLSession { _ in }
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate)
         let own = RecordingDownloadDelegate()
         let (file, _) = try await session.download(from: server.url(), delegate: own)
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(try Data(contentsOf: file) == Data(Self.long))
         let size = Int64(Self.long.count)
         #expect(own.calls.events.joined == [.created(1), .wrote(1, size, size), .metrics(1)])
+        let (other, _) = try await session.download(from: server.url())
+        defer { try? FileManager.default.removeItem(at: other) }
         session.invalidateAndCancel()
+        #expect(try await delegate.callsUntilInvalid() == [.created(2), .metrics(2), .invalid])
     }
 
     // T-48: no half file is a success, and none is left
