@@ -7,15 +7,14 @@ struct Options: Sendable {
         case exit
         case slowReader = "slow-reader"
         case concurrent
-        case largeUpload = "large-upload"
-        case killedUpload = "killed-upload"
-        case kill
         case large
+        case killedDownload = "killed-download"
+        case killedUpload = "killed-upload"
     }
 
     static let usage = """
         usage: soak [PROOF] [options], PROOF being one of
-               traffic, exit, slow-reader, concurrent, large-upload, killed-upload, kill, large
+               traffic, exit, slow-reader, concurrent, large, killed-download, killed-upload
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
         Without a proof's name all are done.
@@ -31,15 +30,15 @@ struct Options: Sendable {
             --rate N      megabytes a second (32); `--size 1000 --rate 1` takes 17 minutes for each of eight cases
           concurrent    memory of requests that wait for their responses
             --requests N  how many (10000)
-          large-upload  uploads of files and streams; memory stays flat
-            --size N      megabytes of each (96)
-          killed-upload processes that are killed while they upload; another goes on
-            --times N     how often (50)
-          kill          `urlsession download`, killed in the middle, goes on to the same bytes
-            --points N    how often it is killed (200)
+          large         a download, and uploads of a file and a stream; memory stays flat
+            --size N      megabytes of each (96; 5000 needs as much room on the disk)
+          killed-download
+                        `urlsession download`, killed in the middle, goes on to the same bytes
+            --points N    how often it is killed (50)
             --seed N      repeats the choice of the moments (random)
-          large         memory while a large file is downloaded and uploaded
-            --size N      megabytes (96; 5000 needs as much room on the disk)
+          killed-upload processes that are killed while they upload; another goes on to the same bytes
+            --points N    how often (50)
+            --seed N      as above
         """
 
     var proof: Proof?
@@ -50,7 +49,7 @@ struct Options: Sendable {
     var size = 96
     var rate = 32
     var requests = 10_000
-    var points = 200
+    var points = 50
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]

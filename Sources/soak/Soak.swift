@@ -28,10 +28,9 @@ enum Soak {
         case .exit: return try ExitInTraffic.run(options)
         case .slowReader: return try SlowReader.run(options)
         case .concurrent: return try ConcurrentRequests.run(options)
-        case .largeUpload: return try LargeUpload.run(options)
-        case .killedUpload: return try KilledUpload.run(options)
-        case .kill: return try KilledDownload.run(options)
         case .large: return try LargeFile.run(options)
+        case .killedDownload: return try KilledDownload.run(options)
+        case .killedUpload: return try KilledUpload.run(options)
         case nil:
             // Each in a process of its own, so that none sees what another has left in memory.
             var isClean = true

@@ -239,12 +239,21 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: scene.kept.path) == ["notes"])
     }
 
-    // S-61: a process was killed between the last byte and the file's place
-    @Test("a file that has all still asks whether it is the server's", .disabled("the first run is not always told"))
-    func aFileThatHasAllStillAsks() async throws {
+    // RES-6: a process was killed between the last byte and the file's place
+    @Test("a file that has all still asks whether it is the server's") func aFileThatHasAllStillAsks() async throws {
+        let isFirst = Watched(true)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 guard request["Range"] == nil else {
+                    let answer = CannedResponse(416).with(field: "Content-Range", "bytes */\(Self.whole.count)")
+                    try connection.send(answer, to: request)
+                    continue
+                }
+                let stops = isFirst.withValue { first in
+                    defer { first = false }
+                    return first
+                }
+                guard stops else {
                     try connection.send(Self.rest(of: request), to: request)
                     continue
                 }
@@ -262,5 +271,7 @@ import Testing
         #expect(exit == .code(0))
         #expect(said.hasSuffix(Self.isDone))
         #expect(try scene.contents() == Self.whole)
+        let ranges = scene.server.connections.flatMap(\.requests).map { $0["Range"] }
+        #expect(ranges == [nil, "bytes=\(Self.whole.count)-", nil])
     }
 }

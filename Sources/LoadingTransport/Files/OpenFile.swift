@@ -87,10 +87,16 @@ final class OpenFile {
         }
     }
 
-    /// Closes the file; only here some network file systems tell that a write was lost.
+    /// Closes the file; only here some network file systems tell that a write was lost. A file that somebody has removed
+    /// meanwhile is no success: nobody could find it.
     func close() throws(FileWriter.Failure) {
         let closing = descriptor
         descriptor = -1
+        // Not the number of links: some file systems always say 0.
+        if access(path, F_OK) != 0, cll_errno() == ENOENT {
+            Glibc.close(closing)
+            throw .closing(POSIXFailure(ENOENT))
+        }
         // The descriptor is gone also after EINTR.
         if Glibc.close(closing) != 0, cll_errno() != EINTR { throw .closing(POSIXFailure(cll_errno())) }
     }

@@ -10,20 +10,10 @@ import URLLoading
 
 /// Carries out `urlsession download`: to a file, going on where an earlier process stopped or was killed.
 ///
-/// Unchecked: everything that changes belongs to the session's delegate queue, which is serial, and is read by the caller
-/// of `run` after `finished`; `stop` and `records` come from elsewhere, the one behind a lock, the other on a queue.
-final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
-    private let command: CommandLineRequest
-    private let builder: RequestBuilder
-    private let challenges: ChallengeAnswers
-    private let terminal: Terminal
-    private let narrator: Narrator
-    private let progress: ProgressBar?
+/// Unchecked: as the class it comes from. `records` comes from elsewhere, on a queue.
+final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendable {
     private let target: String
     private let kept: UnfinishedDownload
-    private let started = DispatchTime.now().uptimeNanoseconds
-    private let finished = DispatchSemaphore(value: 0)
-    private let stop = StopReason()
     /// Writes what is kept, in order.
     private let records = DispatchQueue(label: "urlsession.records")
 
@@ -31,27 +21,19 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
     private var earlier: DownloadRecord?
     private var didResume = false
     private var hasAsked = false
-    private var redirects = 0
-    private var received: Int64 = 0
     private var expected: Int64 = -1
-    private var metrics: URLSessionTaskMetrics?
-    private var loadError: (any Error)?
     private var isDelivered = false
 
     init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
-        self.command = command
-        self.terminal = terminal
-        builder = try RequestBuilder(command)
-        challenges = try ChallengeAnswers(command, url: builder.request.url)
-        narrator = Narrator(command, terminal: terminal)
-        let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0 || command.showsTrace
-        progress = terminal.errorIsTerminal && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        let builder = try RequestBuilder(command)
+        let challenges = try ChallengeAnswers(command, url: builder.request.url)
         do throws(TransferFailure) {
             target = try Self.target(command)
             kept = try UnfinishedDownload.claim(for: target)
         } catch {
             throw UsageError(error.message, exitCode: error.exitCode)
         }
+        super.init(command, builder, challenges, terminal: terminal, drawsProgress: true)
     }
 
     /// The file to write, where a link leads to it. Nothing but a file is replaced.
@@ -76,28 +58,10 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
             configuration.httpAdditionalHeaders = secretFields()
             kept.keepSpare(earlier)
         }
-        let trace = command.showsTrace ? DelegateTrace(self) : nil
-        let session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
-        let task =
-            if let data = earlier?.resumeData { session.downloadTask(withResumeData: data) } else {
-                session.downloadTask(with: builder.request)
-            }
-        let interruption = Interruption { [self] code in
-            stop.set(TransferFailure(code, ""))
-            progress?.end()
-            cancelKeeping(task)
+        load(configuration) { session in
+            if let data = earlier?.resumeData { return session.downloadTask(withResumeData: data) }
+            return session.downloadTask(with: builder.request)
         }
-        if command.isInsecure, !command.isSilent {
-            StandardError.write("urlsession: warning: -k takes any certificate; anybody may be at the other end\n")
-        }
-        narrator.request(task.currentRequest ?? builder.request)
-        progress?.begin()
-        task.resume()
-        session.finishTasksAndInvalidate()
-        finished.wait()
-        trace?.waitForEnd()
-        progress?.end()
-        interruption.end()
         return conclude()
     }
 
@@ -106,7 +70,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
     /// Looks at what is there. Nil if there is something to load.
     private func endBeforeLoading() -> ExitCode? {
         let record = kept.readRecord()
-        if let record, record.whole != nil, record.url == recordedURL {
+        if let record, record.whole != nil, record.url == plainURL {
             if kept.isDelivered(record) {
                 kept.remove()
                 say("'\(shownTarget)' is complete already")
@@ -120,7 +84,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
                 TransferFailure(.writeError, "'\(shownTarget)' is there already: --force loads it again"))
         }
         if let record, record.whole == nil, command.resumes {
-            if record.url == recordedURL {
+            if record.url == plainURL {
                 earlier = record
                 return nil
             }
@@ -135,7 +99,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
             if access(target, F_OK) == 0, !command.replacesFile {
                 throw TransferFailure(.writeError, "'\(shownTarget)' is there already: --force replaces it")
             }
-            try kept.deliver(file, of: recordedURL)
+            try kept.deliver(file, of: plainURL)
             kept.remove()
             say("'\(shownTarget)' was complete, and is in its place now")
             return .success
@@ -151,55 +115,22 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         return Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
     }
 
-    // MARK: URLSessionDelegate
+    // MARK: CommandLoad
 
-    func urlSession(
-        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        let (disposition, credential, failure) = challenges.answer(to: challenge)
-        if let failure { stop.set(failure) }
-        completionHandler(disposition, credential)
-    }
-
-    // MARK: URLSessionTaskDelegate
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        let (disposition, credential, _) = challenges.answer(to: challenge)
-        completionHandler(disposition, credential)
-    }
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        narrator.response(response)
-        redirects += 1
+    override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         if !command.followsRedirects {
             stop.set(TransferFailure(.httpError, "\(shownURL) leads elsewhere: --follow goes there"))
-        } else if let limit = command.maximumRedirects, redirects > limit {
-            let advice = "raise --max-redirects, or look with -v"
-            stop.set(TransferFailure(.tooManyRedirects, "more than \(limit) redirects from \(shownURL): \(advice)"))
         }
-        guard stop.value == nil else {
-            completionHandler(nil)
-            return task.cancel()
-        }
-        narrator.redirect(to: request)
-        completionHandler(request)
+        return true
     }
 
-    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
-        self.metrics = metrics
+    override func interrupt(_ task: URLSessionTask) {
+        guard let task = task as? URLSessionDownloadTask else { return task.cancel() }
+        task.cancel { [self] data in if let data { keep(data, task) } }
     }
 
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        loadError = error
-        if let data = (error as? URLError)?.downloadTaskResumeData { keep(data, task) }
-        finished.signal()
+    override func ended(_ task: URLSessionTask) {
+        if let data = (loadError as? URLError)?.downloadTaskResumeData { keep(data, task) }
     }
 
     // MARK: URLSessionDownloadDelegate
@@ -232,7 +163,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         // No record comes after the one that this writes.
         let failure: TransferFailure? = records.sync {
             do throws(TransferFailure) {
-                try kept.deliver(location.path, of: recordedURL)
+                try kept.deliver(location.path, of: plainURL)
                 return nil
             } catch {
                 return error
@@ -251,12 +182,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         if let response = task.response as? HTTPURLResponse {
             narrator.response(response)
             if response.statusCode >= 300 {
-                let reason = StatusText.reason(response.statusCode)
-                stop.set(
-                    TransferFailure(
-                        .httpError,
-                        "\(shownURL) answered \(response.statusCode)\(reason.isEmpty ? "" : " " + reason)"))
-                task.cancel()
+                end(task, .httpError, shown(response))
                 return false
             }
         }
@@ -274,17 +200,13 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         return stop.value == nil
     }
 
-    private func cancelKeeping(_ task: URLSessionDownloadTask) {
-        task.cancel { [self] data in if let data { keep(data, task) } }
-    }
-
     private func keep(_ data: Data, _ task: URLSessionTask) {
         records.sync { writeRecord(data, task) }
     }
 
     private func writeRecord(_ data: Data, _ task: URLSessionTask) {
         let validator = validator(of: task) ?? earlier?.validator
-        kept.write(DownloadRecord(url: recordedURL, resumeData: data, validator: validator))
+        kept.write(DownloadRecord(url: plainURL, resumeData: data, validator: validator))
     }
 
     private func validator(of task: URLSessionTask) -> String? {
@@ -295,7 +217,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
     // MARK: Ending
 
     private func conclude() -> ExitCode {
-        let failure = failure()
+        let failure = failure(hasResponse: hasAsked, expected: expected)
         if isDelivered, failure == nil { kept.remove() }
         let code = report(failure)
         if failure == nil { say("'\(shownTarget)', \(Quantity.bytes(received))") } else { tellWhatIsKept() }
@@ -311,20 +233,6 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         say("\(Quantity.bytes(kept.received(record))) are kept in '\(shownTarget).download': the same command goes on")
     }
 
-    private func failure() -> TransferFailure? {
-        if let reason = stop.value { return reason }
-        guard let loadError else { return nil }
-        let failing = (loadError as? URLError)?.failingURL ?? builder.request.url
-        var context = TransferFailure.Context(url: failing?.absoluteString ?? command.url)
-        context.hasResponse = hasAsked
-        context.received = received
-        context.expected = expected
-        context.timeout = command.timeout
-        context.idleTimeout = command.idleTimeout
-        context.elapsed = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
-        return TransferFailure(loadError, context)
-    }
-
     private func report(_ failure: TransferFailure?) -> ExitCode {
         var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
         report.metrics = metrics
@@ -333,12 +241,6 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
     }
 
     // MARK: Words
-
-    private var recordedURL: String {
-        SecretFields.withoutUserInformation(builder.request.url?.absoluteString ?? command.url)
-    }
-
-    private var shownURL: String { TextSanitizer.clean(recordedURL) }
 
     private var shownTarget: String {
         guard case .file(let path) = command.destination else { return TextSanitizer.clean(target) }

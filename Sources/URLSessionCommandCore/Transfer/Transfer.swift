@@ -1,41 +1,20 @@
-import Dispatch
 import Foundation
 import URLLoading
 
 /// Carries out one load: a delegate that passes each piece of the body on as it comes.
-///
-/// Unchecked: everything that changes belongs to the session's delegate queue, which is serial, and is
-/// read by the caller of `run` after `finished`; `stop` alone comes from elsewhere and is behind a lock.
-final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    private let command: CommandLineRequest
-    private let builder: RequestBuilder
-    private let challenges: ChallengeAnswers
-    private let terminal: Terminal
+final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
+    // Sendable as the class it comes from.
     private let output: TransferOutput
-    private let narrator: Narrator
-    private let progress: ProgressBar?
-    private let started = DispatchTime.now().uptimeNanoseconds
-    private let finished = DispatchSemaphore(value: 0)
 
     private var response: URLResponse?
-    private var redirects = 0
-    private var received: Int64 = 0
     private var requestBody: HARRecord.Body?
     private var responseBody: HARRecord.Body?
-    private var metrics: URLSessionTaskMetrics?
-    private var loadError: (any Error)?
-    /// Why this side ended the load; stronger than the error that the cancellation brings.
-    private let stop = StopReason()
 
     init(_ command: CommandLineRequest, terminal: Terminal) throws(UsageError) {
-        self.command = command
-        self.terminal = terminal
-        builder = try RequestBuilder(command)
-        challenges = try ChallengeAnswers(command, url: builder.request.url)
+        let builder = try RequestBuilder(command)
+        let challenges = try ChallengeAnswers(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
-        narrator = Narrator(command, terminal: terminal)
-        let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0
-        progress = terminal.errorIsTerminal && !output.isTerminal && !isQuiet ? ProgressBar(terminal: terminal) : nil
+        super.init(command, builder, challenges, terminal: terminal, drawsProgress: !output.isTerminal)
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
@@ -47,27 +26,13 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     /// Loads and waits until all is printed.
     func run() -> ExitCode {
-        let trace = command.showsTrace ? DelegateTrace(self) : nil
-        let session = URLSession(
-            configuration: RequestBuilder.configuration(command), delegate: trace ?? self, delegateQueue: nil)
-        let task = makeTask(in: session)
-        let interruption = Interruption { [stop, progress] code in
-            stop.set(TransferFailure(code, ""))
-            progress?.end()
-            task.cancel()
-        }
-        if command.isInsecure, !command.isSilent {
-            StandardError.write("urlsession: warning: -k takes any certificate; anybody may be at the other end\n")
-        }
-        narrator.request(task.currentRequest ?? builder.request)
-        progress?.begin()
-        task.resume()
-        session.finishTasksAndInvalidate()
-        finished.wait()
-        trace?.waitForEnd()
-        progress?.end()
-        interruption.end()
-        return conclude()
+        load(RequestBuilder.configuration(command), makeTask)
+        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
+        report.metrics = metrics
+        report.failure = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1)
+        report.requestBody = requestBody
+        report.responseBody = response == nil ? nil : responseBody
+        return report.conclude()
     }
 
     private func makeTask(in session: URLSession) -> URLSessionTask {
@@ -77,26 +42,19 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         return session.uploadTask(with: builder.request, fromFile: file)
     }
 
-    // MARK: URLSessionDelegate
+    // MARK: CommandLoad
 
-    func urlSession(
-        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        let (disposition, credential, failure) = challenges.answer(to: challenge)
-        if let failure { stop.set(failure) }
-        completionHandler(disposition, credential)
+    override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
+        guard command.followsRedirects else { return false }
+        attempt(task) { () throws(WriteError) in try output.redirect(redirect) }
+        return true
+    }
+
+    override func ended(_ task: URLSessionTask) {
+        if stop.value == nil { attempt(task) { () throws(WriteError) in try output.finish() } }
     }
 
     // MARK: URLSessionTaskDelegate
-
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
-        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        let (disposition, credential, _) = challenges.answer(to: challenge)
-        completionHandler(disposition, credential)
-    }
 
     /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input is gone.
     func urlSession(
@@ -118,39 +76,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend)
     }
 
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        guard command.followsRedirects else { return completionHandler(nil) }
-        redirects += 1
-        narrator.response(response)
-        attempt(task) { () throws(WriteError) in try output.redirect(response) }
-        if let limit = command.maximumRedirects, redirects > limit {
-            let advice = "raise --max-redirects, or look with -v"
-            stop.set(TransferFailure(.tooManyRedirects, "more than \(limit) redirects from \(shownURL): \(advice)"))
-        }
-        guard stop.value == nil else {
-            // The question is answered before the task ends.
-            completionHandler(nil)
-            return task.cancel()
-        }
-        narrator.redirect(to: request)
-        completionHandler(request)
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
-        self.metrics = metrics
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        loadError = error
-        if stop.value == nil {
-            attempt(task) { () throws(WriteError) in try output.finish() }
-        }
-        finished.signal()
-    }
-
     // MARK: URLSessionDataDelegate
 
     func urlSession(
@@ -162,11 +87,7 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         if let http = response as? HTTPURLResponse {
             narrator.response(http)
             if command.failsOnHTTPError, http.statusCode >= 400 {
-                let reason = StatusText.reason(http.statusCode)
-                end(
-                    dataTask, .httpError,
-                    "\(shownURL) answered \(http.statusCode)\(reason.isEmpty ? "" : " " + reason): leave out -f to see its body"
-                )
+                end(dataTask, .httpError, "\(shown(http)): leave out -f to see its body")
                 return completionHandler(.cancel)
             }
         }
@@ -186,15 +107,6 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
 
     // MARK: Ending
 
-    private var shownURL: String {
-        TextSanitizer.clean(SecretFields.withoutUserInformation(builder.request.url?.absoluteString ?? command.url))
-    }
-
-    private func end(_ task: URLSessionTask, _ code: ExitCode, _ message: String) {
-        stop.set(TransferFailure(code, message))
-        task.cancel()
-    }
-
     private func attempt(_ task: URLSessionTask, _ write: () throws(WriteError) -> Void) {
         do throws(WriteError) {
             try write()
@@ -211,28 +123,5 @@ final class Transfer: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         end(
             task, .writeError,
             "the body is binary\(type) and would upset your terminal: use -o FILE, or -o - to print it all the same")
-    }
-
-    private func conclude() -> ExitCode {
-        var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
-        report.metrics = metrics
-        report.failure = failure(Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9)
-        report.requestBody = requestBody
-        report.responseBody = response == nil ? nil : responseBody
-        return report.conclude()
-    }
-
-    private func failure(_ duration: Double) -> TransferFailure? {
-        if let reason = stop.value { return reason }
-        guard let loadError else { return nil }
-        let failing = (loadError as? URLError)?.failingURL ?? builder.request.url
-        var context = TransferFailure.Context(url: failing?.absoluteString ?? command.url, method: command.method)
-        context.hasResponse = response != nil
-        context.received = received
-        context.expected = response?.expectedContentLength ?? -1
-        context.timeout = command.timeout
-        context.idleTimeout = command.idleTimeout
-        context.elapsed = duration
-        return TransferFailure(loadError, context)
     }
 }

@@ -8,8 +8,8 @@ enum KilledUpload {
     private static let size = 6_000_000
 
     static func run(_ options: Options) throws -> Bool {
-        say("Killed upload: \(options.times) times, seed \(options.seed)")
-        Watchdog.start(limit: 60 + options.times)
+        say("Killed upload: \(options.points) times, seed \(options.seed)")
+        Watchdog.start(limit: 60 + options.points)
         let folder = NSTemporaryDirectory() + "soak-upload-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -25,7 +25,7 @@ enum KilledUpload {
         while !isOver {
             let child = try ChildProcess(
                 ["--killed-upload", server.url, file, state, "\(options.seed)", "\(kills)"], readsOutput: false)
-            if kills < options.times {
+            if kills < options.points {
                 usleep(UInt32(random.number(0...120_000)))
             } else {
                 // The last one may go on to its end.

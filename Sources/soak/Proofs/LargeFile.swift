@@ -28,8 +28,9 @@ enum LargeFile {
         var isClean = true
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
-            for isUpload in [false, true] {
-                guard let url = URL(string: base + (isUpload ? Answer.upload(size: size) : .counted(size: size)).path),
+            for way in Carrier.Way.allCases {
+                let answer = way == .download ? Answer.counted(size: size) : .upload(size: size)
+                guard let url = URL(string: base + answer.path),
                     let small = URL(string: base + Answer.counted(size: 1000).path)
                 else { return false }
                 let carrier = Carrier(folder: folder)
@@ -40,13 +41,14 @@ enum LargeFile {
                 ProcessState.forgetPeak()
                 let begin = DispatchTime.now().uptimeNanoseconds
                 let outcome =
-                    isUpload ? carrier.upload(URL(fileURLWithPath: sparse), to: url, size) : carrier.download(url, size)
+                    way == .download
+                    ? carrier.download(url, size) : carrier.upload(URL(fileURLWithPath: sparse), by: way, to: url, size)
                 let seconds = Double(carrier.end - begin) / 1e9
                 let memory = carrier.peak - idle
                 let isGood = outcome == "whole" && (memory < mostMemory || ProcessState.isSanitized)
                 isClean = isClean && isGood
                 say(
-                    "  \(isSecure ? "https" : "http ") \(isUpload ? "upload  " : "download") \(outcome), "
+                    "  \(isSecure ? "https" : "http ") \(way.rawValue) \(outcome), "
                         + "memory \(memory / 1024) KB over idle, \(Int(Double(size) / 1e6 / seconds)) MB/s"
                         + (isGood ? "" : "  FOUND"))
             }
@@ -66,12 +68,20 @@ enum LargeFile {
 /// Downloads to a file, and uploads from one.
 private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable because it changes on the delegate queue only while somebody waits for the end.
+    enum Way: String, CaseIterable {
+        case download = "download        "
+        case uploadOfFile = "upload of file  "
+        case uploadOfStream = "upload of stream"
+    }
+
     private(set) var peak = 0
     private(set) var end: UInt64 = 0
     private let folder: String
     private let ended = DispatchSemaphore(value: 0)
     private var failure: (any Error)?
     private var answer = Data()
+    /// Of the stream.
+    private var source: URL?
     private var file: String { folder + "/body" }
 
     init(folder: String) { self.folder = folder }
@@ -83,11 +93,17 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
         return check(size)
     }
 
-    func upload(_ source: URL, to url: URL, _ size: Int) -> String {
+    func upload(_ source: URL, by way: Way, to url: URL, _ size: Int) -> String {
         var request = URLRequest(url: url)
         request.httpMethod = "PUT"
         answer = Data()
-        carry { $0.uploadTask(with: request, fromFile: source) }
+        if way == .uploadOfStream {
+            request.setValue("\(size)", forHTTPHeaderField: "Content-Length")
+            self.source = source
+            carry { $0.uploadTask(withStreamedRequest: request) }
+        } else {
+            carry { $0.uploadTask(with: request, fromFile: source) }
+        }
         if let failure { return "\(failure)" }
         let text = String(decoding: answer, as: UTF8.self)
         return text == "\(size)" ? "whole" : text
@@ -118,6 +134,13 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
         rename(location.path, file)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        completionHandler(source.flatMap { InputStream(url: $0) })
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { answer.append(data) }

@@ -22,6 +22,8 @@ package final class NginxServer: Sendable {
         package var keepAliveTimeout = 60
         /// Whether the secure port also speaks HTTP/2.
         package var offersHTTP2 = true
+        /// The status of the response about its certificate that the secure port staples, if it staples one.
+        package var stapledStatus: TestCertificateAuthority.RevocationStatus?
         /// More directives for the server block.
         package var directives = ""
 
@@ -56,8 +58,15 @@ package final class NginxServer: Sendable {
     ) throws {
         let executable = try ServerFarm.Part.nginx.requireExecutable()
         self.authority = try authority ?? TestCertificateAuthority()
-        certificates = try CertificateFiles(self.authority.issue(.localhost), of: self.authority)
+        let identity = try self.authority.issue(.localhost)
+        certificates = try CertificateFiles(identity, of: self.authority)
         directory = try TemporaryDirectory()
+        var options = options
+        if let status = options.stapledStatus {
+            let response = try self.authority.ocspResponse(for: identity.certificate, status: status)
+            let file = try directory.write(response, to: "ocsp.der")
+            options.directives += "\nssl_stapling on; ssl_stapling_file \(file.path);"
+        }
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         try FileManager.default.createDirectory(at: directory.file("files"), withIntermediateDirectories: true)
 

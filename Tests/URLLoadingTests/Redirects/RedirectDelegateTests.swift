@@ -66,6 +66,17 @@ import URLLoading
         #expect(task.currentRequest == expected.with { $0.url = server.url("/end") })
     }
 
+    // a request whose address is said in another way than it was written
+    @Test("an address without a path is no redirect") func anAddressWithoutAPathIsNoRedirect() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let url = try #require(URL(string: "HTTP://127.0.0.1:\(server.port)"))
+        let (calls, task) = try await calls(RecordingDelegate(), URLRequest(url: url))
+        #expect(
+            calls == [.created(1), .response(1, 200), .data(1, "GET / "), .metrics(1), .completed(1, nil), .invalid])
+        #expect(task.currentRequest?.url == url)
+    }
+
     // with what is left of a body
     @Test("a proposal after a body", arguments: [(302, "GET", nil), (307, "POST", "abc")] as [(Int, String, String?)])
     func aProposalAfterABody(status: Int, method: String, body: String?) async throws {

@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// nginx that staples what its authority says of its certificate.
+@Suite(.needs(.nginx)) struct NginxStaplingTests {
+    // TLS-10
+    @Test(
+        "a stapled response",
+        arguments: [(.good, nil), (.unknown, nil), (.revoked, .serverCertificateUntrusted)]
+            as [(TestCertificateAuthority.RevocationStatus, URLError.Code?)], ["TLSv1.2", "TLSv1.3"])
+    func aStapledResponse(
+        expected: (status: TestCertificateAuthority.RevocationStatus, code: URLError.Code?), version: String
+    ) async throws {
+        var options = NginxServer.Options()
+        options.offersHTTP2 = false
+        options.stapledStatus = expected.status
+        let server = try NginxServer(
+            files: ["x": Array("x".utf8)], authority: try TrustedAuthority.authority, options: options)
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        let wanted: tls_protocol_version_t = version == "TLSv1.2" ? .TLSv12 : .TLSv13
+        configuration.tlsMinimumSupportedProtocolVersion = wanted
+        configuration.tlsMaximumSupportedProtocolVersion = wanted
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        // A session of TLS that was refused is not gone on with either.
+        for _ in 0..<2 {
+            do {
+                let (data, _) = try await session.data(from: server.secureURL("/x"))
+                #expect(expected.code == nil)
+                #expect(String(decoding: data, as: UTF8.self) == "x")
+            } catch let error as URLError {
+                #expect(error.code == expected.code)
+            }
+        }
+    }
+
+    // AUTH-29, TLS-10: the response reaches the trust that a delegate is asked about
+    @Test("whoever demands a response gets one") func whoeverDemandsAResponseGetsOne() async throws {
+        for isStapled in [true, false] {
+            var options = NginxServer.Options()
+            options.offersHTTP2 = false
+            options.stapledStatus = isStapled ? .good : nil
+            let server = try NginxServer(
+                files: ["x": Array("x".utf8)], authority: try TrustedAuthority.authority, options: options)
+            defer { server.stop() }
+            let client = DemandingClient()
+            let session = URLSession(configuration: .ephemeral, delegate: client, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            let code: URLError.Code?
+            do {
+                _ = try await session.data(from: server.secureURL("/x"))
+                code = nil
+            } catch let error as URLError {
+                code = error.code
+            }
+            #expect(client.trusted.events == [isStapled])
+            #expect(code == (isStapled ? nil : .cancelled))
+        }
+    }
+
+    /// Trusts a server only with a response about its certificate.
+    private final class DemandingClient: NSObject, URLSessionDelegate, Sendable {
+        let trusted = EventRecorder<Bool>()
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            guard let trust = challenge.protectionSpace.serverTrust,
+                let revocation = SecPolicyCreateRevocation(
+                    CFOptionFlags(kSecRevocationOCSPMethod | kSecRevocationRequirePositiveResponse))
+            else { return (.performDefaultHandling, nil) }
+            let policies = [SecPolicyCreateSSL(true, "localhost" as CFString), revocation]
+            SecTrustSetPolicies(trust, policies as CFArray)
+            let isTrusted = SecTrustEvaluateWithError(trust, nil)
+            trusted.record(isTrusted)
+            return isTrusted
+                ? (.useCredential, URLCredential(trust: trust)) : (.cancelAuthenticationChallenge, nil)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+internal import Foundation
+internal import Glibc
+
+/// A file system of a few bytes, in memory. Only root may make one.
+///
+///     @Test("…", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) …
+///     let disk = try SmallDisk(size: 1_000_000)
+package final class SmallDisk: Sendable {
+    private let directory: TemporaryDirectory
+
+    /// Where it is mounted.
+    package var path: String { directory.path }
+
+    /// - Parameter size: In bytes; the kernel rounds up to whole pages.
+    package init(size: Int) throws {
+        directory = try TemporaryDirectory()
+        guard mount("none", directory.path, "tmpfs", 0, "size=\(size),mode=0700") == 0 else {
+            throw POSIXFailure("mount")
+        }
+    }
+
+    deinit {
+        // Before its directory is removed. What is open on it stays until it is closed.
+        umount2(directory.path, Int32(MNT_DETACH))
+    }
+
+    package static let isAvailable: Bool = (try? SmallDisk(size: 4096)) != nil
+
+    /// The names of what is on it.
+    package func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+}
