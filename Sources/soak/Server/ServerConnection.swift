@@ -49,12 +49,12 @@ struct ServerConnection {
     // MARK: Requests
 
     private mutating func fill(_ most: Int = 16 * 1024) -> Bool {
-        let count = withUnsafeTemporaryAllocation(byteCount: most, alignment: 1) { buffer in
-            let count = transport.read(into: buffer)
-            input.append(contentsOf: buffer[..<count])
-            return count
+        // Not on the stack: in a loop the pieces would not be given back before its end.
+        let bytes = [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+            count = transport.read(into: UnsafeMutableRawBufferPointer(buffer))
         }
-        return count > 0
+        input.append(contentsOf: bytes)
+        return !bytes.isEmpty
     }
 
     private mutating func readHead() -> Head? {
