@@ -67,7 +67,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// A body up to this size goes out in one write with the head.
     private static let joinedBodyLimit = 64 * 1024
     /// Bytes of one connection that a turn reads before the others have theirs.
-    private static let readBudget = 64 * 1024
+    private static let readBudget = 128 * 1024
     /// From this many expected bytes on it pays to read straight into the body's own buffer.
     private static let directReadMinimum = 16 * 1024
     /// From this many on it pays to have the kernel move them to where they go.

@@ -6,9 +6,9 @@ internal import LoadingEvents
 ///
 /// Any thread may return a buffer: the last holder of a piece of body does.
 package enum ReadBuffers {
-    package static let size = 64 * 1024
+    package static let size = 128 * 1024
     /// Kept for the next use; more than that goes back to the allocator.
-    private static let most = 16
+    private static let most = 8
     private static let free = Storage()
 
     /// A buffer of `size` bytes, or nil when there is no memory.
