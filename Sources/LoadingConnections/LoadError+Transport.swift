@@ -1,5 +1,5 @@
-internal import LoadingProtocols
-internal import LoadingSemantics
+package import LoadingProtocols
+package import LoadingSemantics
 internal import LoadingTransport
 
 extension LoadError {
@@ -18,8 +18,50 @@ extension LoadError {
             cause: error.posix != 0 ? .posix(error.posix) : .tls(code: Int(error.verifyCode), text: error.reason))
     }
 
+    /// What the failure of an FTP load means (ERR-5, ERR-7, ERR-8).
+    init(_ failure: FTPFailure) {
+        switch failure {
+        case .malformedReply, .lineTooLong, .tooManyLines, .tooManyReplies, .unexpectedReply, .noPort:
+            self.init(code: -1017, cause: .ftp(code: 0, text: String(describing: failure)))
+        case .forbiddenCharacter: self = .badURL
+        case .isDirectory: self = .fileIsDirectory
+        case .connectionLost, .truncated: self = .networkConnectionLost
+        case .interrupted(let reply):
+            self.init(code: LoadError.networkConnectionLost.code, cause: .ftp(reply))
+        case .refused(let reply): self.init(code: reply.errorCode, cause: .ftp(reply))
+        }
+    }
+
+    /// Nobody whom this server lets in is known (AUTH-29).
+    package static func loginRefused(_ reply: FTPReply) -> LoadError {
+        LoadError(code: LoadError.userAuthenticationRequired.code, cause: .ftp(reply))
+    }
+
     /// A request that must not be written: part of it would be read as something else.
     init(_ error: HTTP1EncodingError) {
         self.init(code: LoadError.badURL.code, cause: .http(String(describing: error)))
+    }
+}
+
+extension LoadError.Cause {
+    fileprivate static func ftp(_ reply: FTPReply) -> Self { .ftp(code: reply.code, text: reply.message) }
+}
+
+extension FTPReply {
+    /// The code of a load that was refused with this.
+    fileprivate var errorCode: Int {
+        switch code {
+        case 425: LoadError.cannotConnectToHost.code
+        case 426: LoadError.networkConnectionLost.code
+        case 450: LoadError.resourceUnavailable.code
+        // One reply for a file that is not there and for one that may not be read; the text tells, if anything does.
+        case 550, 553: saysForbidden ? -1102 : -1100
+        default: -1011
+        }
+    }
+
+    private var saysForbidden: Bool {
+        let text = message.lowercased()
+        return text.contains("permission") || text.contains("denied") || text.contains("not allowed")
     }
 }

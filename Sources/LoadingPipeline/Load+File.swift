@@ -59,8 +59,6 @@ extension Load: FileWriterObserver {
         beginFetch(.retry)
     }
 
-    /// Where another download might go on if this one stopped without another word. What has come is what the file has
-    /// by then. Nil before anything was written.
     package var resumePointUnderWay: DownloadResumePoint? {
         guard case .exchanging = state else { return nil }
         return writer?.path.flatMap { resumePoint(of: $0) }
@@ -75,7 +73,7 @@ extension Load: FileWriterObserver {
                 url: request.urlText, requestFields: resumption?.download.point.requestFields ?? request.fields,
                 status: response.head.status, responseFields: response.head.fields,
                 bytesReceived: (response.resumedOffset ?? 0) + deliveredBytes,
-                fileName: String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])))
+                fileName: FileWriter.name(of: path)))
     }
 }
 

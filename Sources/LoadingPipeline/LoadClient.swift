@@ -24,9 +24,9 @@ package protocol LoadClient: AnyObject {
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
     /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
-    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse)
-    /// The request goes out again after a response that asked who the user is.
-    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse)
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?)
+    /// The request goes out again after the server has asked who the user is, by a response if it speaks HTTP.
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?)
     /// A server has taken a credential that the client gave, and that may be kept.
     func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)
     /// Whether a credential that a server has taken may be sent there again.

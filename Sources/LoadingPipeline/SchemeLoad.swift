@@ -23,10 +23,11 @@ package protocol SchemeLoad: AnyObject {
     /// What the client makes of the question who the user is.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
+    /// Where another download might go on if this one stopped without another word. What has come is what the file has
+    /// by then. Nil before anything was written.
+    var resumePointUnderWay: DownloadResumePoint? { get }
 }
 
 extension SchemeLoad {
     package func answerResponse() { answerResponse(nil) }
-    /// Only HTTP asks; others see to it themselves.
-    package func answerChallenge(_ answer: AuthenticationAnswer) {}
 }

@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// Makes one connection for a pool: name, address, socket, TLS. Confined to the pool's loop; ends with exactly one call
 /// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
-final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
+final class ConnectionAttempt: SecurityAsker {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
     private(set) var request: ConnectionRequest?
@@ -13,16 +13,14 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
     private let pool: ConnectionPool
     private var race: AddressRace?
     private var secure: SecureHandshake?
-    private let retryTimer = LoopTimer()
+    private let descriptorWait: DescriptorWait
     private var hasEnded = false
-
-    /// How long an attempt that got no descriptor waits before it asks again.
-    private static let descriptorPatience: Int64 = 20_000_000
 
     init(for request: ConnectionRequest, at home: OriginConnections, pool: ConnectionPool) {
         self.request = request
         self.home = home
         self.pool = pool
+        descriptorWait = DescriptorWait(pool)
     }
 
     func start() {
@@ -40,7 +38,7 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         race = nil
         secure?.cancel()
         secure = nil
-        pool.loop.disarm(retryTimer)
+        descriptorWait.end()
     }
 
     /// Somebody else waits for the connection now, or nobody for the moment.
@@ -76,16 +74,12 @@ final class ConnectionAttempt: LoopTimerTarget, SecurityAsker {
         }
     }
 
-    /// Nothing is wrong with the server: somebody's connection will end, an idle one of ours at once.
     private func waitForDescriptor() {
-        let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
-        pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
-    }
-
-    func timerFired(_ timer: LoopTimer) {
-        // Only the last try is told of: there may be any number of them.
-        events = []
-        start()
+        descriptorWait.begin { [weak self] in
+            // Only the last try is told of: there may be any number of them.
+            self?.events = []
+            self?.start()
+        }
     }
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {

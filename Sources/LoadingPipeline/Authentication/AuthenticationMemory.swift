@@ -12,6 +12,8 @@ package final class AuthenticationMemory {
 
     private var areas = ProtectedAreas()
     private var entries: [ProtectionSpace: Entry] = [:]
+    /// What servers of FTP have accepted.
+    private var logins: [ProtectionSpace: LoadCredential] = [:]
 
     /// By whom a connection is used: one user in one space.
     private struct Identity: Hashable {
@@ -72,8 +74,23 @@ package final class AuthenticationMemory {
         areas.remove(space)
     }
 
+    // MARK: FTP
+
+    func login(in space: ProtectionSpace) -> LoadCredential? { logins[space] }
+
+    func remember(login credential: LoadCredential, in space: ProtectionSpace) {
+        if logins.count >= ProtectedAreas.maximumCount { logins = [:] }
+        logins[space] = credential
+    }
+
+    /// The credential was refused, unless another is known by now.
+    func forgetLogin(_ credential: LoadCredential, in space: ProtectionSpace) {
+        if logins[space] == credential { logins[space] = nil }
+    }
+
     package func forgetAll() {
         entries = [:]
+        logins = [:]
         areas = ProtectedAreas()
         identities = [:]
     }

@@ -1,3 +1,5 @@
+package import LoadingSemantics
+
 /// Where a load's bytes come from when no server of HTTP sends them: a file, an address that has them in itself, a
 /// protocol of the caller's. Confined to the session's loop.
 package protocol LoadSource: AnyObject {
@@ -8,12 +10,19 @@ package protocol LoadSource: AnyObject {
     /// The client has all that the source gave. False when the source has something to do before the load ends, and says
     /// `load.mayEnd()` then.
     func isDelivered() -> Bool
+    /// The client's answer to what the source had it asked by `load.ask`.
+    func answerChallenge(_ answer: AuthenticationAnswer)
+    /// Where another download may go on when this one stops, of which so many bytes went to the file of that name.
+    func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
     /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
     func stop()
 }
 
 extension LoadSource {
     package func isDelivered() -> Bool { true }
+    /// Who never asks gets no answer.
+    package func answerChallenge(_ answer: AuthenticationAnswer) {}
+    package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? { nil }
 }
 
 /// What a source says of the bytes that follow.
@@ -22,6 +31,8 @@ package struct SourceResponse {
     package var textEncodingName: String?
     /// -1 when unknown.
     package var expectedLength: Int64
+    /// How much an earlier download has left, when the rest follows.
+    package var resumedOffset: Int64?
     /// What the client is to be given in place of these values: a response that it made itself.
     package var object: AnyObject?
 

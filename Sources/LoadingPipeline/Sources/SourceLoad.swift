@@ -37,6 +37,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     private var sourceEnd: SourceEnd?
 
     private var expectedLength: Int64 = -1
+    private var resumedOffset: Int64?
     private var isOpen = false
     private var collector: BodyCollector?
     private var writer: FileWriter?
@@ -163,6 +164,11 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         flow()
     }
 
+    package func answerChallenge(_ answer: AuthenticationAnswer) {
+        guard case .loading = state else { return }
+        source.answerChallenge(answer)
+    }
+
     /// Nobody stands in a line here.
     package func setPriority(_ priority: Float) {}
 
@@ -195,6 +201,26 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
         sourceEnd = error.map { .failed($0) } ?? .complete
         flow()
+    }
+
+    /// The source gives no bytes yet, but is not silent either.
+    package func sourceIsAlive() { lastActivity = loop.now }
+
+    /// A server wants to know who the user is. Answered by `source.answerChallenge`.
+    func ask(_ question: AuthenticationQuestion) { client?.load(self, isAsked: question, by: nil) }
+
+    /// The source fetches the same once more, after it has asked who the user is.
+    func fetchesAgain() {
+        client?.load(self, willSendAgainAfter: nil)
+        record(.fetchStarted(.authentication))
+    }
+
+    func hasUsed(_ credential: LoadCredential, for space: ProtectionSpace) {
+        client?.load(self, hasUsed: credential, for: space)
+    }
+
+    func stillHas(_ credential: LoadCredential, for space: ProtectionSpace) -> Bool {
+        client?.load(self, stillHas: credential, for: space) == true
     }
 
     /// The source has done what it had to do before the end.
@@ -261,6 +287,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard let client else { return }
         if case .later = client.load(self, didReceive: response) { isAsking = true }
         expectedLength = response.expectedLength
+        resumedOffset = response.resumedOffset
     }
 
     private func deliver(_ data: Data) {
@@ -285,8 +312,9 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
             collector = BodyCollector()
             collector?.expect(expectedLength)
         case .file(let place): open(place)
-        // Only HTTP can say whether the rest is still that of the beginning.
-        case .stopped(let download): open(.existing(path: download.path, offset: 0))
+        case .stopped(let download):
+            if let resumedOffset { return open(.existing(path: download.path, offset: resumedOffset)) }
+            open(.replacement(inFolder: BodyDestination.folder(of: download.path), of: download.path))
         }
     }
 
@@ -308,13 +336,22 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         writer = nil
         switch (outcome, state) {
         case (_, .ended): break
-        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, nil))
+        case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
         case (.success(let path), _): endWell(.file(path: path))
         case (.failure(let failure), _):
             stop()
             tellEnd(LoadError(failure), .nothing)
         }
+    }
+
+    private func resumePoint(of path: String) -> DownloadResumePoint? {
+        source.resumePoint(ofFile: FileWriter.name(of: path), delivered: deliveredBytes)
+    }
+
+    package var resumePointUnderWay: DownloadResumePoint? {
+        guard case .loading = state else { return nil }
+        return writer?.path.flatMap { resumePoint(of: $0) }
     }
 
     // MARK: Time
@@ -400,7 +437,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         client.load(self, didEndWith: error, body: body)
     }
 
-    private func record(_ kind: LoadEvent.Kind) {
+    func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
 }

@@ -10,6 +10,8 @@ package struct LoadError: Error, Sendable, Equatable {
         case tls(code: Int, text: String)
         /// What was wrong with the peer's HTTP.
         case http(String)
+        /// A reply of an FTP server, or 0, and what was wrong.
+        case ftp(code: Int, text: String)
         /// A result of `getaddrinfo` (`EAI_…`).
         case dns(Int32)
         /// A number of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
@@ -61,6 +63,8 @@ extension LoadError {
     package static let resourceUnavailable = LoadError(code: -1008)
     /// The machine has no memory left for the body.
     package static let outOfMemory = LoadError(code: -1103, cause: .posix(ENOMEM))
+    /// The server does not let the user in, and nobody can say who he is.
+    package static let userAuthenticationRequired = LoadError(code: -1013)
     package static let cannotLoadFromNetwork = LoadError(code: -2000)
 }
 

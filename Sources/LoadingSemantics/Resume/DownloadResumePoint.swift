@@ -18,7 +18,9 @@ package struct DownloadResumePoint: Sendable, Equatable {
         originalURL: String, url: String, requestFields: HTTPFields, validator: ResumeValidator, bytesReceived: Int64,
         total: Int64?, fileName: String
     ) {
-        guard bytesReceived >= 0, total.map({ $0 >= bytesReceived }) ?? true, Self.isHTTP(url) else { return nil }
+        guard bytesReceived >= 0, total.map({ $0 >= bytesReceived }) ?? true, Self.isLoadable(url, validator) else {
+            return nil
+        }
         self.originalURL = originalURL
         self.url = url
         self.requestFields = requestFields
@@ -53,6 +55,23 @@ package struct DownloadResumePoint: Sendable, Equatable {
             originalURL: Self.withoutUserinfo(download.originalURL), url: Self.withoutUserinfo(download.url),
             requestFields: Self.without(Self.secretFields, download.requestFields), validator: validator,
             bytesReceived: download.bytesReceived, total: total, fileName: download.fileName)
+    }
+
+    /// The point at which a download by FTP stopped.
+    ///
+    /// - Parameter modificationTime: As the server said it.
+    package init?(
+        originalURL: String, url: String, modificationTime: String, bytesReceived: Int64, total: Int64, fileName: String
+    ) {
+        self.init(
+            originalURL: Self.withoutUserinfo(originalURL), url: Self.withoutUserinfo(url),
+            requestFields: HTTPFields(), validator: .modificationTime(modificationTime), bytesReceived: bytesReceived,
+            total: total, fileName: fileName)
+    }
+
+    /// What an FTP server said of the file.
+    package var modificationTime: String? {
+        if case .modificationTime(let time) = validator { time } else { nil }
     }
 
     /// The same point with what the file really holds: less than was counted if the last bytes were lost with their
@@ -105,7 +124,8 @@ package struct DownloadResumePoint: Sendable, Equatable {
         return codings.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.allSatisfy { $0 == "identity" }
     }
 
-    private static func isHTTP(_ url: String) -> Bool {
+    private static func isLoadable(_ url: String, _ validator: ResumeValidator) -> Bool {
+        if case .modificationTime = validator { return (try? FTPURL(url)) != nil }
         guard let url = try? HTTPURL(url) else { return false }
         return url.scheme == .http || url.scheme == .https
     }

@@ -4,6 +4,8 @@ package enum ResumeValidator: Sendable, Equatable {
     case entityTag(String)
     /// A date, as the server wrote it.
     case lastModified(String)
+    /// What an FTP server answers to `MDTM`; the size has to be the same too.
+    case modificationTime(String)
 
     /// The best that a response offers. Nil if it has none, or only such as allow two versions to pass for one: a weak
     /// entity tag, or a date that was still running when the response was made (RFC 9110 §8.8.2.2, §13.1.5).
@@ -22,7 +24,7 @@ package enum ResumeValidator: Sendable, Equatable {
     package var fieldValue: String {
         switch self {
         case .entityTag(let tag): tag
-        case .lastModified(let date): date
+        case .lastModified(let date), .modificationTime(let date): date
         }
     }
 
@@ -34,6 +36,8 @@ package enum ResumeValidator: Sendable, Equatable {
         case .lastModified(let date):
             guard let other = fields.firstValue("Last-Modified"), other != date else { return false }
             return HTTPDate.parse(other) != HTTPDate.parse(date)
+        // No response of HTTP says this.
+        case .modificationTime: return true
         }
     }
 

@@ -4,9 +4,11 @@
 package struct HTTPURL: Sendable, Equatable {
     package enum Scheme: UInt8, Sendable {
         case http, https, ws, wss
+        /// Only within an `FTPURL`.
+        case ftp
 
         package var isSecure: Bool { self == .https || self == .wss }
-        package var defaultPort: UInt16 { isSecure ? 443 : 80 }
+        package var defaultPort: UInt16 { self == .ftp ? 21 : isSecure ? 443 : 80 }
 
         package var name: StaticString {
             switch self {
@@ -14,6 +16,7 @@ package struct HTTPURL: Sendable, Equatable {
             case .https: "https"
             case .ws: "ws"
             case .wss: "wss"
+            case .ftp: "ftp"
             }
         }
     }
@@ -81,12 +84,15 @@ package struct HTTPURL: Sendable, Equatable {
     }
 
     /// Reads the text of an absolute URL, or says why it cannot be loaded.
-    package init(_ text: String) throws(Failure) {
+    package init(_ text: String) throws(Failure) { try self.init(text, isFTP: false) }
+
+    /// - Parameter isFTP: Whether the scheme has to be `ftp`; else it is one of HTTP or WebSocket.
+    init(_ text: String, isFTP: Bool) throws(Failure) {
         // The standard library's closures know no typed errors.
         var failure = Failure.badCharacter
         let parse = { (bytes: UnsafeBufferPointer<UInt8>) -> HTTPURL? in
             do throws(Failure) {
-                return try Parser(text: bytes).url()
+                return try Parser(text: bytes, isFTP: isFTP).url()
             } catch {
                 failure = error
                 return nil
@@ -112,6 +118,7 @@ package struct HTTPURL: Sendable, Equatable {
 extension HTTPURL {
     private struct Parser {
         let text: UnsafeBufferPointer<UInt8>
+        let isFTP: Bool
 
         func url() throws(Failure) -> HTTPURL {
             guard let (scheme, start) = schemeAndAuthorityStart() else { throw .unsupportedScheme }
@@ -198,7 +205,10 @@ extension HTTPURL {
             guard text.count >= 5 else { return nil }
             let scheme: Scheme
             let length: Int
-            if startsWith("https") {
+            if isFTP {
+                guard startsWith("ftp") else { return nil }
+                (scheme, length) = (.ftp, 3)
+            } else if startsWith("https") {
                 (scheme, length) = (.https, 5)
             } else if startsWith("http") {
                 (scheme, length) = (.http, 4)
@@ -256,7 +266,7 @@ extension HTTPURL {
         private func urlWithASCII(_ host: Host) throws(Failure) -> HTTPURL {
             guard let ascii = HostName.ascii(host.address), !ascii.isEmpty else { throw .badHost }
             let rewritten = text[..<(host.end - host.address.count)] + ascii + text[host.end...]
-            return try HTTPURL(String(decoding: rewritten, as: UTF8.self))
+            return try HTTPURL(String(decoding: rewritten, as: UTF8.self), isFTP: isFTP)
         }
 
         /// An IPv6 address in brackets, whose zone may follow "%25" (RFC 6874) or, as many write it, "%".

@@ -94,6 +94,11 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
     /// Nanoseconds between two tries to open the file without a descriptor.
     private static let descriptorPatience: Int64 = 20_000_000
 
+    /// The last part of a path.
+    package static func name(of path: String) -> String {
+        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+    }
+
     package init(_ place: Place, on loop: EventLoop) {
         self.place = place
         self.loop = loop

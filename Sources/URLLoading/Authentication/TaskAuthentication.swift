@@ -15,7 +15,7 @@ struct TaskAuthentication {
 
 /// The client's side of authentication: what is known, what the delegates say, and what is kept.
 extension TaskCore {
-    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse) {
+    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
         let space = URLProtectionSpace(question.space)
         guard let storage = core.configuration.urlCredentialStorage, let task = heldTask else {
             return answer(question, space, response, stored: nil)
@@ -29,7 +29,7 @@ extension TaskCore {
 
     /// Asks the delegates if one wants to be asked, else does what is done without them (AUTH-7, AUTH-11).
     private func answer(
-        _ question: AuthenticationQuestion, _ space: URLProtectionSpace, _ response: LoadResponse,
+        _ question: AuthenticationQuestion, _ space: URLProtectionSpace, _ response: LoadResponse?,
         stored: URLCredential?
     ) {
         guard !hasEnded else { return }
@@ -41,7 +41,8 @@ extension TaskCore {
         }
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposal, previousFailureCount: question.failures,
-            failureResponse: HTTPURLResponse(url, response.head, expectedLength: response.expectedLength), error: nil)
+            failureResponse: response.map { HTTPURLResponse(url, $0.head, expectedLength: $0.expectedLength) },
+            error: nil)
         authentication.pending = ask(challenge) { answer in
             self.authentication.pending = nil
             self.take(answer, question, proposal)
@@ -85,9 +86,9 @@ extension TaskCore {
         load?.answerChallenge(.credential(known))
     }
 
-    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse) {
+    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?) {
         guard let request = currentRequest, let url = request.url else { return }
-        note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength))
+        if let response { note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)) }
         follow(request)
     }
 

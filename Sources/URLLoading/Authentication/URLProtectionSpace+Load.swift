@@ -5,6 +5,8 @@ extension URLProtectionSpace {
     convenience init(_ space: ProtectionSpace) {
         let method =
             switch space.scheme {
+            // FTP has one way.
+            case .basic where space.place == .server(.ftp): NSURLAuthenticationMethodDefault
             case .basic: NSURLAuthenticationMethodHTTPBasic
             case .digest: NSURLAuthenticationMethodHTTPDigest
             case .ntlm: NSURLAuthenticationMethodNTLM
@@ -40,7 +42,8 @@ extension URLProtectionSpace {
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
         guard case .server(let kind) = space.place else { return [self] }
         let methods =
-            space.scheme == .basic ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
+            space.scheme == .basic && kind != .ftp
+            ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
         let ports = space.port == kind.defaultPort ? [port, 0] : [port]
         return methods.flatMap { method in
             ports.map { port in

@@ -13,6 +13,7 @@ struct DownloadResumeData: Codable {
     private var fields: [[String]]
     private var entityTag: String?
     private var lastModified: String?
+    private var modificationTime: String?
     private var bytesReceived: Int64
     private var total: Int64?
     private var fileName: String
@@ -28,6 +29,7 @@ struct DownloadResumeData: Codable {
         switch point.validator {
         case .entityTag(let tag): entityTag = tag
         case .lastModified(let date): lastModified = date
+        case .modificationTime(let time): modificationTime = time
         }
         bytesReceived = point.bytesReceived
         total = point.total
@@ -51,10 +53,11 @@ struct DownloadResumeData: Codable {
     /// The point. Nil if it is nonsense (RES-8).
     var point: DownloadResumePoint? {
         let validator: ResumeValidator
-        switch (entityTag, lastModified) {
-        case (let tag?, _): validator = .entityTag(tag)
-        case (nil, let date?): validator = .lastModified(date)
-        case (nil, nil): return nil
+        switch (entityTag, lastModified, modificationTime) {
+        case (let tag?, _, _): validator = .entityTag(tag)
+        case (nil, let date?, _): validator = .lastModified(date)
+        case (nil, nil, let time?): validator = .modificationTime(time)
+        case (nil, nil, nil): return nil
         }
         var requestFields = HTTPFields()
         for field in fields where field.count == 2 { requestFields.append(field[0], field[1]) }

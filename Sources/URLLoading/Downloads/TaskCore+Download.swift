@@ -6,7 +6,7 @@ extension TaskCore {
     /// Of the download as it is now, without stopping it.
     func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
         core.loop.post { [self] in
-            let point = (load as? Load)?.resumePointUnderWay
+            let point = load?.resumePointUnderWay
             handler(point.flatMap { DownloadResumeData($0, isUnderWay: true).encoded })
         }
     }

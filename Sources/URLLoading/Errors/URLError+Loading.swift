@@ -62,6 +62,7 @@ extension LoadError.Cause {
             Self.error(NSPOSIXErrorDomain, Int(number), String(cString: strerror(number)))
         case .tls(let code, let text): Self.error("URLLoadingTLSErrorDomain", code, text)
         case .http(let text): Self.error("URLLoadingHTTPErrorDomain", 0, text)
+        case .ftp(let code, let text): Self.error("URLLoadingFTPErrorDomain", code, text)
         case .dns(let number):
             Self.error("URLLoadingDNSErrorDomain", Int(number), String(cString: gai_strerror(number)))
         case .cfNetwork(let number): NSError(domain: "kCFErrorDomainCFNetwork", code: number)

@@ -26,7 +26,8 @@ extension TaskCore: LoadClient {
         return receive(
             URLResponse(
                 url: url, mimeType: response.mimeType, expectedContentLength: Int(response.expectedLength),
-                textEncodingName: response.textEncodingName))
+                textEncodingName: response.textEncodingName),
+            resumedOffset: response.resumedOffset)
     }
 
     var wantedParts: WantedParts {

@@ -25,7 +25,7 @@ extension TaskCore {
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
             return load
         } catch {
-            guard !isRedirect, let source = try localSource(of: request) else { throw error }
+            guard !isRedirect, let source = try source(of: request) else { throw error }
             return load(source, request)
         }
     }
@@ -38,8 +38,8 @@ extension TaskCore {
             totalTimeout: configuration.timeoutIntervalForResource, log: log, client: self)
     }
 
-    /// What this machine has, or the address itself; nil for a scheme that nobody knows.
-    private func localSource(of request: URLRequest) throws(LoadError) -> (any LoadSource)? {
+    /// Of what does not come by HTTP; nil for a scheme that nobody knows.
+    private func source(of request: URLRequest) throws(LoadError) -> (any LoadSource)? {
         guard let url = request.url else { return nil }
         switch url.scheme?.lowercased() {
         case "data": return DataURLSource(url.absoluteString, on: core.loop)
@@ -52,8 +52,20 @@ extension TaskCore {
             guard url.host().map({ $0.isEmpty || $0 == "localhost" }) ?? true else { throw .unsupportedURL }
             return FileSource(
                 path: url.path(percentEncoded: false), sendsBody: request.method == "GET", on: core.loop)
+        case "ftp": return try ftpSource(of: request, url.absoluteString)
         default: return nil
         }
+    }
+
+    /// Files are fetched, not sent (MISC-17), and by sessions in classic mode alone (C-31).
+    private func ftpSource(of request: URLRequest, _ url: String) throws(LoadError) -> FTPSource {
+        guard request.method == "GET", case .none = request.body, !isUpload, core.configuration.usesClassicLoadingMode
+        else { throw .unsupportedURL }
+        let target: FTPURL
+        do { target = try FTPURL(url) } catch { throw error.loadError }
+        let stopped: StoppedDownload? = if case .download(let stopped) = kind { stopped } else { nil }
+        return FTPSource(
+            target, urlText: url, isDownload: !kind.isData, resuming: stopped, in: core.environment)
     }
 
     // MARK: Protocols of the caller's

@@ -14,6 +14,7 @@ package enum ServerFarm {
         case kdb5Util = "kdb5_util"
         case kadmin = "kadmin.local"
         case kinit
+        case vsftpd
 
         /// Where the program is; servers live outside of an ordinary user's search path.
         package var executable: String? {

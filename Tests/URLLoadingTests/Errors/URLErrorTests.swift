@@ -68,7 +68,8 @@ import Testing
     @Test(arguments: [
         (LoadError.Cause.posix(104), NSPOSIXErrorDomain, 104),
         (.tls(code: 7, text: "t"), "URLLoadingTLSErrorDomain", 7),
-        (.http("h"), "URLLoadingHTTPErrorDomain", 0), (.dns(-2), "URLLoadingDNSErrorDomain", -2),
+        (.http("h"), "URLLoadingHTTPErrorDomain", 0), (.ftp(code: 550, text: "f"), "URLLoadingFTPErrorDomain", 550),
+        (.dns(-2), "URLLoadingDNSErrorDomain", -2),
         (.cfNetwork(310), "kCFErrorDomainCFNetwork", 310),
     ])
     func causes(_ cause: LoadError.Cause, _ domain: String, _ code: Int) {

@@ -1,0 +1,32 @@
+internal import LoadingTransport
+
+/// Waits for a descriptor when the process has none left. Nothing is wrong with the server then: somebody's connection
+/// will end, an idle one of ours at once. Confined to the pool's loop.
+final class DescriptorWait: LoopTimerTarget {
+    private let pool: ConnectionPool
+    private let timer = LoopTimer()
+    private var again: (() -> Void)?
+
+    /// How long it is waited before the next try.
+    private static let patience: Int64 = 20_000_000
+
+    init(_ pool: ConnectionPool) { self.pool = pool }
+
+    /// Calls `again` in a later turn, unless it is ended before.
+    func begin(_ again: @escaping () -> Void) {
+        self.again = again
+        let delay = pool.closeOneIdle() ? 0 : Self.patience
+        pool.loop.arm(timer, at: pool.loop.now + delay, for: self)
+    }
+
+    func end() {
+        again = nil
+        pool.loop.disarm(timer)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        let again = again
+        self.again = nil
+        again?()
+    }
+}

@@ -1,0 +1,259 @@
+package import FoundationEssentials
+internal import Glibc
+package import LoadingEvents
+package import LoadingProtocols
+package import LoadingSemantics
+package import LoadingTransport
+
+/// Gets one file or listing from an FTP server: a control connection, which `FTPConversation` speaks on, and a data
+/// connection. Confined to the pool's loop. It is no connection of the pool's, from which it has the resolver, and each
+/// load makes its own.
+///
+/// The data connection leads to the address of the control connection, whatever the server says: otherwise a server
+/// could have us connect to machines that only we can reach.
+///
+/// Back-pressure: while `isPaused` nothing is read from the data connection, so the kernel's buffer fills and the
+/// server's window closes. What is said on the control connection is little, and is read at any time.
+package final class FTPConnection: ByteStreamOwner {
+    private let origin: Origin
+    private let pool: ConnectionPool
+    private weak var observer: (any FTPConnectionObserver)?
+    private var conversation: FTPConversation
+    private var parser = FTPReplyParser()
+    private let descriptorWait: DescriptorWait
+    private var race: AddressRace?
+    private var control: ByteStream?
+    private var data: ByteStream?
+    /// What the control connection's socket did not take yet.
+    private var unsent: [UInt8] = []
+    private var dataPort: UInt16 = 0
+    private var isDataConnected = false
+    /// What comes over the data connection is what was asked for.
+    private var isTransferring = false
+    private var hasAllData = false
+    private var receivedCount: Int64 = 0
+    private var isPaused = false
+    private var isReading = false
+    private var isOver = false
+
+    /// Bytes that a turn reads before others have theirs.
+    private static let readBudget = 256 * 1024
+
+    package init(
+        to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, by pool: ConnectionPool,
+        observer: any FTPConnectionObserver
+    ) {
+        origin = Origin(isSecure: false, host: url.host, port: url.port)
+        self.pool = pool
+        self.observer = observer
+        conversation = FTPConversation(request, as: login)
+        descriptorWait = DescriptorWait(pool)
+    }
+
+    /// Begins; every outcome is told in a later turn.
+    package func start() {
+        let race = AddressRace(to: origin, on: pool.loop, resolver: pool.resolver)
+        self.race = race
+        race.start(record: { [weak self] in self?.observer?.ftpRecorded($0) }) { [weak self] in self?.raceEnded($0) }
+    }
+
+    /// Nothing more is wanted, and nothing more is told.
+    package func cancel() {
+        isOver = true
+        observer = nil
+        race?.cancel()
+        race = nil
+        descriptorWait.end()
+        control?.close()
+        data?.close()
+        control = nil
+        data = nil
+    }
+
+    /// Stops or goes on reading the data connection. Going on takes effect in a later turn.
+    package func setPaused(_ paused: Bool) {
+        guard paused != isPaused else { return }
+        isPaused = paused
+        if !paused, !isReading, let data, data.mayHaveMore { data.callAgain() }
+    }
+
+    // MARK: Connecting
+
+    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
+        guard !isOver else { return }
+        race = nil
+        switch outcome {
+        case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.start() }
+        case .failure(.unreachable(let error)): end(error)
+        case .success(let stream):
+            stream.owner = self
+            control = stream
+            observer?.ftpRecorded(.connectEnded)
+            observer?.ftpRecorded(.connectionAssigned(Self.facts(stream)))
+            // The greeting may be here already.
+            if stream.mayHaveMore { stream.callAgain() }
+        }
+    }
+
+    private static func facts(_ stream: ByteStream) -> ConnectionFacts {
+        let local = stream.localAddress
+        let remote = stream.remoteAddress
+        return ConnectionFacts(
+            protocolName: "ftp", isReused: false, localAddress: local?.description,
+            localPort: local.map { Int($0.port) }, remoteAddress: remote?.description,
+            remotePort: remote.map { Int($0.port) }, tlsVersion: nil, tlsCipherSuite: nil)
+    }
+
+    private func connectData() {
+        guard !isOver, let address = control?.remoteAddress?.with(port: dataPort) else {
+            return end(.networkConnectionLost)
+        }
+        do {
+            data = try ByteStream.connect(to: address, on: pool.loop, owner: self)
+        } catch  where error.code == EMFILE || error.code == ENFILE {
+            descriptorWait.begin { [weak self] in self?.connectData() }
+        } catch {
+            end(.connectionAttemptFailed(error.code))
+        }
+    }
+
+    // MARK: Readiness
+
+    package func streamBecameReady(_ stream: ByteStream) {
+        guard !isOver else { return }
+        if stream === control {
+            flush()
+            receiveReplies()
+        } else if stream === data {
+            if isDataConnected { receiveData() } else { finishConnectingData(stream) }
+        }
+    }
+
+    private func finishConnectingData(_ stream: ByteStream) {
+        guard let result = stream.finishConnecting() else { return }
+        switch result {
+        case .success:
+            isDataConnected = true
+            perform(conversation.connected())
+        case .failure(let failure): end(.connectionAttemptFailed(failure.code))
+        }
+    }
+
+    // MARK: The control connection
+
+    private func receiveReplies() {
+        while !isOver, let control {
+            let scratch = pool.loop.scratch
+            switch control.read(into: scratch) {
+            case .bytes(let count):
+                observer?.ftpIsAlive()
+                parse(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+                if !control.mayHaveMore { return }
+            case .wouldBlock: return
+            case .end, .truncated: return controlEnded()
+            case .failed: return controlEnded()
+            }
+        }
+    }
+
+    private func parse(_ bytes: UnsafeRawBufferPointer) {
+        var input = bytes
+        do throws(FTPFailure) {
+            while !isOver, let reply = try parser.next(&input) { perform(conversation.received(reply)) }
+        } catch {
+            end(LoadError(error))
+        }
+    }
+
+    private func controlEnded() {
+        control?.close()
+        control = nil
+        perform(conversation.connectionEnded())
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        unsent += bytes
+        flush()
+    }
+
+    private func flush() {
+        guard let control, !unsent.isEmpty else { return }
+        switch unsent.withUnsafeBytes({ control.write($0) }) {
+        case .bytes(let count): unsent.removeFirst(count)
+        case .wouldBlock: break
+        // What the server said before it went is still to be read, and then its end.
+        case .failed: unsent = []
+        }
+    }
+
+    // MARK: The data connection
+
+    private func receiveData() {
+        guard isTransferring, !isReading else { return }
+        isReading = true
+        defer { isReading = false }
+        var budget = Self.readBudget
+        while !isOver, !isPaused, !hasAllData, let data {
+            guard budget > 0 else { return data.callAgain() }
+            let scratch = pool.loop.scratch
+            switch data.read(into: scratch) {
+            case .bytes(let count):
+                budget -= count
+                receivedCount += Int64(count)
+                observer?.ftpReceived(Data(UnsafeRawBufferPointer(rebasing: scratch[..<count])))
+            case .wouldBlock: return
+            case .end, .truncated:
+                hasAllData = true
+                data.close()
+                self.data = nil
+                perform(conversation.dataEnded(after: receivedCount))
+            case .failed(let failure): return end(LoadError(failure))
+            }
+        }
+    }
+
+    // MARK: What the conversation wants
+
+    private func perform(_ actions: [FTPConversation.Action]) {
+        for action in actions where !isOver {
+            switch action {
+            case .send(let bytes): send(bytes)
+            case .connect(let port):
+                dataPort = port
+                connectData()
+            case .begin(let transfer):
+                isTransferring = true
+                observer?.ftpBegins(transfer)
+                // What has come before may not be told of again.
+                if let data, !isReading { data.callAgain() }
+            case .refusedLogin(let reply):
+                let observer = observer
+                cancel()
+                observer?.ftpRefusedLogin(reply)
+            case .complete: end(nil)
+            case .fail(let failure): end(LoadError(failure))
+            }
+        }
+    }
+
+    private func end(_ error: LoadError?) {
+        guard !isOver else { return }
+        let observer = observer
+        cancel()
+        observer?.ftpEnded(error)
+    }
+}
+
+/// Told what comes of an `FTPConnection`, on its loop.
+package protocol FTPConnectionObserver: AnyObject {
+    func ftpRecorded(_ event: LoadEvent.Kind)
+    /// The server has said something, whatever it is.
+    func ftpIsAlive()
+    /// What comes next is what was asked for.
+    func ftpBegins(_ transfer: FTPTransfer)
+    func ftpReceived(_ data: Data)
+    /// The server does not let the user in. The last message.
+    func ftpRefusedLogin(_ reply: FTPReply)
+    /// The last message.
+    func ftpEnded(_ error: LoadError?)
+}

@@ -1,0 +1,214 @@
+package import FoundationEssentials
+package import LoadingConnections
+package import LoadingEvents
+package import LoadingProtocols
+package import LoadingSemantics
+package import LoadingTransport
+
+/// An `ftp:` URL (MISC-17): a file, or what is in a directory, over connections of its own.
+///
+/// **Login.** First as the address says, else with what this session knows to be right, else as anybody. Who is refused
+/// is asked about (AUTH-4 to AUTH-11) with no connection open, since nobody knows how long the answer takes and servers
+/// do not wait.
+package final class FTPSource: LoadSource, FTPConnectionObserver {
+    private let url: FTPURL
+    private let urlText: String
+    private let originalURLText: String
+    private let isDownload: Bool
+    private let environment: LoadingEnvironment
+    /// Where a download goes on.
+    private let stopped: StoppedDownload?
+    private let space: ProtectionSpace
+
+    private weak var load: SourceLoad?
+    private var connection: FTPConnection?
+    private var isPaused = false
+    /// A response that waits for the first bytes, which tell its type.
+    private var heldResponse: SourceResponse?
+    private var transfer: FTPTransfer?
+
+    // Who the user is.
+    private var attempt = Attempt.anonymous
+    private var refusal: LoadError?
+    private var refused: LoadCredential?
+    private var failures = 0
+
+    private enum Attempt {
+        case anonymous
+        /// As the address says.
+        case ofURL(user: String, password: String?)
+        case known(LoadCredential)
+        case given(LoadCredential)
+    }
+
+    /// - Parameters:
+    ///   - urlText: The same URL as it was given.
+    ///   - isDownload: Whether another load may go on with this one.
+    ///   - stopped: What this one goes on with.
+    package init(
+        _ url: FTPURL, urlText: String, isDownload: Bool, resuming stopped: StoppedDownload?,
+        in environment: LoadingEnvironment
+    ) {
+        self.url = url
+        self.urlText = urlText
+        self.isDownload = isDownload
+        self.stopped = stopped
+        self.environment = environment
+        originalURLText = stopped?.point.originalURL ?? urlText
+        space = ProtectionSpace(
+            place: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
+    }
+
+    // MARK: From the load
+
+    package func start(for load: SourceLoad) {
+        self.load = load
+        if let credential = url.credential {
+            attempt = .ofURL(user: credential.user, password: credential.password)
+        } else if let known = environment.authentication.login(in: space), load.stillHas(known, for: space) {
+            attempt = .known(known)
+        }
+        connect()
+    }
+
+    package func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        connection?.setPaused(isPaused)
+    }
+
+    package func stop() {
+        load = nil
+        connection?.cancel()
+        connection = nil
+    }
+
+    package func answerChallenge(_ answer: AuthenticationAnswer) {
+        guard let load, let refusal else { return }
+        self.refusal = nil
+        load.setHeldUp(false)
+        switch answer {
+        case .credential(let credential):
+            attempt = .given(credential)
+            load.fetchesAgain()
+            connect()
+        // There is no response that could be the result.
+        case .nothing, .defaultHandling, .nextSpace: load.ended(refusal)
+        }
+    }
+
+    package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? {
+        guard isDownload, let transfer, let size = transfer.size, let time = transfer.modificationTime else {
+            return nil
+        }
+        return DownloadResumePoint(
+            originalURL: originalURLText, url: urlText, modificationTime: time,
+            bytesReceived: transfer.offset + delivered, total: size, fileName: name)
+    }
+
+    // MARK: Connecting
+
+    private func connect() {
+        let connection = FTPConnection(to: url, request, as: login, by: environment.pool, observer: self)
+        connection.setPaused(isPaused)
+        self.connection = connection
+        connection.start()
+    }
+
+    private var login: FTPLogin {
+        switch attempt {
+        case .anonymous: .anonymous
+        case .ofURL(let user, let password): FTPLogin(user: user, password: password)
+        case .known(let credential), .given(let credential):
+            FTPLogin(user: credential.user, password: credential.password)
+        }
+    }
+
+    private var request: FTPRequest {
+        let form: FTPRequest.Form =
+            switch (url.type, url.isDirectory) {
+            case (.names, _): .names
+            case (_, true): .listing
+            case (.ascii, false): .text
+            case (.image, false): .file
+            }
+        var request = FTPRequest(directories: url.directories, name: url.name, form: form)
+        request.wantsModificationTime = isDownload
+        if let point = stopped?.point, let time = point.modificationTime, let size = point.total {
+            request.beginning = FTPRequest.Beginning(
+                count: point.bytesReceived, size: size, modificationTime: time)
+        }
+        return request
+    }
+
+    // MARK: From the connection
+
+    package func ftpRecorded(_ event: LoadEvent.Kind) { load?.record(event) }
+
+    package func ftpIsAlive() { load?.sourceIsAlive() }
+
+    package func ftpRefusedLogin(_ reply: FTPReply) {
+        connection = nil
+        guard let load else { return }
+        switch attempt {
+        case .anonymous: break
+        // Who has not said a password was not refused.
+        case .ofURL(let user, let password):
+            refused = password.map { LoadCredential(user: user, password: $0, isKept: true) }
+        case .known(let credential):
+            environment.authentication.forgetLogin(credential, in: space)
+            refused = credential
+        case .given(let credential):
+            failures += 1
+            refused = credential
+        }
+        refusal = .loginRefused(reply)
+        load.setHeldUp(true)
+        load.ask(
+            AuthenticationQuestion(
+                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false))
+    }
+
+    package func ftpBegins(_ transfer: FTPTransfer) {
+        guard let load else { return }
+        self.transfer = transfer
+        if case .given(let credential) = attempt {
+            if credential.isKept { environment.authentication.remember(login: credential, in: space) }
+            load.hasUsed(credential, for: space)
+        }
+        load.record(.requestStarted)
+        load.record(.requestEnded(bytes: 0, content: 0))
+        load.record(.responseStarted)
+        var response = SourceResponse(
+            mimeType: mimeType(start: []), expectedLength: transfer.size.map { $0 - transfer.offset } ?? -1)
+        if transfer.offset > 0 { response.resumedOffset = transfer.offset }
+        if response.mimeType == nil { heldResponse = response } else { load.received(response) }
+    }
+
+    package func ftpReceived(_ data: Data) {
+        releaseResponse(start: data)
+        load?.received(data)
+    }
+
+    package func ftpEnded(_ error: LoadError?) {
+        connection = nil
+        releaseResponse(start: Data())
+        load?.ended(error.map { ConnectivityStage.meaning(of: $0) })
+    }
+
+    /// Tells the response that waited for the bytes.
+    private func releaseResponse(start: Data) {
+        guard var response = heldResponse else { return }
+        heldResponse = nil
+        response.mimeType = mimeType(start: Array(start.prefix(MediaTypeSniffing.length)))
+        load?.received(response)
+    }
+
+    /// By the name, else by the first bytes, unless these lie in the middle of the file.
+    private func mimeType(start: [UInt8]) -> String? {
+        if url.isDirectory { return "text/plain" }
+        let name = String(decoding: url.name, as: UTF8.self)
+        return MediaTypeSniffing.mediaType(
+            contentType: nil, contentTypeOptions: nil, pathExtension: FileExtensions.fileExtension(ofName: name),
+            start: transfer?.offset == 0 ? start : [])?.mimeType
+    }
+}

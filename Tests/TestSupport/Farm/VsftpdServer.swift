@@ -1,0 +1,167 @@
+package import Foundation
+internal import Glibc
+
+/// vsftpd, as a process with a configuration, a port and a directory of its own. Whoever is let in sees the files.
+///
+/// Named users need PAM, whose services are files that only root can write: without root there is `anonymous` alone.
+package final class VsftpdServer: Sendable {
+    package static let user = "mufasa"
+    package static let password = "Circle of Life"
+    package static let canHaveUsers = geteuid() == 0
+
+    package struct StartFailure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    package let port: Int
+    private let process: ChildProcess
+    private let directory: TemporaryDirectory
+    private let service: PAMService?
+
+    /// Starts vsftpd, and returns when it answers.
+    ///
+    /// - Parameters:
+    ///   - allowsAnonymous: Whether who says no name is let in.
+    ///   - directives: More lines for the configuration.
+    package init(
+        files: [String: [UInt8]] = [:], allowsAnonymous: Bool = true, address: Loopback = .ipv4, directives: String = ""
+    ) throws {
+        let executable = try ServerFarm.Part.vsftpd.requireExecutable()
+        directory = try TemporaryDirectory()
+        for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
+        for folder in ["files", "empty"] {
+            try FileManager.default.createDirectory(at: directory.file(folder), withIntermediateDirectories: true)
+        }
+        // The server gives up the rights of root, and with them the way to this directory.
+        if geteuid() == 0 { chmod(directory.path, 0o755) }
+        service = Self.canHaveUsers ? try PAMService(Self.user, Self.password, in: directory) : nil
+
+        var failure: any Error = StartFailure(description: "there is no port")
+        // Somebody else may take the port before vsftpd does.
+        for _ in 0..<5 {
+            let port = try BoundSocket(address).port
+            let configuration = try directory.write(
+                Self.configuration(
+                    directory.path, address: address, port: port, allowsAnonymous: allowsAnonymous,
+                    service: service?.name, directives: directives),
+                to: "vsftpd.conf")
+            let output = directory.file("output")
+            let process = try ChildProcess(executable, [configuration.path], output: output)
+            do {
+                try Self.waitForAnswer(address, port: port, of: process)
+                self.port = port
+                self.process = process
+                return
+            } catch {
+                process.end()
+                let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+                failure = StartFailure(description: "vsftpd does not answer: \(error); it says: \(words)")
+            }
+        }
+        throw failure
+    }
+
+    deinit { stop() }
+
+    package func stop() {
+        process.end()
+        service?.remove()
+    }
+
+    /// - Parameter user: As it stands before the "@".
+    package func url(_ path: String, user: String? = nil, host: String = "127.0.0.1") -> URL {
+        URL(string: "ftp://\(user.map { $0 + "@" } ?? "")\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    /// Puts other bytes into a file.
+    package func change(_ name: String, to bytes: [UInt8]) throws { try directory.write(bytes, to: "files/\(name)") }
+
+    private static func waitForAnswer(_ address: Loopback, port: Int, of process: ChildProcess) throws {
+        let deadline = ContinuousClock.now + .testDeadline
+        while true {
+            let descriptor = try address.makeSocket()
+            if address.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 {
+                let connection = try ServerConnection(adopting: descriptor)
+                let answer = String(decoding: try connection.receive(through: "\r\n"), as: UTF8.self)
+                guard answer.hasPrefix("220") else { throw StartFailure(description: answer) }
+                try connection.send("QUIT\r\n")
+                return
+            }
+            close(descriptor)
+            if let exit = process.exit { throw StartFailure(description: "\(exit)") }
+            if ContinuousClock.now > deadline { throw StartFailure(description: "silence") }
+            usleep(10_000)
+        }
+    }
+
+    private static func configuration(
+        _ directory: String, address: Loopback, port: Int, allowsAnonymous: Bool, service: String?, directives: String
+    ) -> String {
+        let listen =
+            switch address {
+            case .ipv4: "listen=YES\nlisten_ipv6=NO\nlisten_address=127.0.0.1"
+            case .ipv6: "listen=NO\nlisten_ipv6=YES\nlisten_address6=::1"
+            }
+        // Guests are users that only PAM knows.
+        let users = service.map { service in
+            """
+            local_enable=YES
+            guest_enable=YES
+            guest_username=ftp
+            local_root=\(directory)/files
+            virtual_use_local_privs=NO
+            anon_world_readable_only=YES
+            pam_service_name=\(service)
+            """
+        }
+        return """
+            \(listen)
+            listen_port=\(port)
+            background=NO
+            anonymous_enable=\(allowsAnonymous ? "YES" : "NO")
+            \(users ?? "run_as_launching_user=YES")
+            anon_root=\(directory)/files
+            secure_chroot_dir=\(directory)/empty
+            port_enable=NO
+            delay_failed_login=0
+            delay_successful_login=0
+            seccomp_sandbox=NO
+            isolate=NO
+            isolate_network=NO
+            xferlog_enable=NO
+            \(directives)
+
+            """
+    }
+}
+
+/// A way for PAM to know one user: a file among the system's services, there as long as the server.
+private final class PAMService: Sendable {
+    let name: String
+    private let path: String
+
+    init(_ user: String, _ password: String, in directory: TemporaryDirectory) throws {
+        name = "url-loading-test-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        path = "/etc/pam.d/" + name
+        // What is said for a password ends with a NUL.
+        let check = try directory.write(
+            """
+            #!/bin/sh
+            said=$(tr -d '\\0')
+            [ "$PAM_USER" = '\(user)' ] && [ "$said" = '\(password)' ]
+
+            """, to: "check")
+        chmod(check.path, 0o755)
+        let lines = """
+            auth required pam_exec.so expose_authtok quiet \(check.path)
+            account required pam_permit.so
+            session required pam_permit.so
+
+            """
+        try lines.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    deinit { remove() }
+
+    func remove() { unlink(path) }
+}
