@@ -237,13 +237,15 @@ clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t 
     return finish_reading(stream, step);
 }
 
-void clt_shutdown(clt_stream *stream) {
-    if (stream->failed || stream->write_failed || !SSL_is_init_finished(stream->ssl)) return;
+bool clt_shutdown(clt_stream *stream) {
+    if (stream->failed || stream->write_failed || !SSL_is_init_finished(stream->ssl)) return true;
     ERR_clear_error();
     clt_socket_begin(&stream->socket, 0);
-    SSL_shutdown(stream->ssl);
+    int result = SSL_shutdown(stream->ssl);
+    bool is_full = result < 0 && SSL_get_error(stream->ssl, result) == SSL_ERROR_WANT_WRITE;
     clt_socket_finish(&stream->socket);
     ERR_clear_error();
+    return !is_full;
 }
 
 // ---- what a stream knows

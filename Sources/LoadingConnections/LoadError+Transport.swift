@@ -1,10 +1,10 @@
 package import LoadingProtocols
 package import LoadingSemantics
-internal import LoadingTransport
+package import LoadingTransport
 
 extension LoadError {
     /// What the failure of an established connection means to a load (ERR-5).
-    init(_ failure: StreamFailure) {
+    package init(_ failure: StreamFailure) {
         switch failure {
         case .posix(let failure): self = .networkConnectionLost(failure.code)
         case .tls(let error): self = LoadError(error)

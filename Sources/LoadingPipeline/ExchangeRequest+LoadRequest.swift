@@ -13,6 +13,8 @@ extension ExchangeRequest {
             let name = own.name(at: index)
             if ReservedFields.treatment(of: name) == .sent { fields.append(name, own.value(at: index)) }
         }
+        // The field is one of this connection's, which has to be said (RFC 9110 §7.8).
+        if own.contains("Upgrade") { fields.append("Connection", "Upgrade") }
         let defaults = request.url.scheme.isSecure ? environment.secureDefaults : environment.clearDefaults
         self.init(
             method: request.method,

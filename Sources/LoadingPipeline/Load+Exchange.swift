@@ -97,7 +97,11 @@ extension Load {
         guard let response, let client else { return }
         if beginParts(of: response) { return }
         outstanding = .response
-        guard case .now = client.load(self, didReceive: response) else { return applyFlow() }
+        guard case .now = client.load(self, didReceive: response) else {
+            // The client may want the connection itself from here on.
+            if !response.isPart { exchange?.holdRest() }
+            return applyFlow()
+        }
         answerResponse()
     }
 

@@ -173,6 +173,17 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         client = nil
     }
 
+    /// Gives the connection away, from the end of the response's head on, and ends without a word. Nil, and nothing has
+    /// changed, when the connection has gone another way.
+    package func giveConnectionAway() -> HandedConnection? {
+        guard case .response = outstanding, !hasEnded, let handed = exchange?.giveConnectionAway() else { return nil }
+        exchange = nil
+        stop()
+        state = .ended
+        client = nil
+        return handed
+    }
+
     /// The client takes more after it said that it had enough.
     package func resumeReading() {
         guard isFull else { return }
@@ -188,6 +199,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         if let destination { self.destination = destination }
         openDestination()
         lastActivity = environment.loop.now
+        exchange?.readRest()
         flow()
     }
 

@@ -65,7 +65,8 @@ clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *coun
 // After CLT_WANT_WRITE or CLT_WANT_READ the next call must begin with the bytes that this one did not take. When the
 // socket fails it, reading still goes on: the peer may have said why before it went.
 clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t *count);
-void clt_shutdown(clt_stream *stream);
+// Says that no more will be written; reading goes on. False when the socket has no room for that now.
+bool clt_shutdown(clt_stream *stream);
 
 // The failure of the last call that returned CLT_FAILED or CLT_ENDED.
 clt_failure clt_stream_failure(const clt_stream *stream);

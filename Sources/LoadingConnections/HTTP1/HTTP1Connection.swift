@@ -45,6 +45,12 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var isPaused = false
     /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
     private var isHeld = false
+    /// Whether what follows the head of the response waits for `readRest`, and what of it has been read already.
+    private var isRestHeld = false
+    private var rest: [UInt8] = []
+    private var isTellingHead = false
+    /// The response has ended HTTP on this connection.
+    private var hasSwitched = false
     private var isSuspended = false
     private var isHandlingReadiness = false
     /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
@@ -119,6 +125,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isSuspended = false
         isChunked = body == .chunked
         hasHead = false
+        isRestHeld = false
         bodyWireBytes = 0
         missing = nil
 
@@ -149,6 +156,35 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
         writeFirst(head)
         if observer === self.observer { pump() }
+    }
+
+    // MARK: Giving away
+
+    /// Has what follows the head wait, unread as far as may be, for `readRest` or `giveAway`. Has no effect but while the
+    /// head is told.
+    package func holdRest() { isRestHeld = isTellingHead }
+
+    /// Goes on with what follows the head.
+    package func readRest() {
+        guard isRestHeld, observer != nil else { return }
+        isRestHeld = false
+        let bytes = rest
+        rest = []
+        if hasSwitched { return finish(mayReuse: false) }
+        bytes.withUnsafeBytes { parse($0) }
+    }
+
+    /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when it has gone
+    /// another way already, or the request is not sent to its end.
+    package func giveAway() -> HandedConnection? {
+        guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
+        let bytes = rest
+        rest = []
+        observer = nil
+        endSending()
+        pool.loop.disarm(expiryTimer)
+        pool.letGo(self)
+        return HandedConnection(stream: stream, origin: home.origin, rest: bytes)
     }
 
     /// Returns a connection that was given out and has carried nothing.
@@ -419,6 +455,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 if hasHead { bodyWireBytes += Int64(before - input.count) }
                 guard let event else { return }
                 handle(event, leftOver: input.count)
+                if isRestHeld {
+                    rest = [UInt8](input)
+                    return
+                }
             }
         } catch {
             fail(.cannotParseResponse(String(describing: error)))
@@ -447,14 +487,22 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             hasHead = true
             perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
+            isTellingHead = true
             observer.exchangeReceived(head: head, body: body)
+            isTellingHead = false
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
         case .end(let end):
             perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: leftOver > 0))
-        case .switchedProtocol:
-            // Nothing that is asked for here upgrades, so the parser refuses 101 itself.
-            fail(.badServerResponse("an upgrade that nobody asked for"))
+        case .switchedProtocol(let head):
+            hasHead = true
+            hasSwitched = true
+            perform(machine.receivedHead(status: head.status))
+            isTellingHead = true
+            observer.exchangeReceived(head: head, body: .none)
+            isTellingHead = false
+            // Who does not take the connection over has no use for it.
+            if !isRestHeld { finish(mayReuse: false) }
         }
     }
 
@@ -555,6 +603,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         pool.loop.arm(timer, at: pool.loop.now + Drain.patience, for: self)
         isSuspended = false
         setPaused(false)
+        readRest()
     }
 
     func close() {
@@ -568,7 +617,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
 extension HTTP1RequestKind {
     fileprivate init(_ request: ExchangeRequest) {
-        self = request.method == "HEAD" ? .head : .other
+        self =
+            switch request.method {
+            case "HEAD": .head
+            default: request.fields.contains("Upgrade") ? .upgrade : .other
+            }
     }
 }
 

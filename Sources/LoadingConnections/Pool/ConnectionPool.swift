@@ -118,6 +118,11 @@ package final class ConnectionPool {
     /// The connection is closed or must be.
     func discard(_ connection: HTTP1Connection) {
         connection.close()
+        letGo(connection)
+    }
+
+    /// The connection is none of the pool's any more.
+    func letGo(_ connection: HTTP1Connection) {
         connection.home.forget(connection)
         startAttempts(at: connection.home)
         discardIfUnused(connection.home)

@@ -77,6 +77,19 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         connection = nil
     }
 
+    /// Has what follows the head of the response wait for `readRest` or `giveConnectionAway`.
+    func holdRest() { connection?.holdRest() }
+
+    func readRest() { connection?.readRest() }
+
+    /// Gives the connection away and ends the stage; the load hears nothing more from it.
+    func giveConnectionAway() -> HandedConnection? {
+        guard let handed = connection?.giveAway() else { return nil }
+        load = nil
+        connection = nil
+        return handed
+    }
+
     func setPriority(_ priority: Float) {
         self.priority = priority
         if let wish { environment.pool.setPriority(priority, of: wish) }

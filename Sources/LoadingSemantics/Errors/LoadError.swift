@@ -73,6 +73,8 @@ extension LoadError {
     package static let cannotFindHost = LoadError(code: -1003)
     package static let cannotConnectToHost = LoadError(code: -1004)
     package static let networkConnectionLost = LoadError(code: -1005)
+    /// What is asked of a direction of a stream that has been closed.
+    package static let streamIsClosed = LoadError(code: -1005, cause: .posix(ENOTCONN))
     package static let notConnectedToInternet = LoadError(code: -1009)
 
     package static func cannotFindHost(_ error: Int32) -> LoadError { LoadError(code: -1003, cause: .dns(error)) }

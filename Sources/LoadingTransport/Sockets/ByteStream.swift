@@ -49,7 +49,9 @@ package final class ByteStream: ReadinessHandler {
         return stream
     }
 
-    private init?(descriptor: Int32, loop: EventLoop, owner: any ByteStreamOwner) {
+    /// A stream over a connected socket of whatever kind, which does not block, and which it takes over. Nil, with errno
+    /// set and nothing taken over, when the kernel refuses.
+    package init?(descriptor: Int32, loop: EventLoop, owner: any ByteStreamOwner) {
         self.descriptor = descriptor
         self.loop = loop
         self.owner = owner
@@ -206,12 +208,34 @@ package final class ByteStream: ReadinessHandler {
         owner?.streamBecameReady(self)
     }
 
+    /// Tells the peer that nothing more is written, and leaves the other direction open. False when the socket has no room
+    /// for saying so over TLS: then once more when it may be written.
+    package func closeWriting() -> Bool {
+        guard registration != nil else { return true }
+        if let tls, !tls.shutdown() {
+            mayWrite = false
+            return false
+        }
+        Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        return true
+    }
+
+    /// Gives the descriptor away, which is the caller's to close from now on; nil when the stream is closed.
+    package func release() -> Int32? {
+        guard let registration else { return nil }
+        self.registration = nil
+        owner = nil
+        tls = nil
+        loop.unregister(descriptor, registration)
+        return descriptor
+    }
+
     /// Ends the stream, telling a TLS peer so if that can be done at once.
     package func close() {
         guard let registration else { return }
         self.registration = nil
         owner = nil
-        tls?.shutdown()
+        _ = tls?.shutdown()
         tls = nil
         loop.unregister(descriptor, registration)
         Glibc.close(descriptor)

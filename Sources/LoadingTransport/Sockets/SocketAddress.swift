@@ -108,6 +108,23 @@ package struct SocketAddress: Sendable, Hashable {
         }
     }
 
+    /// The address of this machine from which the kernel would now go to this one; nil without a way there. Nothing is
+    /// sent.
+    package var preferredSource: SocketAddress? {
+        let descriptor = cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let result = withSockaddr { pointer, length in
+            connect(descriptor, pointer.assumingMemoryBound(to: sockaddr.self), length)
+        }
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        guard result == 0, cll_getsockname(descriptor, &storage, &length) == 0 else { return nil }
+        return withUnsafeBytes(of: &storage) { bytes in
+            bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: Int(length)) }
+        }
+    }
+
     /// 127.0.0.0/8, ::1, and the former inside the latter's notation.
     package var isLoopback: Bool {
         switch family {

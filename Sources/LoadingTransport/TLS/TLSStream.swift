@@ -197,10 +197,9 @@ package final class TLSStream {
         }
     }
 
-    /// Tells the peer that no more will be written, if the socket takes that at once.
-    package func shutdown() {
-        if isComplete { clt_shutdown(pointer) }
-    }
+    /// Tells the peer that no more will be written. False when the socket has no room for that: call it again when it may
+    /// be written. Reading goes on.
+    package func shutdown() -> Bool { !isComplete || clt_shutdown(pointer) }
 
     /// What was agreed upon; meaningful once the handshake is complete.
     package var session: TLSSessionFacts {

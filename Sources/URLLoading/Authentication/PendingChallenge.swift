@@ -52,7 +52,9 @@ extension TaskCore {
 
     /// Whether a delegate may have a method for challenges of the connection: server trust, client certificates,
     /// Negotiate and NTLM.
-    var wantsConnectionChallenges: Bool { !delegates.lack(Self.sessionMethods.union(Self.taskMethods)) }
+    var wantsConnectionChallenges: Bool {
+        !delegates.lack(isStream ? Self.taskMethods : Self.sessionMethods.union(Self.taskMethods))
+    }
 
     /// Whether a delegate may have a method for all other challenges.
     var wantsTaskChallenges: Bool { !delegates.lack(Self.taskMethods) }
@@ -80,7 +82,8 @@ extension TaskCore {
         }
         let challenge = pending.challenge
         var isAsked = false
-        if challenge.protectionSpace.concernsConnection {
+        // A stream's challenges are the task's own (STREAM-6).
+        if challenge.protectionSpace.concernsConnection, !isStream {
             isAsked = delegates.offer { $0.urlSession(session, didReceive: challenge, reply: reply) }
         }
         if !isAsked {

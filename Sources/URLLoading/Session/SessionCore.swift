@@ -107,16 +107,21 @@ final class SessionCore: @unchecked Sendable {
 
     /// A download that takes over the load of a data task (T-44); also in a session that waits for its last tasks.
     func downloadTask(_ session: URLSession, takingOver task: TaskCore) -> URLSessionDownloadTask {
+        let core = replacement(session, of: task, kind: .download(nil))
+        let download = URLSessionDownloadTask(core: core)
+        core.prepare(toReplace: task, as: download)
+        return download
+    }
+
+    /// For a task that goes on with another, of the same request and delegate.
+    func replacement(_ session: URLSession, of task: TaskCore, kind: TaskKind) -> TaskCore {
         let identifier = lock.withLock {
             lastIdentifier += 1
             return lastIdentifier
         }
-        let core = TaskCore(
-            of: session, identifier: identifier, kind: .download(nil), request: task.originalRequest,
+        return TaskCore(
+            of: session, identifier: identifier, kind: kind, request: task.originalRequest,
             current: task.currentRequest ?? task.originalRequest, result: .delegate, delegate: task.taskDelegate)
-        let download = URLSessionDownloadTask(core: core)
-        core.prepare(toReplace: task, as: download)
-        return download
     }
 
     func makeTask<Task: URLSessionTask>(

@@ -197,6 +197,17 @@ open class URLSession: NSObject, @unchecked Sendable {
         core.uploadTask(self, resuming: resumeData, .handler(completionHandler), delegate: nil)
     }
 
+    // MARK: Stream tasks
+
+    /// A suspended task that connects to a host by TCP, to be read and written as bytes.
+    ///
+    /// - Parameters:
+    ///   - hostname: A name, or an address of IPv4 or IPv6.
+    ///   - port: From 0 to 65535; any other makes a task that fails with `URLError.badURL`.
+    open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
+        core.streamTask(self, to: StreamEndpoint(host: hostname, port: port))
+    }
+
     // MARK: Download tasks
 
     /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or

@@ -60,6 +60,25 @@ extension TaskCore {
         case .becomeDownload:
             guard let task = task as? URLSessionDataTask else { return }
             becomeDownload(task, of: session)
+        case .becomeStream:
+            guard let task = task as? URLSessionDataTask else { return }
+            becomeStream(task, of: session)
+        case .answer(let call): call()
+        case .readClosed:
+            guard let task = task as? URLSessionStreamTask else { return }
+            _ = delegates.offer { $0.urlSession(session, readClosedFor: task) }
+        case .writeClosed:
+            guard let task = task as? URLSessionStreamTask else { return }
+            _ = delegates.offer { $0.urlSession(session, writeClosedFor: task) }
+        case .betterRoute:
+            guard let task = task as? URLSessionStreamTask else { return }
+            _ = delegates.offer { $0.urlSession(session, betterRouteDiscoveredFor: task) }
+        case .captured(let connection):
+            guard let task = task as? URLSessionStreamTask else { return }
+            let (input, output) = (CapturedInputStream(connection), CapturedOutputStream(connection))
+            _ = delegates.offer {
+                $0.urlSession(session, streamTask: task, didBecome: input, outputStream: output)
+            }
         case .response(let response):
             let isAsked =
                 if let task = task as? URLSessionDataTask {
@@ -100,6 +119,13 @@ extension TaskCore {
         let download = session.core.downloadTask(session, takingOver: self)
         _ = delegates.offer { $0.urlSession(session, dataTask: task, didBecome: download) }
         download.core?.replace(self)
+    }
+
+    private func becomeStream(_ task: URLSessionDataTask, of session: URLSession) {
+        guard yield() else { return }
+        let stream = session.core.streamTask(session, takingOver: self)
+        _ = delegates.offer { $0.urlSession(session, dataTask: task, didBecome: stream) }
+        stream.core?.takeConnection(of: self)
     }
 
     /// Tells the end: a body that was kept for it, metrics, then the result (T-20, T-30, T-39). A file that is not the

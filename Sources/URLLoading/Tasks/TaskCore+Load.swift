@@ -111,7 +111,7 @@ extension TaskCore: LoadClient {
             .wroteData(count: count, total: total, expected: bytesExpectedToReceive.load(ordering: .relaxed)))
     }
 
-    private func updateProgress() { locked { $0.progress }?.update(self) }
+    func updateProgress() { locked { $0.progress }?.update(self) }
 
     func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)

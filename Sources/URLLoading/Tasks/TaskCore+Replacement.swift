@@ -5,9 +5,9 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// Becoming a download.
+/// Becoming another task.
 extension TaskCore {
-    /// Makes this the task that goes on with `other`, from the response on (T-44).
+    /// Makes this the task that goes on with `other`, from the response on (T-44, T-45).
     func prepare(toReplace other: TaskCore, as task: URLSessionTask) {
         let (response, priority) = (other.response, other.priority)
         isAwaitingLoad = true
@@ -59,7 +59,7 @@ extension TaskCore {
     }
 
     /// Ends without a word.
-    private func fallSilent() {
+    func fallSilent() {
         hasEnded = true
         deliver(TaskEnding(error: nil, body: .nothing), usesQueue: true)
     }

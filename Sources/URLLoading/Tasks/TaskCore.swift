@@ -66,6 +66,10 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // MARK: Confined to the loop
 
     var load: (any SchemeLoad)?
+    /// The load of a stream, also when it has ended: who reads then may still find the end.
+    var stream: StreamLoad?
+    /// What was asked of a stream that is not there yet.
+    var earlyOperations: [StreamOperation] = []
     var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
     /// there is a log to go with it.
@@ -207,6 +211,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// The caller's task object is gone. A task that never ran goes with it.
     func faceIsGone() {
         guard locked({ !$0.hasStarted && $0.state == .suspended }) else { return }
+        if isStream { refuseEarlyOperations() }
         core.forget(identifier)
     }
 
@@ -217,7 +222,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     private func begin() {
         guard !hasEnded, load == nil else { return }
-        if wantsMetrics {
+        if wantsMetrics, hasRequest {
             log = EventLog()
             fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
         }
@@ -226,6 +231,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// Begins to load the current request, once it is known who loads it.
     func beginLoading() {
+        if case .stream(let endpoint?) = kind { return beginStream(to: endpoint) }
         guard core.hasProtocols else { return beginLoading(by: nil) }
         askProtocols { [self] claimed in beginLoading(by: claimed) }
     }
@@ -274,7 +280,10 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         // What came in the parts before would be missing in the file (MISC-23).
         case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
         case .becomeDownload: enqueue(.becomeDownload)
-        case .cancel, .becomeStream: cancel(nil)
+        // The connection has gone on to who knows where.
+        case .becomeStream where locked { $0.partCount } > 0: cancel(nil)
+        case .becomeStream: enqueue(.becomeStream)
+        case .cancel: cancel(nil)
         }
     }
 
@@ -322,6 +331,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
+        refuseEarlyOperations(error ?? .streamIsClosed)
         hasEnded = true
         endError = error
         load = nil
@@ -349,7 +359,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
 
-    private func shownError(_ error: LoadError, _ resumeData: Data?) -> any Error {
+    func shownError(_ error: LoadError, _ resumeData: Data? = nil) -> any Error {
         if case .foreign(let foreign)? = error.cause { return foreign.shown(at: currentRequest?.url) }
         return URLError.make(
             error, url: currentRequest?.url, taskDescription: "\(typeName) <\(identifier)>",

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingPipeline
 
 /// What the lane of a task carries to its caller, in order; the end travels apart.
 enum TaskEvent {
@@ -16,11 +17,24 @@ enum TaskEvent {
     case willCache(CachedURLResponse, reply: @Sendable (CachedURLResponse?) -> Void)
     /// The delegate wants the body in a file.
     case becomeDownload
+    /// The delegate wants the connection itself.
+    case becomeStream
+    /// A handler's answer, which is given whatever becomes of the task.
+    case answer(@Sendable () -> Void)
+    /// The directions of a stream.
+    case readClosed
+    case writeClosed
+    case betterRoute
+    /// The connection of a stream is the delegate's.
+    case captured(CapturedConnection)
     /// A stream for the body, or for what of it follows so many bytes.
     case needsBody(offset: Int64)
     case sentBody(count: Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
+
+    /// Whether somebody waits for it, even of a task that was cancelled.
+    var isAnswer: Bool { if case .answer = self { true } else { false } }
 
     /// Pieces of a body below this size are told together when they wait together.
     private static let smallPiece = 16 * 1024

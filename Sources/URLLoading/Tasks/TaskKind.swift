@@ -7,7 +7,14 @@ enum TaskKind {
     case upload(UploadContent, StoppedUpload?)
     /// To a file, perhaps one that has the beginning already.
     case download(StoppedDownload?)
+    /// A connection to there, or that of a data task that has become a stream.
+    case stream(StreamEndpoint?)
 
     /// Whether the body goes where that of a data task goes.
-    var isData: Bool { if case .download = self { false } else { true } }
+    var isData: Bool {
+        switch self {
+        case .data, .upload: true
+        case .download, .stream: false
+        }
+    }
 }

@@ -26,7 +26,7 @@ struct TaskLane {
 
     /// True when a delivery has to be scheduled. Who cancels wants nothing more of what still waits for him.
     mutating func end(_ ending: TaskEnding) -> Bool {
-        if ending.error == .cancelled { events = [] }
+        if ending.error == .cancelled { events.removeAll { !$0.isAnswer } }
         self.ending = ending
         return mustSchedule()
     }

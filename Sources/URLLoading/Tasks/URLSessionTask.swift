@@ -34,11 +34,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Unique among the tasks of its session, from 1 on.
     open var taskIdentifier: Int { core?.identifier ?? 0 }
 
-    /// The request that the task was made with.
-    open var originalRequest: URLRequest? { core?.originalRequest }
+    /// The request that the task was made with; nil for a stream to a host.
+    open var originalRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.originalRequest : nil } }
 
     /// The request that is being loaded: after a redirect, another than the original.
-    open var currentRequest: URLRequest? { core?.currentRequest }
+    open var currentRequest: URLRequest? { core.flatMap { $0.hasRequest ? $0.currentRequest : nil } }
 
     /// The response to the current request; nil until its head has come.
     open var response: URLResponse? { core?.response }

@@ -34,6 +34,10 @@ enum UploadContent {
 extension TaskKind {
     /// Bytes that the body has: 0 without one, −1 if nobody has said (T-15).
     func knownBodyLength(of request: URLRequest) -> Int64 {
-        if case .upload(let content, _) = self { content.knownLength(of: request) } else { request.knownBodyLength }
+        switch self {
+        case .upload(let content, _): content.knownLength(of: request)
+        case .stream: NSURLSessionTransferSizeUnknown
+        case .data, .download: request.knownBodyLength
+        }
     }
 }

@@ -156,7 +156,7 @@ import Testing
         let error = try client.write(.pattern(count: 1_000_000))
         #expect(error?.code == -1005)
         #expect(error?.posix == ECONNRESET || error?.posix == EPIPE)
-        client.stream.shutdown()
+        #expect(client.stream.shutdown())
     }
 
     @Test("an answer can be read when writing has failed") func anAnswerCanBeReadWhenWritingHasFailed() throws {

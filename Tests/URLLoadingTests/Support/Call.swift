@@ -28,6 +28,14 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     case wrote(Int, Int64, Int64)
     /// A file with so many bytes.
     case downloaded(Int, Int)
+    /// The directions of a stream.
+    case readClosed(Int)
+    case writeClosed(Int)
+    /// What a read of a stream brought, whether it was at the end, and why it failed.
+    case read(String?, Bool, URLError.Code?)
+    case written(URLError.Code?)
+    /// The connection of a stream is a pair of streams now.
+    case captured(Int)
     case metrics(Int)
     case completed(Int, URLError.Code?)
     case invalid
@@ -41,9 +49,10 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             .response(let task, _), .data(let task, _), .sent(let task, _, _), .wrote(let task, _, _),
             .resumed(let task, _, _), .challenge(let task, _, _),
             .needsStream(let task, _), .became(let task, _),
-            .downloaded(let task, _), .metrics(let task), .completed(let task, _):
+            .downloaded(let task, _), .metrics(let task), .completed(let task, _), .readClosed(let task),
+            .writeClosed(let task), .captured(let task):
             task
-        case .invalid, .handled: nil
+        case .invalid, .handled, .read, .written: nil
         }
     }
 
@@ -69,6 +78,12 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .resumed(let task, let offset, let expected): "resumed(\(task), at \(offset) of \(expected))"
         case .wrote(let task, let total, let expected): "wrote(\(task), \(total) of \(expected))"
         case .downloaded(let task, let count): "downloaded(\(task), \(count) bytes)"
+        case .readClosed(let task): "readClosed(\(task))"
+        case .writeClosed(let task): "writeClosed(\(task))"
+        case .read(let text, let isAtEnd, let code):
+            "read(\(text ?? "nil"), \(isAtEnd), \(code.map { "\($0.rawValue)" } ?? "nil"))"
+        case .written(let code): "written(\(code.map { "\($0.rawValue)" } ?? "nil"))"
+        case .captured(let task): "captured(\(task))"
         case .metrics(let task): "metrics(\(task))"
         case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .invalid: "invalid"

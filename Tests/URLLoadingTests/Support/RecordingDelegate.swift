@@ -21,6 +21,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     }
     /// Called when a data task has become a download.
     var became: @Sendable (URLSessionDownloadTask) -> Void = { _ in }
+    /// Called when a data task has become a stream.
+    var becameStream: @Sendable (URLSessionStreamTask) -> Void = { _ in }
     /// What is said to a redirect.
     var redirect: @Sendable (URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void = { $1($0) }
     /// What is said to a challenge. Without it the default applies, and nothing is recorded.
@@ -131,6 +133,13 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         note(.became(dataTask.taskIdentifier, downloadTask.taskIdentifier), session, dataTask)
         became(downloadTask)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask
+    ) {
+        note(.became(dataTask.taskIdentifier, streamTask.taskIdentifier), session, dataTask)
+        becameStream(streamTask)
     }
 
     func urlSession(

@@ -1,0 +1,167 @@
+internal import Glibc
+internal import LoadingEvents
+package import LoadingSemantics
+package import LoadingTransport
+
+/// A connection of plain bytes that belongs to one owner and never to a pool: made for him, or taken over from HTTP.
+/// Confined to its loop; nothing is told after `close`, and nothing within `connect`.
+package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerTarget {
+    private let origin: Origin
+    private let pool: ConnectionPool
+    /// Held until the connection is closed or given away.
+    private var owner: (any StreamConnectionOwner)?
+    private var race: AddressRace?
+    private var handshake: SecureHandshake?
+    private var stream: ByteStream?
+    private let retryTimer = LoopTimer()
+    private var isClosingWriting = false
+    /// The question about the connection that is open.
+    private var question: SecurityQuestion?
+
+    /// How long one that got no descriptor waits before it asks again.
+    private static let descriptorPatience: Int64 = 20_000_000
+
+    /// - Parameter origin: host and port, and the name by which a server has to prove itself once TLS is wanted.
+    package init(to origin: Origin, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+        self.origin = origin
+        self.pool = pool
+        self.owner = owner
+    }
+
+    /// Goes on with a connection that carried HTTP.
+    package init(_ handed: HandedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
+        origin = handed.origin
+        stream = handed.stream
+        self.pool = pool
+        self.owner = owner
+        handed.stream.owner = self
+    }
+
+    // MARK: Connecting
+
+    /// Finds the host and connects to it; the owner hears how that went.
+    package func connect() {
+        let race = AddressRace(to: origin, on: pool.loop, resolver: pool.resolver)
+        self.race = race
+        race.start(record: { _ in }) { [weak self] in self?.raceEnded($0) }
+    }
+
+    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
+        race = nil
+        switch outcome {
+        case .success(let stream):
+            self.stream = stream
+            stream.owner = self
+            owner?.connectionOpened()
+        case .failure(.noDescriptor):
+            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
+            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+        case .failure(.unreachable(let error)):
+            owner?.connectionFailed(error)
+        }
+    }
+
+    package func timerFired(_ timer: LoopTimer) { connect() }
+
+    // MARK: TLS
+
+    package var isSecure: Bool { stream.map { !$0.isPlain } ?? false }
+
+    /// Puts TLS over the open connection; the owner hears how that went.
+    package func secure() {
+        guard let stream else { return }
+        let handshake = SecureHandshake(stream, to: origin, with: pool.security, for: self) { [weak self] in
+            self?.handshakeEnded($0)
+        }
+        self.handshake = handshake
+        handshake.start()
+    }
+
+    private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
+        handshake = nil
+        question = nil
+        switch outcome {
+        case .success(let stream):
+            stream.owner = self
+            owner?.connectionSecured()
+        case .failure(let error):
+            stream = nil
+            owner?.connectionFailed(error)
+        }
+    }
+
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+        self.question = question
+        return owner?.connectionAsks(question) ?? false
+    }
+
+    func handshakeGoesOn() { owner?.connectionIsActive() }
+
+    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    package var isAsking: Bool { question?.isOpen ?? false }
+
+    // MARK: Bytes
+
+    package func streamBecameReady(_ stream: ByteStream) {
+        if isClosingWriting { closeWriting() }
+        owner?.connectionIsReady()
+    }
+
+    /// Has the owner called in the next turn though the kernel has nothing new to say.
+    package func callAgain() { stream?.callAgain() }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> StreamRead {
+        stream?.read(into: buffer) ?? .wouldBlock
+    }
+
+    /// Whether a read may bring something.
+    package var mayHaveMore: Bool { stream?.mayHaveMore ?? false }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) -> StreamWrite { stream?.write(bytes) ?? .wouldBlock }
+
+    /// Tells the peer that nothing more is written.
+    package func closeWriting() { isClosingWriting = stream?.closeWriting() == false }
+
+    /// Whether the machine would now take another way to the peer than this connection does.
+    package var hasBetterRoute: Bool {
+        guard let stream, let local = stream.localAddress, let remote = stream.remoteAddress,
+            let source = remote.preferredSource
+        else { return false }
+        return source.with(port: 0) != local.with(port: 0)
+    }
+
+    // MARK: The end
+
+    /// Gives the open connection away.
+    package func giveAway() -> ByteStream? {
+        owner = nil
+        defer { stream = nil }
+        return stream
+    }
+
+    package func close() {
+        owner = nil
+        race?.cancel()
+        race = nil
+        handshake?.cancel()
+        handshake = nil
+        question = nil
+        pool.loop.disarm(retryTimer)
+        stream?.close()
+        stream = nil
+    }
+}
+
+/// Who drives a connection of plain bytes. Called on its loop.
+package protocol StreamConnectionOwner: AnyObject {
+    func connectionOpened()
+    func connectionSecured()
+    /// It could not be made, or not be made secure.
+    func connectionFailed(_ error: LoadError)
+    /// A handshake needs an answer. False to have the default apply.
+    func connectionAsks(_ question: SecurityQuestion) -> Bool
+    /// An answer has come; the network has its turn again.
+    func connectionIsActive()
+    /// It may be read or written again.
+    func connectionIsReady()
+}

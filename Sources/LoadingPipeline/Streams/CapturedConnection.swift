@@ -1,0 +1,89 @@
+internal import CLoadingLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import LoadingEvents
+package import LoadingTransport
+
+/// A connection that has left its loop: read and written with calls that block, by whoever holds it, one thread a
+/// direction. Closed when nobody holds it any more.
+///
+/// A plain connection is its socket. One with TLS goes through a pair of local sockets, at whose other end a
+/// `StreamRelay` encrypts on the loop.
+package final class CapturedConnection: @unchecked Sendable {
+    // Sendable because `rest` and `failure` are guarded by `lock`, and sockets may be used from any thread.
+    private let descriptor: Int32
+    private let lock = Lock()
+    /// What was read and not taken before.
+    private var rest: StreamBuffer
+    private var failureCode: Int32 = 0
+
+    init(_ stream: ByteStream, rest: Data) {
+        self.rest = StreamBuffer([UInt8](rest))
+        if stream.isPlain {
+            descriptor = stream.release() ?? -1
+        } else {
+            var ends: [Int32] = [-1, -1]
+            let isMade = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
+            descriptor = ends[0]
+            if isMade {
+                StreamRelay.start(between: stream, and: ends[1], for: self)
+            } else {
+                failureCode = cll_errno()
+                stream.close()
+            }
+        }
+        if descriptor >= 0 { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// The errno that the connection failed with.
+    package var failure: POSIXFailure? { lock.withLock { failureCode == 0 ? nil : POSIXFailure(failureCode) } }
+
+    func fail(_ code: Int32) { lock.withLock { if failureCode == 0 { failureCode = code } } }
+
+    /// Waits for bytes and gives how many came: 0 at the end, −1 after a failure.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let known = lock.withLock { rest.take(buffer.count) }
+        if !known.isEmpty {
+            known.copyBytes(to: buffer)
+            return known.count
+        }
+        var count: Int
+        repeat { count = recv(descriptor, buffer.baseAddress, buffer.count, 0) } while count < 0 && errno == EINTR
+        if count < 0 { fail(errno) }
+        // The relay says why it ended before it does.
+        return count == 0 && failure != nil ? -1 : count
+    }
+
+    /// Waits until the kernel has taken bytes and gives how many it took; −1 after a failure.
+    package func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count: Int
+        repeat {
+            count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        } while count < 0 && errno == EINTR
+        if count < 0 { fail(errno) }
+        return count
+    }
+
+    /// Whether a read would give something, or the end, at once.
+    package var mayRead: Bool { lock.withLock { rest.count > 0 } || isReady(Int32(POLLIN)) }
+
+    /// Whether a write would take something at once.
+    package var mayWrite: Bool { isReady(Int32(POLLOUT)) }
+
+    private func isReady(_ events: Int32) -> Bool {
+        var asked = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        return poll(&asked, 1, 0) > 0
+    }
+
+    /// Ends a direction; a call that waits in it returns.
+    package func closeReading() {
+        lock.withLock { rest.removeAll() }
+        shutdown(descriptor, Int32(SHUT_RD))
+    }
+
+    package func closeWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+}

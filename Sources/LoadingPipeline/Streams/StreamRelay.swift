@@ -1,0 +1,112 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingTransport
+
+/// Carries bytes between a connection with TLS and a local socket that a program reads and writes without knowing of
+/// TLS. Confined to the connection's loop, which holds it until both sides are done. What either side does not take is
+/// not read from the other, so one buffer a direction is all it holds.
+final class StreamRelay: ByteStreamOwner {
+    private let remote: ByteStream
+    private let local: ByteStream
+    private weak var captured: CapturedConnection?
+    private var inward = Direction()
+    private var outward = Direction()
+
+    private struct Direction {
+        /// Read from one side and not yet taken by the other.
+        var pending: [UInt8] = []
+        /// The side that is read has ended.
+        var hasEnded = false
+        /// The other side has been told so, or takes no more.
+        var isClosed = false
+    }
+
+    /// Bytes a direction moves in one turn.
+    private static let budget = 256 * 1024
+
+    /// Takes both over. Without a descriptor for the loop the connection fails.
+    static func start(between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection) {
+        guard let local = ByteStream(descriptor: descriptor, loop: remote.loop, owner: Nobody()) else {
+            captured.fail(cll_errno())
+            close(descriptor)
+            return remote.close()
+        }
+        let relay = StreamRelay(remote, local, captured)
+        remote.owner = relay
+        local.owner = relay
+        // What has come already makes no readiness of its own.
+        remote.callAgain()
+    }
+
+    private init(_ remote: ByteStream, _ local: ByteStream, _ captured: CapturedConnection) {
+        self.remote = remote
+        self.local = local
+        self.captured = captured
+    }
+
+    func streamBecameReady(_ stream: ByteStream) {
+        move(&inward, from: remote, to: local)
+        move(&outward, from: local, to: remote)
+        // TLS may have had to read before it could write.
+        move(&inward, from: remote, to: local)
+        if outward.isClosed, inward.isClosed || isLocalGone { end() }
+    }
+
+    private func move(_ direction: inout Direction, from source: ByteStream, to sink: ByteStream) {
+        var budget = Self.budget
+        while !remote.isClosed {
+            while !direction.pending.isEmpty {
+                switch direction.pending.withUnsafeBytes({ sink.write($0) }) {
+                case .bytes(let count): direction.pending.removeFirst(count)
+                case .wouldBlock: return
+                case .failed(let failure):
+                    direction.pending = []
+                    direction.isClosed = true
+                    if sink === remote { fail(failure) }
+                }
+            }
+            if direction.hasEnded {
+                if !direction.isClosed { direction.isClosed = sink.closeWriting() }
+                return
+            }
+            guard budget > 0 else { return source.callAgain() }
+            let scratch = source.loop.scratch
+            switch source.read(into: scratch) {
+            case .bytes(let count):
+                budget -= count
+                // Nobody takes them, and the peer need not wait for that.
+                if !direction.isClosed { direction.pending = [UInt8](scratch.prefix(count)) }
+            case .wouldBlock: return
+            case .end: direction.hasEnded = true
+            case .truncated: fail(.posix(POSIXFailure(ECONNRESET)))
+            case .failed(let failure): fail(failure)
+            }
+        }
+    }
+
+    /// Whether the program has let go of both directions.
+    private var isLocalGone: Bool {
+        var asked = pollfd(fd: local.descriptor, events: 0, revents: 0)
+        return poll(&asked, 1, 0) > 0 && Int32(asked.revents) & Int32(POLLHUP) != 0
+    }
+
+    private func fail(_ failure: StreamFailure) {
+        let code =
+            switch failure {
+            case .posix(let failure): failure.code
+            case .tls(let error): error.posix == 0 ? EPROTO : error.posix
+            }
+        captured?.fail(code)
+        end()
+    }
+
+    private func end() {
+        remote.close()
+        local.close()
+    }
+}
+
+/// Until the relay is there.
+private final class Nobody: ByteStreamOwner {
+    func streamBecameReady(_ stream: ByteStream) {}
+}

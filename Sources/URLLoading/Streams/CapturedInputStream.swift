@@ -1,0 +1,40 @@
+internal import Foundation
+internal import LoadingPipeline
+
+/// What comes over a connection that a stream task has given away. `read` waits for bytes.
+final class CapturedInputStream: InputStream {
+    private let state: CapturedStreamState
+
+    init(_ connection: CapturedConnection) {
+        state = CapturedStreamState(connection)
+        super.init(data: Data())
+    }
+
+    deinit { close() }
+
+    override func open() { state.open() }
+    override func close() { state.close()?.closeReading() }
+    override var streamStatus: Stream.Status { state.status }
+    override var streamError: (any Error)? { state.error }
+    override var hasBytesAvailable: Bool { state.connection?.mayRead ?? false }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        guard let connection = state.connection else { return state.isAtEnd ? 0 : -1 }
+        guard length > 0 else { return 0 }
+        let count = connection.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: length))
+        if count == 0 { state.end() }
+        if count < 0 { state.fail(connection.failure) }
+        return count
+    }
+
+    /// There is no buffer to be shown.
+    override func getBuffer(
+        _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
+    ) -> Bool { false }
+
+    override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
+    override func setProperty(_ property: AnyObject?, forKey key: Stream.PropertyKey) -> Bool { false }
+    // Nothing is told through run loops.
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
+    override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {}
+}

@@ -1,0 +1,23 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+
+/// Where a stream task connects to, as it was given.
+struct StreamEndpoint {
+    var host: String
+    var port: Int
+
+    /// The same as the engine wants it: a name in ASCII, or an address without brackets.
+    func origin() throws(LoadError) -> Origin {
+        guard let number = UInt16(exactly: port) else { throw .badURL }
+        // A colon is in no name, so this is an address of IPv6.
+        let isBareAddress = host.contains(":") && !host.hasPrefix("[")
+        // Whatever would end the host in a URL is in no host.
+        guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
+        do {
+            let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")
+            return Origin(isSecure: true, host: url.host, port: number)
+        } catch {
+            throw LoadError.cannotFindHost
+        }
+    }
+}

@@ -1,0 +1,176 @@
+internal import Foundation
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+internal import Synchronization
+
+/// A task that is a stream of bytes.
+extension TaskCore {
+    var isStream: Bool { if case .stream = kind { true } else { false } }
+
+    /// Whether there is a request to be shown: not for a stream to a host (T-12).
+    var hasRequest: Bool { if case .stream(_?) = kind { false } else { true } }
+
+    private var streamLimits: StreamLoad.Limits {
+        let configuration = core.configuration
+        return StreamLoad.Limits(
+            idle: configuration.timeoutIntervalForRequest, total: configuration.timeoutIntervalForResource,
+            waitsForConnectivity: configuration.waitsForConnectivity)
+    }
+
+    // MARK: From the caller
+
+    /// From any thread. What is asked before the stream is there waits for it.
+    func perform(_ operation: StreamOperation) {
+        core.loop.post { [self] in
+            if let stream {
+                perform(operation, on: stream)
+            } else if hasEnded {
+                refuse(operation, endError ?? .streamIsClosed)
+            } else {
+                earlyOperations.append(operation)
+            }
+        }
+    }
+
+    /// The task will never run.
+    func refuseEarlyOperations() {
+        core.loop.post { [self] in refuseEarlyOperations(.cancelled) }
+    }
+
+    // MARK: On the loop
+
+    func beginStream(to endpoint: StreamEndpoint) {
+        guard !hasEnded, load == nil else { return }
+        do throws(LoadError) {
+            begin(StreamLoad(to: try endpoint.origin(), in: core.environment, limits: streamLimits, client: self))
+        } catch {
+            end(error, body: .nothing)
+        }
+    }
+
+    private func begin(_ stream: StreamLoad) {
+        load = stream
+        self.stream = stream
+        if state == .suspended { stream.suspend() }
+        stream.start(.first)
+        let operations = earlyOperations
+        earlyOperations = []
+        for operation in operations { perform(operation, on: stream) }
+    }
+
+    private func perform(_ operation: StreamOperation, on stream: StreamLoad) {
+        switch operation {
+        case .read(let least, let most, let timeout, let handler):
+            stream.read(least: least, most: most, timeout: timeout) { [self] outcome in
+                switch outcome {
+                case .success((let data, let isAtEnd)):
+                    let shown = data.isEmpty && isAtEnd ? nil : data
+                    answer { handler(shown, isAtEnd, nil) }
+                case .failure(let error):
+                    let shown = shownError(error)
+                    answer { handler(nil, false, shown) }
+                }
+            }
+        case .write(let data, let timeout, let handler):
+            stream.write(data, timeout: timeout) { [self] error in
+                let shown = error.map { shownError($0) }
+                answer { handler(shown) }
+            }
+        case .closeReading: stream.closeReading()
+        case .closeWriting: stream.closeWriting()
+        case .secure: stream.secure()
+        case .capture: stream.capture()
+        }
+    }
+
+    func refuseEarlyOperations(_ error: LoadError) {
+        let operations = earlyOperations
+        earlyOperations = []
+        for operation in operations { refuse(operation, error) }
+    }
+
+    private func refuse(_ operation: StreamOperation, _ error: LoadError) {
+        let shown = shownError(error)
+        switch operation {
+        case .read(_, _, _, let handler): answer { handler(nil, false, shown) }
+        case .write(_, _, let handler): answer { handler(shown) }
+        case .closeReading, .closeWriting, .secure, .capture: break
+        }
+    }
+
+    /// Calls a handler in its turn; after the end there are no turns any more.
+    private func answer(_ call: @escaping @Sendable () -> Void) {
+        if hasEnded || heldTask == nil { core.delivery.schedule(call) } else { enqueue(.answer(call)) }
+    }
+
+    // MARK: Becoming a stream
+
+    /// Takes over the connection of a data task from the head of its response on (T-45).
+    func takeConnection(of other: TaskCore) {
+        core.loop.post { [self] in
+            isAwaitingLoad = false
+            (log, fetches) = (other.log, other.fetches)
+            // The other may have ended meanwhile: it was cancelled, or its time was over.
+            guard let load = other.load, !other.hasEnded else {
+                return end(other.endError ?? .cancelled, body: .nothing)
+            }
+            other.load = nil
+            other.fallSilent()
+            guard let handed = (load as? Load)?.giveConnectionAway() else {
+                // There was none, or it has gone another way.
+                load.abandon()
+                return end(.networkConnectionLost, body: .nothing)
+            }
+            if state == .canceling {
+                handed.stream.close()
+                return end(.cancelled, body: .nothing)
+            }
+            begin(
+                StreamLoad(on: handed, in: core.environment, limits: streamLimits, log: log, client: self))
+        }
+    }
+}
+
+extension TaskCore: StreamClient {
+    var wantsBetterRoutes: Bool { !delegates.lack(.streamTaskBetterRoute) }
+
+    func load(_ load: StreamLoad, didRead count: Int) {
+        bytesReceived.wrappingAdd(Int64(count), ordering: .relaxed)
+        updateProgress()
+    }
+
+    func load(_ load: StreamLoad, didWrite count: Int) {
+        bytesSent.wrappingAdd(Int64(count), ordering: .relaxed)
+        updateProgress()
+    }
+
+    func loadHasClosedReading(_ load: StreamLoad) { enqueue(.readClosed) }
+    func loadHasClosedWriting(_ load: StreamLoad) { enqueue(.writeClosed) }
+    func loadHasBetterRoute(_ load: StreamLoad) { enqueue(.betterRoute) }
+
+    func load(_ load: StreamLoad, hasGivenAway captured: CapturedConnection) {
+        enqueue(.captured(captured))
+        self.load = nil
+        lock.withLock { isSilent = true }
+        fallSilent()
+    }
+}
+
+extension SessionCore {
+    func streamTask(_ session: URLSession, to endpoint: StreamEndpoint) -> URLSessionStreamTask {
+        makeTask(session, .stream(endpoint), .withoutURL, .withoutURL, .delegate, delegate: nil) {
+            URLSessionStreamTask(core: $0)
+        }
+    }
+
+    /// A stream that takes over the connection of a data task; also in a session that waits for its last tasks.
+    func streamTask(_ session: URLSession, takingOver task: TaskCore) -> URLSessionStreamTask {
+        let core = replacement(session, of: task, kind: .stream(nil))
+        let stream = URLSessionStreamTask(core: core)
+        core.prepare(toReplace: task, as: stream)
+        return stream
+    }
+}

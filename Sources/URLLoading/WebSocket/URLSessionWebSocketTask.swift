@@ -1,0 +1,4 @@
+/// A WebSocket connection. Not there yet.
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
+    // Sendable as every task is.
+}
