@@ -169,6 +169,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     package func resumeReading() {}
     package func answerResponse(_ destination: BodyDestination?) {}
     package func answerRedirect(_ next: LoadRequest?) {}
+    package var resumePointUnderWay: DownloadResumePoint? { nil }
+    package func answerChallenge(_ answer: AuthenticationAnswer) {}
 
     // MARK: The connection
 
