@@ -3,7 +3,6 @@ package import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
-package import LoadingTransport
 
 /// An `ftp:` URL (MISC-17): a file, or what is in a directory, over connections of its own.
 ///
@@ -17,7 +16,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let isDownload: Bool
     private let environment: LoadingEnvironment
     /// Where a download goes on.
-    private let stopped: StoppedDownload?
+    private var stopped: StoppedDownload?
     private let space: ProtectionSpace
 
     private weak var load: SourceLoad?
@@ -94,6 +93,12 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         // There is no response that could be the result.
         case .nothing, .defaultHandling, .nextSpace: load.ended(refusal)
         }
+    }
+
+    package func beginAnew() {
+        connection?.cancel()
+        stopped = nil
+        connect()
     }
 
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? {

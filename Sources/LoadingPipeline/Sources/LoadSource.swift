@@ -14,6 +14,8 @@ package protocol LoadSource: AnyObject {
     func answerChallenge(_ answer: AuthenticationAnswer)
     /// Where another download may go on when this one stops, of which so many bytes went to the file of that name.
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
+    /// What an earlier download has left, and the source went on with, is of no use: everything is wanted after all.
+    func beginAnew()
     /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
     func stop()
 }
@@ -22,6 +24,8 @@ extension LoadSource {
     package func isDelivered() -> Bool { true }
     /// Who never asks gets no answer.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
+    /// Who never goes on with another begins at the beginning.
+    package func beginAnew() {}
     package func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint? { nil }
 }
 

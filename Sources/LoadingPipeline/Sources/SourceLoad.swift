@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import Glibc
 package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
@@ -338,11 +339,26 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         case (_, .ended): break
         case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
+        case (.failure(.opening), .loading) where resumedOffset != nil: beginAnew()
         case (.success(let path), _): endWell(.file(path: path))
         case (.failure(let failure), _):
             stop()
             tellEnd(LoadError(failure), .nothing)
         }
+    }
+
+    /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
+    private func beginAnew() {
+        guard let folder = destination.folder else { return end(.cannotOpenFile(ENOENT)) }
+        destination = .file(.newFile(inFolder: folder))
+        (isOpen, isClosingFile, isFull, deliveredBytes) = (false, false, false, 0)
+        (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
+        backlog = []
+        backlogHead = 0
+        lastActivity = loop.now
+        record(.fetchStarted(.retry))
+        source.beginAnew()
+        flow()
     }
 
     private func resumePoint(of path: String) -> DownloadResumePoint? {

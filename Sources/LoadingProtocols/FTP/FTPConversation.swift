@@ -47,6 +47,8 @@ package struct FTPConversation: Sendable {
     private var received: Int64?
     private var isConfirmed = false
     private var isConnectionLost = false
+    /// The server said that the transfer stopped. What it had sent by then may still be on its way.
+    private var interruption: FTPReply?
 
     package init(_ request: FTPRequest, as login: FTPLogin, limits: FTPLimits = FTPLimits()) {
         self.request = request
@@ -210,16 +212,16 @@ package struct FTPConversation: Sendable {
 
     private mutating func during(_ reply: FTPReply) -> [Action] {
         if reply.isPreliminary { return [] }
-        guard !isConfirmed else { return fail(.unexpectedReply(reply.code)) }
-        guard reply.isSuccess else { return fail(.interrupted(reply)) }
-        isConfirmed = true
+        guard !isConfirmed, interruption == nil else { return fail(.unexpectedReply(reply.code)) }
+        if reply.isSuccess { isConfirmed = true } else { interruption = reply }
         return endIfDone()
     }
 
     /// A transfer is whole when the server says so and its connection has ended; of one whose length is known the latter
     /// tells enough when the former cannot come any more.
     private mutating func endIfDone() -> [Action] {
-        guard let received, isConfirmed || isConnectionLost else { return [] }
+        guard let received, isConfirmed || isConnectionLost || interruption != nil else { return [] }
+        if let interruption { return fail(.interrupted(interruption)) }
         if let size = transfer.size {
             if received < size - transfer.offset { return fail(isConnectionLost ? .connectionLost : .truncated) }
         } else if !isConfirmed {

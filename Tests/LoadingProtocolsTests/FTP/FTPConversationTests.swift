@@ -240,7 +240,8 @@ import Testing
     @Test("transfers that are cut") func transfersThatAreCut() {
         #expect(told(Self.begun + [.data(3), "226 done"]).last == "truncated")
         #expect(told(Self.begun + [.data(3), "426 no"]).last == "interrupted")
-        #expect(told(Self.begun + ["451 no"]).last == "interrupted")
+        #expect(told(Self.begun + ["451 no", .data(3)]).suffix(2) == ["", "interrupted"])
+        #expect(told(Self.begun + ["451 no", .lost, .data(5)]).suffix(3) == ["", "", "interrupted"])
         #expect(told(Self.begun + [.data(3), .lost]).last == "connectionLost")
         #expect(told(Self.begun + ["421 bye", .data(3)]).suffix(2) == ["", "connectionLost"])
         // All of it is here, whatever became of the control connection.

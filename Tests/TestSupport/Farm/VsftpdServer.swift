@@ -3,11 +3,11 @@ internal import Glibc
 
 /// vsftpd, as a process with a configuration, a port and a directory of its own. Whoever is let in sees the files.
 ///
-/// Named users need PAM, whose services are files that only root can write: without root there is `anonymous` alone.
+/// Users with names would need PAM, and with it files of the system's. So where not everybody is let in, the one user is
+/// `anonymous` and must know the password.
 package final class VsftpdServer: Sendable {
-    package static let user = "mufasa"
-    package static let password = "Circle of Life"
-    package static let canHaveUsers = geteuid() == 0
+    package static let user = "anonymous"
+    package static let password = "Circle@Life"
 
     package struct StartFailure: Error, CustomStringConvertible {
         package let description: String
@@ -16,15 +16,14 @@ package final class VsftpdServer: Sendable {
     package let port: Int
     private let process: ChildProcess
     private let directory: TemporaryDirectory
-    private let service: PAMService?
 
     /// Starts vsftpd, and returns when it answers.
     ///
     /// - Parameters:
-    ///   - allowsAnonymous: Whether who says no name is let in.
+    ///   - wantsPassword: Whether only who knows the password is let in.
     ///   - directives: More lines for the configuration.
     package init(
-        files: [String: [UInt8]] = [:], allowsAnonymous: Bool = true, address: Loopback = .ipv4, directives: String = ""
+        files: [String: [UInt8]] = [:], wantsPassword: Bool = false, address: Loopback = .ipv4, directives: String = ""
     ) throws {
         let executable = try ServerFarm.Part.vsftpd.requireExecutable()
         directory = try TemporaryDirectory()
@@ -34,7 +33,7 @@ package final class VsftpdServer: Sendable {
         }
         // The server gives up the rights of root, and with them the way to this directory.
         if geteuid() == 0 { chmod(directory.path, 0o755) }
-        service = Self.canHaveUsers ? try PAMService(Self.user, Self.password, in: directory) : nil
+        try directory.write(Self.password + "\n", to: "passwords")
 
         var failure: any Error = StartFailure(description: "there is no port")
         // Somebody else may take the port before vsftpd does.
@@ -42,8 +41,8 @@ package final class VsftpdServer: Sendable {
             let port = try BoundSocket(address).port
             let configuration = try directory.write(
                 Self.configuration(
-                    directory.path, address: address, port: port, allowsAnonymous: allowsAnonymous,
-                    service: service?.name, directives: directives),
+                    directory.path, address: address, port: port, wantsPassword: wantsPassword,
+                    directives: directives),
                 to: "vsftpd.conf")
             let output = directory.file("output")
             let process = try ChildProcess(executable, [configuration.path], output: output)
@@ -63,10 +62,7 @@ package final class VsftpdServer: Sendable {
 
     deinit { stop() }
 
-    package func stop() {
-        process.end()
-        service?.remove()
-    }
+    package func stop() { process.end() }
 
     /// - Parameter user: As it stands before the "@".
     package func url(_ path: String, user: String? = nil, host: String = "127.0.0.1") -> URL {
@@ -95,31 +91,21 @@ package final class VsftpdServer: Sendable {
     }
 
     private static func configuration(
-        _ directory: String, address: Loopback, port: Int, allowsAnonymous: Bool, service: String?, directives: String
+        _ directory: String, address: Loopback, port: Int, wantsPassword: Bool, directives: String
     ) -> String {
         let listen =
             switch address {
             case .ipv4: "listen=YES\nlisten_ipv6=NO\nlisten_address=127.0.0.1"
             case .ipv6: "listen=NO\nlisten_ipv6=YES\nlisten_address6=::1"
             }
-        // Guests are users that only PAM knows.
-        let users = service.map { service in
-            """
-            local_enable=YES
-            guest_enable=YES
-            guest_username=ftp
-            local_root=\(directory)/files
-            virtual_use_local_privs=NO
-            anon_world_readable_only=YES
-            pam_service_name=\(service)
-            """
-        }
         return """
             \(listen)
             listen_port=\(port)
             background=NO
-            anonymous_enable=\(allowsAnonymous ? "YES" : "NO")
-            \(users ?? "run_as_launching_user=YES")
+            anonymous_enable=YES
+            secure_email_list_enable=\(wantsPassword ? "YES" : "NO")
+            email_password_file=\(directory)/passwords
+            run_as_launching_user=\(geteuid() == 0 ? "NO" : "YES")
             anon_root=\(directory)/files
             secure_chroot_dir=\(directory)/empty
             port_enable=NO
@@ -133,35 +119,4 @@ package final class VsftpdServer: Sendable {
 
             """
     }
-}
-
-/// A way for PAM to know one user: a file among the system's services, there as long as the server.
-private final class PAMService: Sendable {
-    let name: String
-    private let path: String
-
-    init(_ user: String, _ password: String, in directory: TemporaryDirectory) throws {
-        name = "url-loading-test-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        path = "/etc/pam.d/" + name
-        // What is said for a password ends with a NUL.
-        let check = try directory.write(
-            """
-            #!/bin/sh
-            said=$(tr -d '\\0')
-            [ "$PAM_USER" = '\(user)' ] && [ "$said" = '\(password)' ]
-
-            """, to: "check")
-        chmod(check.path, 0o755)
-        let lines = """
-            auth required pam_exec.so expose_authtok quiet \(check.path)
-            account required pam_permit.so
-            session required pam_permit.so
-
-            """
-        try lines.write(toFile: path, atomically: true, encoding: .utf8)
-    }
-
-    deinit { remove() }
-
-    func remove() { unlink(path) }
 }

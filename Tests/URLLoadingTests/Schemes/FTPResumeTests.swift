@@ -98,6 +98,25 @@ import URLLoading
         #expect(content == [Data(Self.whole)])
     }
 
+    // RES-1, RES-6: what was there is gone, or shorter, by the time the rest comes
+    @Test("without its file", arguments: [true, false]) func withoutItsFile(isGone: Bool) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let data = try #require(try await stop(server))
+        let name = try #require(URLSessionDownloadTask.fileName(inResumeData: data))
+        let path = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(name).path
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate)
+        let task = session.downloadTask(withResumeData: data)
+        if isGone { unlink(path) } else { truncate(path, 1000) }
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.suffix(3) == [.metrics(1), .completed(1, nil), .invalid])
+        #expect(delegate.contents.events == [Data(Self.whole)])
+        unlink(path)
+    }
+
     // RES-2, RES-12: an error has resume data too
     @Test("after a failure") func afterAFailure() async throws {
         let server = try server(first: .cut(Self.half, "426 Aborted"))
