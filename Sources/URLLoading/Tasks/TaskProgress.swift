@@ -18,7 +18,10 @@ final class TaskProgress: Sendable {
     func update(_ core: TaskCore) {
         let toSend = core.bytesExpectedToSend.load(ordering: .relaxed)
         let toReceive = core.bytesExpectedToReceive.load(ordering: .relaxed)
-        progress.totalUnitCount = toSend < 0 || toReceive < 0 ? -1 : toSend &+ toReceive
+        let (total, isTooMuch) = toSend.addingReportingOverflow(toReceive)
+        // Never 0: Foundation ends the process when a total that was more becomes that.
+        let isKnown = toSend >= 0 && toReceive >= 0 && !isTooMuch && total > 0
+        progress.totalUnitCount = isKnown ? total : -1
         progress.completedUnitCount =
             core.bytesSent.load(ordering: .relaxed) &+ core.bytesReceived.load(ordering: .relaxed)
     }
@@ -26,6 +29,9 @@ final class TaskProgress: Sendable {
     func finish(_ core: TaskCore) {
         update(core)
         guard core.error == nil else { return }
+        // Where no byte went either way it is one unit: nothing of nothing does not count as finished, and may not be the
+        // total either.
+        if progress.completedUnitCount <= 0 { progress.completedUnitCount = 1 }
         progress.totalUnitCount = progress.completedUnitCount
     }
 }
