@@ -217,6 +217,60 @@ import URLLoading
         #expect(second.isReusedConnection)
     }
 
+    // MET-2: a load that takes over the connection of one that was cancelled has not begun before itself
+    @Test("a connection that was begun for another task") func aConnectionThatWasBegunForAnotherTask() async throws {
+        // It accepts, and says nothing to a handshake.
+        let server = try ScriptedServer(steps: [.stopReading])
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let first = session.dataTask(with: url)
+        first.resume()
+        _ = try await server.connection(0)
+        let second = session.dataTask(with: url)
+        second.resume()
+        first.cancel()
+        second.cancel()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let metrics = try #require(delegate.metrics.events.last)
+        let transaction = try #require(metrics.transactionMetrics.first)
+        #expect(present(transaction).hasPrefix("x--x"))
+        #expect(isInOrder(transaction))
+        #expect(metrics.taskInterval.start <= metrics.taskInterval.end)
+        #expect(server.connectionCount == 1)
+    }
+
+    // MET-11: what was on the wire counts also when more should have come
+    @Test("bytes of a body cut short") func bytesOfABodyCutShort() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(transaction.countOfResponseBodyBytesReceived == 5)
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 5)
+    }
+
+    // MET-11
+    @Test("bytes of an upload cut short") func bytesOfAnUploadCutShort() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            _ = try connection.receive(exactly: 100_000)
+            connection.reset()
+        }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: 32 << 20)
+        let transaction = try #require(try await metrics(of: [request]).first?.transactionMetrics.first)
+        #expect(transaction.countOfRequestBodyBytesSent >= 100_000)
+        #expect(transaction.countOfRequestBodyBytesSent < 32 << 20)
+        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == transaction.countOfRequestBodyBytesSent)
+    }
+
     // MET-1, MET-17, MET-11: each hop is a transaction of its own
     @Test("redirects", arguments: [true, false]) func redirects(asks: Bool) async throws {
         let server = try ScriptedServer.answering { request in
