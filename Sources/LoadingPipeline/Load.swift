@@ -231,6 +231,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         partsAreOver = false
         bodyEnd = nil
         backlog = []
+        if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }

@@ -135,6 +135,28 @@ import URLLoading
         #expect(transaction.remotePort == nil)
     }
 
+    // CONN-20, C-12: nobody can prove what a name server says, so none is asked
+    @Test("a name that has to be proved", arguments: [true, false]) func aNameThatHasToBeProved(
+        bySession: Bool
+    ) async throws {
+        let server = try ScriptedServer.answering {
+            $0.path == "/" ? .text("x") : .redirect(to: "http://name.invalid/")
+        }
+        defer { server.stop() }
+        let urls = [
+            try #require(URL(string: "http://name.invalid/")), server.url("/away"), server.url(host: "localhost"),
+        ]
+        let requests = urls.map { url in
+            var request = URLRequest(url: url)
+            request.requiresDNSSECValidation = !bySession
+            return request
+        }
+        let metrics = try await metrics(of: requests) { $0.requiresDNSSECValidation = bySession }
+        let last = metrics.compactMap(\.transactionMetrics.last)
+        #expect(last.map(present) == ["x----------", "x----------", "xxxx--xxxxx"])
+        #expect(last.map { $0.response == nil } == [true, true, false])
+    }
+
     // MET-4, MET-16
     @Test("no response in time") func noResponseInTime() async throws {
         let never = Signal("what never comes")
