@@ -55,7 +55,11 @@ package struct LoadEvent: Sendable, Equatable {
         case responseHead(status: Int, minorVersion: Int, bytes: Int64)
         /// `bytes` of the body as they came over the wire, framing included; `decoded` as the caller got them.
         case responseEnded(bytes: Int64, decoded: Int64)
-        case failed(code: Int)
+        /// The exchange ended before its time: so many bytes of both bodies had been on the wire until then, of the
+        /// request's `content` as the caller gave them.
+        case exchangeBroken(sent: Int64, content: Int64, received: Int64)
+        /// `decoded` bytes of the body had reached the caller.
+        case failed(code: Int, decoded: Int64)
         case ended
     }
 

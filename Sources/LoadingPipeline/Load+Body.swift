@@ -5,6 +5,10 @@ internal import LoadingTransport
 
 /// The way of the body to the client, and its flow.
 extension Load {
+    /// What may be decoded in one turn of the loop, in bytes. Who gathers a body never has enough, and a few kilobytes may
+    /// unfold to gigabytes: everybody else has their turn in between, and so have timers and `cancel`.
+    static let mostDecodedInATurn = 1 << 20
+
     var isFlowing: Bool {
         guard !isSuspended, !isFull, case .nothing = outstanding else { return false }
         return true
@@ -63,13 +67,16 @@ extension Load {
             input = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
+        var decodedCount = 0
         while isFlowing, !hasEnded {
+            if decodedCount >= Self.mostDecodedInATurn { return giveWay() }
             guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
             self.buffer = buffer
             do {
                 let count = try decoding.decode(
                     &input, into: UnsafeMutableRawBufferPointer(start: buffer, count: ReadBuffers.size))
-                if count == 0 { return }
+                if count == 0 { return decoding.isInterrupted ? giveWay() : () }
+                decodedCount += count
                 if collector != nil {
                     deliver(UnsafeRawBufferPointer(start: buffer, count: count))
                 } else {
@@ -80,6 +87,14 @@ extension Load {
                 return end(error)
             }
         }
+    }
+
+    /// Goes on with what was put by in a later turn, as if the client had enough until then.
+    func giveWay() {
+        isFull = true
+        applyFlow()
+        let goOn = LoopBox({ [self] in resumeReading() })
+        environment.loop.post { goOn.value() }
     }
 
     func deliver(_ bytes: UnsafeRawBufferPointer) {

@@ -27,7 +27,9 @@ extension Load {
             input = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
+        var decodedCount = 0
         while isFlowing, !hasEnded {
+            if decodedCount >= Self.mostDecodedInATurn { return giveWay() }
             guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
             self.buffer = buffer
             let count: Int
@@ -38,7 +40,8 @@ extension Load {
                 input = UnsafeRawBufferPointer(start: nil, count: 0)
                 return end(error)
             }
-            if count == 0 { return }
+            if count == 0 { return decoding.isInterrupted ? giveWay() : () }
+            decodedCount += count
             parse(UnsafeRawBufferPointer(start: buffer, count: count))
         }
     }

@@ -243,6 +243,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         partsAreOver = false
         bodyEnd = nil
         backlog = []
+        if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
@@ -342,7 +343,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         guard let client else { return }
         state = .ended
         self.client = nil
-        if let error { record(.failed(code: error.code)) }
+        if let error { record(.failed(code: error.code, decoded: deliveredBytes)) }
         record(.ended)
         client.load(self, didEndWith: error, body: body)
     }

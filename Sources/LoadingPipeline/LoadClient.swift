@@ -1,9 +1,7 @@
 package import FoundationEssentials
 package import LoadingConnections
-package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
-package import LoadingTransport
 
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.
 package protocol LoadClient: AnyObject {
@@ -45,75 +43,4 @@ package protocol LoadClient: AnyObject {
     /// The end, exactly once, after everything else. After an error `body` is nothing, or the file with as much of the
     /// body as had come.
     func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody)
-}
-
-/// What is told of a body that comes in parts, each in place of the one before (MISC-23).
-package enum WantedParts {
-    /// The body as it is.
-    case none
-    /// Each, with a response of its own.
-    case every
-    /// The last one, with its response.
-    case last
-}
-
-/// How the client gets the body of a response.
-package enum BodyDestination: Sendable {
-    /// As it comes.
-    case pieces
-    /// In one piece, at the end.
-    case whole
-    /// In a file, whose path comes at the end.
-    case file(FileWriter.Place)
-    /// In the file of a download that stopped, behind what is there if that is still good.
-    case stopped(StoppedDownload)
-
-    /// Where its file is, if it is a file.
-    var folder: String? {
-        switch self {
-        case .pieces, .whole: nil
-        case .file(.newFile(let folder)), .file(.replacement(let folder, _)): folder
-        case .file(.existing(let path, _)): Self.folder(of: path)
-        case .stopped(let download): Self.folder(of: download.path)
-        }
-    }
-
-    static func folder(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-    }
-}
-
-/// What a load has when it ends.
-package enum LoadedBody: Sendable {
-    /// There is none, or it went to the client piece by piece.
-    case nothing
-    case whole(Data)
-    /// A closed file, the client's from now on.
-    case file(path: String)
-    /// The same, of a load that failed; without a point the download can't go on from there.
-    case stopped(path: String, DownloadResumePoint?)
-    /// What another upload can go on with, of a load that failed.
-    case unsent(StoppedUpload)
-}
-
-/// Whether the client lets the load go on at once or will say so later.
-package enum LoadAnswer {
-    case now
-    case later
-}
-
-package struct LoadResponse {
-    package var url: HTTPURL
-    package var head: HTTP1ResponseHead
-    package var expectedLength: Int64
-    /// How much of the body an earlier download has left, when this response brings the rest.
-    package var resumedOffset: Int64?
-    /// Whether this is a part of a body in parts.
-    package var isPart = false
-
-    package init(url: HTTPURL, head: HTTP1ResponseHead, expectedLength: Int64) {
-        self.url = url
-        self.head = head
-        self.expectedLength = expectedLength
-    }
 }

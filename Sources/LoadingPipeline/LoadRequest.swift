@@ -14,13 +14,14 @@ package struct LoadRequest {
     /// Seconds from start to end before the load fails (C-8); infinite for none.
     package var totalTimeout: Double
     package var waitsForConnectivity: Bool
+    /// Whether the addresses of a name have to be proved by DNSSEC, which nobody here can do (CONN-20).
+    package var requiresProvedNames: Bool
     /// 0 to 1; who waits for a connection goes by it.
     package var priority: Float
 
     package init(
         url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: LoadBody, idleTimeout: Double,
-        totalTimeout: Double,
-        waitsForConnectivity: Bool, priority: Float
+        totalTimeout: Double, waitsForConnectivity: Bool, requiresProvedNames: Bool, priority: Float
     ) {
         self.url = url
         self.urlText = urlText
@@ -30,6 +31,7 @@ package struct LoadRequest {
         self.idleTimeout = idleTimeout
         self.totalTimeout = totalTimeout
         self.waitsForConnectivity = waitsForConnectivity
+        self.requiresProvedNames = requiresProvedNames
         self.priority = priority
     }
 

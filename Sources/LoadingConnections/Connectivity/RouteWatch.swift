@@ -8,8 +8,9 @@ package import LoadingTransport
 /// Who may come to wait takes a mark before he tries to connect, and waits for a change since that mark: so a route
 /// that appears while he tries is not missed. One netlink socket for the process, opened on the loop of whoever asks
 /// first and kept from then on. While the kernel gives none, waiting ends after a second by itself.
-package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`; readiness comes on one loop only.
+package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Sendable {
+    // Sendable because everything mutable is guarded by `lock`; readiness comes on one loop only, and the timer is that of
+    // one loop as long as `isTelling`.
 
     package static let shared = RouteWatch(openSocket: cll_route_socket)
 
@@ -34,6 +35,13 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
     private var waitCount: UInt64 = 0
     private var changeCount: UInt64 = 0
     private var ear: Ear?
+    /// Whether the timer is armed, and those who wait will be told when it fires.
+    private(set) var isTelling = false
+    private let timer = LoopTimer()
+
+    /// A link comes up, then its addresses come, then their routes: who waits is told once of all that changes in this
+    /// time.
+    private static let burst: Int64 = 50_000_000
 
     package init(openSocket: @escaping @Sendable () -> Int32) { self.openSocket = openSocket }
 
@@ -69,7 +77,7 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
         return Mark(changeCount: changeCount, isDeaf: !isListening)
     }
 
-    /// Calls `body` on `loop`, once and never within this call, when something has changed since `mark`. Called on
+    /// Calls `body` on `loop`, once and never within this call, soon after something has changed since `mark`. Called on
     /// `loop`; who waits no more says so with `RouteWait.end()`.
     package func wait(since mark: Mark, on loop: EventLoop, _ body: @escaping () -> Void) -> RouteWait {
         lock.lock()
@@ -78,14 +86,33 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
         let box = LoopBox(wait)
         let isListening = listen(on: loop)
         let mayHaveChanged = isListening && (mark.isDeaf || mark.changeCount != changeCount)
-        if isListening, !mayHaveChanged { waiting[wait.number] = box }
+        if isListening { waiting[wait.number] = box }
         lock.unlock()
         if mayHaveChanged {
-            loop.post { box.value.tell() }
+            tellSoon(on: loop)
         } else if !isListening {
             wait.tellLater()
         }
         return wait
+    }
+
+    /// Has those who wait told when the burst is over. Called on `loop`.
+    private func tellSoon(on loop: EventLoop) {
+        let mustArm = lock.withLock {
+            guard !isTelling, !waiting.isEmpty else { return false }
+            isTelling = true
+            return true
+        }
+        if mustArm { loop.arm(timer, at: loop.now + Self.burst, for: self) }
+    }
+
+    package func timerFired(_ timer: LoopTimer) {
+        let told = lock.withLock {
+            isTelling = false
+            defer { waiting = [:] }
+            return waiting.values.sorted { $0.value.number < $1.value.number }
+        }
+        for box in told { box.value.loop.post { box.value.tell() } }
     }
 
     /// How many wait for a change.
@@ -128,12 +155,10 @@ package final class RouteWatch: ReadinessHandler, @unchecked Sendable {
             close(ear.descriptor)
         }
         NameResolver.shared.forgetAnswers()
-        let called = lock.withLock {
+        lock.withLock {
             changeCount &+= 1
             if isBroken { self.ear = nil }
-            defer { waiting = [:] }
-            return waiting.values.sorted { $0.value.number < $1.value.number }
         }
-        for box in called { box.value.loop.post { box.value.tell() } }
+        tellSoon(on: ear.loop)
     }
 }

@@ -41,7 +41,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private var isSentWhole = false
     /// The final response's head is here, and so many bytes after it.
     private var hasHead = false
-    private var bodyWireBytes: Int64 = 0
+    package private(set) var receivedBodyWireBytes: Int64 = 0
     private var isPaused = false
     /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
     private var isHeld = false
@@ -93,6 +93,10 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Whether the server has neither closed the connection nor said anything, as the kernel knows now.
     var isSilent: Bool { stream.isSilent }
 
+    /// The same as far as the loop has heard. What came together with a response is not told again while the connection is
+    /// idle, so the kernel is asked when there may be something.
+    private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
+
     package func facts(isReused: Bool) -> ConnectionFacts {
         let local = stream.localAddress
         let remote = stream.remoteAddress
@@ -126,7 +130,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         isChunked = body == .chunked
         hasHead = false
         isRestHeld = false
-        bodyWireBytes = 0
+        receivedBodyWireBytes = 0
         missing = nil
 
         var head = pool.encodeBuffer
@@ -190,7 +194,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// Returns a connection that was given out and has carried nothing.
     private func giveBack() {
         if isClosed { return }
-        if isQuiet { pool.release(self) } else { pool.discard(self) }
+        if seemsSilent { pool.release(self) } else { pool.discard(self) }
     }
 
     /// Writes the head (and a small body with it) and keeps what the socket did not take.
@@ -409,7 +413,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.splice(into: pipe, most: min(expected, Self.spliceMost))
                 if case .bytes(let count) = read {
                     budget -= count
-                    bodyWireBytes += Int64(count)
+                    receivedBodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilledPipe(count)
                     if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
@@ -418,7 +422,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
                 read = stream.read(into: buffer)
                 if case .bytes(let count) = read {
                     budget -= count
-                    bodyWireBytes += Int64(count)
+                    receivedBodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
                     if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
@@ -452,7 +456,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             while isCarrying(exchange) {
                 let before = input.count
                 let event = try parser.next(&input)
-                if hasHead { bodyWireBytes += Int64(before - input.count) }
+                if hasHead { receivedBodyWireBytes += Int64(before - input.count) }
                 guard let event else { return }
                 handle(event, leftOver: input.count)
                 if isRestHeld {
@@ -525,8 +529,8 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         guard let observer else { return }
         self.observer = nil
         endSending()
-        observer.exchangeEnded(bodyBytes: bodyWireBytes)
-        if !mayReuse || !isQuiet { pool.discard(self) } else if !isHeld { pool.release(self) }
+        observer.exchangeEnded(bodyBytes: receivedBodyWireBytes)
+        if !mayReuse || !seemsSilent { pool.discard(self) } else if !isHeld { pool.release(self) }
     }
 
     /// Keeps the connection out of the pool when this exchange ends. Who calls this starts another exchange or lets the
@@ -537,16 +541,6 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     package func letGo() {
         isHeld = false
         if observer == nil, !isClosed { pool.discard(self) }
-    }
-
-    /// Whether the server has neither closed the connection nor said more than its response. What came together with
-    /// the response is not told again while the connection is idle, so it is asked for here.
-    private var isQuiet: Bool {
-        guard stream.mayHaveMore else { return true }
-        if case .wouldBlock = stream.read(into: UnsafeMutableRawBufferPointer(rebasing: pool.loop.scratch[..<1])) {
-            return true
-        }
-        return false
     }
 
     private func fail(reading failure: StreamFailure) {

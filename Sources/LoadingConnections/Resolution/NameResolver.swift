@@ -264,7 +264,7 @@ package final class NameResolver: @unchecked Sendable {
     }
 
     /// Names of this machine itself, which nobody else is asked for (RFC 6761 §6.3).
-    private static func isLocal(_ host: String) -> Bool {
+    package static func isLocal(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         return name == "localhost" || name.hasSuffix(".localhost")
     }

@@ -448,7 +448,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard let client else { return }
         state = .ended
         self.client = nil
-        if let error { record(.failed(code: error.code)) }
+        if let error { record(.failed(code: error.code, decoded: deliveredBytes)) }
         record(.ended)
         client.load(self, didEndWith: error, body: body)
     }

@@ -13,6 +13,9 @@ struct DecodingStage {
     /// input alone.
     private(set) var mayHoldOutput = false
 
+    /// Whether the last call stopped for the time that it took, and goes on when it is called again.
+    var isInterrupted: Bool { decoder?.isInterrupted ?? false }
+
     /// Looks at a response's head. Responses without a body by definition are never decoded (ENC-8).
     mutating func begin(_ head: HTTP1ResponseHead, body: HTTP1BodyLength) throws(LoadError) {
         decoder = nil
@@ -22,14 +25,15 @@ struct DecodingStage {
         do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError }
     }
 
-    /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed.
+    /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed, unless
+    /// `isInterrupted`.
     mutating func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(LoadError) -> Int {
         guard let decoder else { return 0 }
         do {
             let count = try decoder.decode(&input, into: output)
-            mayHoldOutput = count > 0
+            mayHoldOutput = count > 0 || decoder.isInterrupted
             return count
         } catch {
             mayHoldOutput = false

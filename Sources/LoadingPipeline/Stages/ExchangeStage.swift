@@ -25,7 +25,6 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
-    private(set) var receivedBodyBytes: Int64 = 0
 
     init(_ request: ExchangeRequest, to origin: Origin, priority: Float, for load: Load) {
         self.request = request
@@ -41,7 +40,6 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         attempts += 1
         sentBodyBytes = 0
         sentWireBytes = 0
-        receivedBodyBytes = 0
         if !onNewConnection, let connection = environment.pool.takeIdle(origin, isRepeatable: isRepeatable) {
             return took(connection, isReused: true, events: [])
         }
@@ -73,6 +71,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             append(wish.eventsSoFar)
             environment.pool.withdraw(wish)
         }
+        recordBreak()
         connection?.cancel()
         connection = nil
     }
@@ -115,6 +114,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     private func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
+    }
+
+    private func recordBreak() {
+        guard log != nil, let connection else { return }
+        record(
+            .exchangeBroken(sent: sentWireBytes, content: sentBodyBytes, received: connection.receivedBodyWireBytes))
     }
 
     private func append(_ events: [LoadEvent]) {
@@ -191,27 +196,21 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(body: UnsafeRawBufferPointer) {
-        receivedBodyBytes += Int64(body.count)
         load?.exchangeReceived(body: body)
     }
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { load?.exchangeBuffer(most: most) }
 
-    func exchangeFilled(_ count: Int) {
-        receivedBodyBytes += Int64(count)
-        load?.exchangeFilled(count)
-    }
+    func exchangeFilled(_ count: Int) { load?.exchangeFilled(count) }
 
     func exchangePipe() -> Int32? { load?.exchangePipe() }
 
-    func exchangeFilledPipe(_ count: Int) {
-        receivedBodyBytes += Int64(count)
-        load?.exchangeFilledPipe(count)
-    }
+    func exchangeFilledPipe(_ count: Int) { load?.exchangeFilledPipe(count) }
 
     func exchangeEnded(bodyBytes: Int64) { end { $0.exchangeEnded(bodyBytes: bodyBytes) } }
 
     func exchangeFailed(_ failure: ExchangeFailure) {
+        recordBreak()
         connection = nil
         guard let load else { return }
         // A stream that was read from is asked for again.

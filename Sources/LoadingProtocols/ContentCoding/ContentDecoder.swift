@@ -7,6 +7,9 @@ package final class ContentDecoder {
     /// More codings than this in a row are an attack: each may multiply a body's size by a thousand.
     package static let maximumCodings = 5
     private static let linkSize = 16 * 1024
+    /// How often one call has a stage fed by the one before it. A stage may swallow gigabytes and give nothing out, so
+    /// that a few kilobytes of a coding in a coding would keep their thread for minutes.
+    private static let mostFeedings = 64
 
     /// What one stage has written and the next has not yet read.
     private struct Link {
@@ -19,6 +22,10 @@ package final class ContentDecoder {
     private let stages: [any DecodingStage]
     /// `links[n]` lies between `stages[n]` and `stages[n + 1]`.
     private var links: [Link] = []
+    private var feedingsLeft = 0
+
+    /// Whether the last call took its time and stopped: called again it goes on, with what is left of the input.
+    package private(set) var isInterrupted = false
 
     /// Nil if the body is to be delivered as it is: no coding, or one that is unknown (ENC-4).
     ///
@@ -56,12 +63,14 @@ package final class ContentDecoder {
 
     /// Takes from the front of `input` what fits, and returns how many bytes it wrote to the front of `output`.
     ///
-    /// 0 says that `input` is used up and more is needed. A failure is thrown after all that was decoded before it has
-    /// been given out, and again from then on.
+    /// 0 says that `input` is used up and more is needed, unless `isInterrupted`. A failure is thrown after all that was
+    /// decoded before it has been given out, and again from then on.
     package func decode(
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentCodingError) -> Int {
         if output.isEmpty { return 0 }
+        isInterrupted = false
+        feedingsLeft = Self.mostFeedings
         return try pull(stages.count - 1, from: &input, into: output)
     }
 
@@ -93,6 +102,11 @@ package final class ContentDecoder {
             links[index - 1].start = link.end - pending.count
             if produced > 0 { return produced }
             if let failure = stage.failure { throw failure }
+            guard feedingsLeft > 0 else {
+                isInterrupted = true
+                return 0
+            }
+            feedingsLeft -= 1
             let fetched = try pull(index - 1, from: &input, into: link.buffer)
             if fetched == 0 { return 0 }
             links[index - 1].start = 0

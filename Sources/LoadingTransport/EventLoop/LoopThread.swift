@@ -7,15 +7,16 @@ internal import LoadingEvents
 package enum LoopThread {
     private static let waiting = WaitingThreads()
 
-    /// Has some thread run `loop` from now on.
+    /// Has some thread run `loop` from now on. Where none can be started, one that comes back from its callback will do.
     static func run(_ loop: EventLoop) {
-        if waiting.hand(over: loop) { return }
-        start(named: "url-loop") {
-            var next: EventLoop? = loop
-            while let loop = next {
-                loop.run()
-                next = waiting.waitForLoop()
-            }
+        while !waiting.hand(over: loop), !startIfPossible(named: "url-loop", { serve(loop) }) { usleep(10_000) }
+    }
+
+    private static func serve(_ first: EventLoop) {
+        var next: EventLoop? = first
+        while let loop = next {
+            loop.run()
+            next = waiting.waitForLoop()
         }
     }
 

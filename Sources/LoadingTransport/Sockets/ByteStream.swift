@@ -189,7 +189,11 @@ package final class ByteStream: ReadinessHandler {
     /// not have heard yet. A stream that is not silent is good for nothing but to be closed: a byte may be gone.
     package var isSilent: Bool {
         guard registration != nil else { return false }
-        if tls == nil { return cll_is_silent(descriptor) == 1 }
+        if tls == nil {
+            let isSilent = cll_is_silent(descriptor) == 1
+            if isSilent { mayRead = false }
+            return isSilent
+        }
         // Over TLS what came may be TLS's own, such as a session ticket, which reading takes away.
         mayRead = true
         var byte: UInt8 = 0
@@ -261,36 +265,4 @@ package final class ByteStream: ReadinessHandler {
             bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: Int(length)) }
         }
     }
-}
-
-/// Told on the loop whenever a stream may be read or written again, and when a connect has an outcome.
-package protocol ByteStreamOwner: AnyObject {
-    func streamBecameReady(_ stream: ByteStream)
-}
-
-/// An errno.
-package struct POSIXFailure: Error, Hashable, Sendable {
-    package let code: Int32
-    package init(_ code: Int32) { self.code = code }
-}
-
-package enum StreamFailure: Error, Equatable, Sendable {
-    case posix(POSIXFailure)
-    case tls(TLSError)
-}
-
-package enum StreamRead {
-    case bytes(Int)
-    case wouldBlock
-    /// The peer ended the stream in order.
-    case end
-    /// The connection ended without TLS saying so; what was read may have been cut by somebody.
-    case truncated
-    case failed(StreamFailure)
-}
-
-package enum StreamWrite {
-    case bytes(Int)
-    case wouldBlock
-    case failed(StreamFailure)
 }

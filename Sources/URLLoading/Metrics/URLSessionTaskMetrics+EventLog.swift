@@ -15,12 +15,16 @@ extension URLSessionTaskMetrics {
         var transactions: [(fetch: Int, record: TransactionRecord)] = []
         var redirects = 0
         var requests = 0
-        for event in log.events {
+        var fetchTime = created
+        for var event in log.events {
+            // A connection may have been begun for somebody else, before this task came into the line (MET-2).
+            event.time = max(event.time, fetchTime)
             if case .fetchStarted(let reason) = event.kind {
                 if reason == .redirect { redirects += 1 }
                 if reason == .redirect || reason == .authentication { requests += 1 }
                 var record = TransactionRecord()
                 record.fetchStart = clock.date(event.time)
+                fetchTime = event.time
                 record.resourceFetchType = .networkLoad
                 // A retry fetches the same request again.
                 transactions.append((requests, record))
@@ -86,7 +90,15 @@ extension TransactionRecord {
             responseEnd = date
             responseBodyBytesReceived = bytes
             responseBodyBytesAfterDecoding = decoded
-        case .failed: hasFailed = true
+        case .exchangeBroken(let sent, let content, let received):
+            if requestEnd == nil {
+                requestBodyBytesSent = sent
+                requestBodyBytesBeforeEncoding = content
+            }
+            if responseEnd == nil { responseBodyBytesReceived = received }
+        case .failed(_, let decoded):
+            hasFailed = true
+            responseBodyBytesAfterDecoding = decoded
         case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended: break
         }
     }

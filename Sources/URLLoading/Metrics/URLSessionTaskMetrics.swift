@@ -2,7 +2,7 @@ public import Foundation
 
 /// What a task did and how long each part took.
 ///
-/// Delivered once for every task, failed and cancelled ones too, just before its completion. Immutable.
+/// Delivered once for every task that was resumed, failed and cancelled ones too, just before its completion. Immutable.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let transactions: [URLSessionTaskTransactionMetrics]

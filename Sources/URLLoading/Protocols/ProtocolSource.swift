@@ -93,7 +93,7 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     func collect(_ response: URLResponse, _ policy: URLCache.StoragePolicy, for core: TaskCore) {
         collected = nil
         guard policy != .notAllowed, request.method == "GET", case .data = core.kind,
-            let cache = core.core.configuration.urlCache,
+            let cache = core.core.urlCache,
             (200...299).contains((response as? HTTPURLResponse)?.statusCode ?? 200)
         else { return }
         collected = Collected(

@@ -34,7 +34,9 @@ extension LoadRequest {
             url: url, urlText: text, method: request.method, fields: fields, body: body,
             idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
             totalTimeout: configuration.timeoutIntervalForResource,
-            waitsForConnectivity: configuration.waitsForConnectivity, priority: priority)
+            waitsForConnectivity: configuration.waitsForConnectivity,
+            requiresProvedNames: request.requiresDNSSECValidation || configuration.requiresDNSSECValidation,
+            priority: priority)
     }
 }
 

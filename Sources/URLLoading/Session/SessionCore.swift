@@ -27,7 +27,7 @@ final class SessionCore: @unchecked Sendable {
     private var waiting: [Int: WeakTask] = [:]
     private var running: [Int: TaskCore] = [:]
     private var phase = Phase.valid
-    private var ignoresInvalidation = false
+    private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
 
@@ -75,6 +75,8 @@ final class SessionCore: @unchecked Sendable {
         get { lock.withLock { label } }
         set { lock.withLock { label = newValue } }
     }
+
+    var urlCache: URLCache? { lock.withLock { isShared } ? .shared : configuration.urlCache }
 
     // MARK: Tasks
 
@@ -186,14 +188,15 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: The end
 
-    /// For the session that all parts of a program share.
-    func ignoreInvalidation() {
-        lock.withLock { ignoresInvalidation = true }
+    /// Makes this the session that all parts of a program share: nobody can invalidate it, and it has no cache of its own
+    /// but the one that is shared at the moment (C-35).
+    func share() {
+        lock.withLock { isShared = true }
     }
 
     func invalidate(_ session: URLSession, cancelsTasks: Bool) {
         lock.lock()
-        if ignoresInvalidation { return lock.unlock() }
+        if isShared { return lock.unlock() }
         if case .valid = phase { phase = .invalidated(session) }
         if cancelsTasks { self.cancelsTasks = true }
         lock.unlock()

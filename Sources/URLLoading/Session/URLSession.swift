@@ -18,7 +18,7 @@ open class URLSession: NSObject, @unchecked Sendable {
 
     private static let sharedSession: URLSession = {
         let session = URLSession(configuration: .default)
-        session.core.ignoreInvalidation()
+        session.core.share()
         return session
     }()
 
@@ -60,7 +60,11 @@ open class URLSession: NSObject, @unchecked Sendable {
     open var delegate: (any URLSessionDelegate)? { core.delegate }
 
     /// A copy of the configuration.
-    open var configuration: URLSessionConfiguration { URLSessionConfiguration(core.configuration) }
+    open var configuration: URLSessionConfiguration {
+        var values = core.configuration
+        values.urlCache = core.urlCache
+        return URLSessionConfiguration(values)
+    }
 
     /// A label for the program's own use.
     open var sessionDescription: String? {
@@ -80,7 +84,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// delegate queue.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
-        core.configuration.urlCache?.removeAllCachedResponses()
+        core.urlCache?.removeAllCachedResponses()
         core.forgetCredentials()
         flush(completionHandler: completionHandler)
     }

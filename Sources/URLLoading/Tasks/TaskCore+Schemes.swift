@@ -107,7 +107,7 @@ extension TaskCore {
 
     /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
-        guard let task = heldTask as? URLSessionDataTask, let cache = core.configuration.urlCache else { return done() }
+        guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] response in
             if let response { cache.storeCachedResponse(response, for: task) }
             core.loop.post(done)
@@ -122,7 +122,7 @@ extension TaskCore {
 
     /// A stored response that a protocol may say is still good.
     func storedResponse(to request: URLRequest) -> CachedURLResponse? {
-        guard kind.isData, let cache = core.configuration.urlCache else { return nil }
+        guard kind.isData, let cache = core.urlCache else { return nil }
         switch request.explicitCachePolicy ?? core.configuration.requestCachePolicy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return nil
         default: return cache.cachedResponse(for: request)

@@ -2,8 +2,16 @@ internal import Foundation
 internal import Synchronization
 
 /// The `Progress` of a task: body bytes of both directions (T-21). Made when somebody asks for it.
+///
+/// Foundation adds up fractions for a progress that has a parent, and ends the process when their denominators grow too
+/// large: when a total is changed more than once, becomes 0, or is beyond 2⁵³. A server could bring that about. So the
+/// total is set once, and what is announced or comes beyond it does not show.
 final class TaskProgress: Sendable {
     let progress: Progress
+    private let hasTotal = Atomic(false)
+
+    /// What Foundation reckons with safely; 9 PB.
+    private static let most: Int64 = 1 << 53
 
     init(of task: URLSessionTask) {
         let progress = Progress(totalUnitCount: -1)
@@ -18,14 +26,31 @@ final class TaskProgress: Sendable {
     func update(_ core: TaskCore) {
         let toSend = core.bytesExpectedToSend.load(ordering: .relaxed)
         let toReceive = core.bytesExpectedToReceive.load(ordering: .relaxed)
-        progress.totalUnitCount = toSend < 0 || toReceive < 0 ? -1 : toSend &+ toReceive
-        progress.completedUnitCount =
-            core.bytesSent.load(ordering: .relaxed) &+ core.bytesReceived.load(ordering: .relaxed)
+        if toSend >= 0, toReceive >= 0, toSend > 0 || toReceive > 0 { setTotal(Self.sum(toSend, toReceive)) }
+        setCompleted(
+            Self.sum(
+                core.bytesSent.load(ordering: .relaxed), core.bytesReceived.load(ordering: .relaxed)))
     }
 
     func finish(_ core: TaskCore) {
         update(core)
         guard core.error == nil else { return }
-        progress.totalUnitCount = progress.completedUnitCount
+        // Where no byte went either way it is one unit: nothing of nothing does not count as finished.
+        setTotal(max(1, progress.completedUnitCount))
+        progress.completedUnitCount = progress.totalUnitCount
+    }
+
+    private static func sum(_ sent: Int64, _ received: Int64) -> Int64 {
+        min(sent, most) + min(received, most)
+    }
+
+    private func setTotal(_ total: Int64) {
+        guard !hasTotal.exchange(true, ordering: .relaxed) else { return }
+        progress.totalUnitCount = min(total, Self.most)
+    }
+
+    private func setCompleted(_ completed: Int64) {
+        let total = progress.totalUnitCount
+        progress.completedUnitCount = min(completed, total >= 0 ? total : Self.most)
     }
 }

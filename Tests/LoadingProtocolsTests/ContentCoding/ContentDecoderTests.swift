@@ -186,6 +186,30 @@ struct CodedSample: Sendable, CustomTestStringConvertible {
         #expect(total == 64 << 20)
     }
 
+    // ENC-9: blocks of nothing cost time, give nothing, and are the more of them the more often they are coded
+    @Test func aCallEndsThoughNothingComesOut() throws {
+        let nothing: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
+        let blocks = (0..<8 << 20).map { nothing[$0 % nothing.count] }
+        let whole = Array(blocks[..<(blocks.count - blocks.count % nothing.count)])
+        let inner = whole + Encoders.deflate(Encoders.sample, as: .raw)
+        let body = Encoders.deflate(inner, as: .gzip)
+        let decoder = try #require(try ContentDecoder(codings: ["deflate", "gzip"]))
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        var interruptions = 0
+        var decoded: [UInt8] = []
+        try body.withUnsafeBytes { bytes in
+            var rest = bytes
+            while true {
+                let count = try buffer.withUnsafeMutableBytes { try decoder.decode(&rest, into: $0) }
+                decoded += buffer[..<count]
+                if decoder.isInterrupted { interruptions += 1 } else if count == 0 { break }
+            }
+        }
+        try decoder.finish()
+        #expect(decoded == Encoders.sample)
+        #expect(interruptions >= 4)
+    }
+
     // ENC-9: a buffer of no bytes neither takes nor gives.
     @Test func anEmptyBufferTakesNothing() throws {
         let decoder = try #require(try ContentDecoder(codings: ["gzip"]))

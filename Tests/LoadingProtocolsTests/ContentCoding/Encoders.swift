@@ -123,7 +123,7 @@ extension ContentDecoder {
                 return produced
             }
             if let failure { throw failure }
-            if produced == 0 { break }
+            if produced == 0, !isInterrupted { break }
             take(buffer[..<produced])
         }
         precondition(consumed == piece.count, "a decoder that returns 0 has used up its input")

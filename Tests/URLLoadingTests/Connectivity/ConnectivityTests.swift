@@ -136,7 +136,12 @@ struct ConnectivityTests {
         let session = waitingSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
         session.dataTask(with: server.url()).resume()
         try await delegate.calls.wait(for: .waiting(1))
-        try await Task.sleep(for: .milliseconds(900))
+        // Another load that waits tells by its end that three times as much has passed.
+        let clock = RecordingDelegate()
+        let other = waitingSession(clock) { $0.timeoutIntervalForResource = 0.9 }
+        other.dataTask(with: server.url()).resume()
+        other.finishTasksAndInvalidate()
+        #expect(try await clock.callsUntilInvalid().contains(.completed(1, .timedOut)))
         try NetworkNamespace.raiseLoopback()
         #expect(try await delegate.calls(untilCompletions: 1).last == .completed(1, nil))
         session.invalidateAndCancel()

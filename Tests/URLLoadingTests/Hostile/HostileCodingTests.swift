@@ -97,6 +97,31 @@ import URLLoading
         goOn.fire()
         #expect(try await recorder.finish() == [.response(200), .failed(.cancelled), .invalid])
     }
+
+    // ENC-9, T-5: who gathers a body takes all that comes, but not in one go
+    @Test("a bomb in a bomb can be cancelled") func aBombInABombCanBeCancelled() async throws {
+        let copies = 8_000
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: deflate, deflate\r\n\r\n")
+            try connection.send(CodedBodies.bombInABomb(copies: copies))
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await URLSession.using { session in
+            let calls = EventRecorder<Call>()
+            let task = session.dataTask(with: server.url(), completionHandler: calls.handler)
+            task.resume()
+            // No event tells of counters, so this looks until they are there.
+            let end = ContinuousClock.now + .testDeadline
+            while task.countOfBytesReceived == 0, ContinuousClock.now < end { await Task.yield() }
+            task.cancel()
+            let heard = try await calls.waitFor(count: 1)
+            #expect(heard == [.handled(nil, nil, .cancelled)])
+            let whole = copies * 258 / CodedBodies.bombPart.count * CodedBodies.bombPartLength
+            #expect(task.countOfBytesReceived < whole / 2)
+        }
+    }
 }
 
 extension [UInt8] {

@@ -135,6 +135,28 @@ import URLLoading
         #expect(transaction.remotePort == nil)
     }
 
+    // CONN-20, C-12: nobody can prove what a name server says, so none is asked
+    @Test("a name that has to be proved", arguments: [true, false]) func aNameThatHasToBeProved(
+        bySession: Bool
+    ) async throws {
+        let server = try ScriptedServer.answering {
+            $0.path == "/" ? .text("x") : .redirect(to: "http://name.invalid/")
+        }
+        defer { server.stop() }
+        let urls = [
+            try #require(URL(string: "http://name.invalid/")), server.url("/away"), server.url(host: "localhost"),
+        ]
+        let requests = urls.map { url in
+            var request = URLRequest(url: url)
+            request.requiresDNSSECValidation = !bySession
+            return request
+        }
+        let metrics = try await metrics(of: requests) { $0.requiresDNSSECValidation = bySession }
+        let last = metrics.compactMap(\.transactionMetrics.last)
+        #expect(last.map(present) == ["x----------", "x----------", "xxxx--xxxxx"])
+        #expect(last.map { $0.response == nil } == [true, true, false])
+    }
+
     // MET-4, MET-16
     @Test("no response in time") func noResponseInTime() async throws {
         let never = Signal("what never comes")
@@ -215,6 +237,60 @@ import URLLoading
         #expect(present(second) == "x------xxxx")
         #expect(isInOrder(second))
         #expect(second.isReusedConnection)
+    }
+
+    // MET-2: a load that takes over the connection of one that was cancelled has not begun before itself
+    @Test("a connection that was begun for another task") func aConnectionThatWasBegunForAnotherTask() async throws {
+        // It accepts, and says nothing to a handshake.
+        let server = try ScriptedServer(steps: [.stopReading])
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let first = session.dataTask(with: url)
+        first.resume()
+        _ = try await server.connection(0)
+        let second = session.dataTask(with: url)
+        second.resume()
+        first.cancel()
+        second.cancel()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let metrics = try #require(delegate.metrics.events.last)
+        let transaction = try #require(metrics.transactionMetrics.first)
+        #expect(present(transaction).hasPrefix("x--x"))
+        #expect(isInOrder(transaction))
+        #expect(metrics.taskInterval.start <= metrics.taskInterval.end)
+        #expect(server.connectionCount == 1)
+    }
+
+    // MET-11: what was on the wire counts also when more should have come
+    @Test("bytes of a body cut short") func bytesOfABodyCutShort() async throws {
+        let server = try ScriptedServer(steps: [
+            .expectRequest, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ])
+        defer { server.stop() }
+        let transaction = try #require(
+            try await metrics(of: [URLRequest(url: server.url())]).first?.transactionMetrics.first)
+        #expect(transaction.countOfResponseBodyBytesReceived == 5)
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 5)
+    }
+
+    // MET-11
+    @Test("bytes of an upload cut short") func bytesOfAnUploadCutShort() async throws {
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequestHead()
+            _ = try connection.receive(exactly: 100_000)
+            connection.reset()
+        }
+        defer { server.stop() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: 32 << 20)
+        let transaction = try #require(try await metrics(of: [request]).first?.transactionMetrics.first)
+        #expect(transaction.countOfRequestBodyBytesSent >= 100_000)
+        #expect(transaction.countOfRequestBodyBytesSent < 32 << 20)
+        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == transaction.countOfRequestBodyBytesSent)
     }
 
     // MET-1, MET-17, MET-11: each hop is a transaction of its own

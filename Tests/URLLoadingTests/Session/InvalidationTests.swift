@@ -237,6 +237,16 @@ import URLLoading
         #expect(URLSession.shared.delegate == nil)
     }
 
+    // C-35
+    @Test("the shared session has the cache that is shared now") func theSharedSessionHasTheCacheThatIsSharedNow() {
+        let before = URLCache.shared
+        defer { URLCache.shared = before }
+        #expect(URLSession.shared.configuration.urlCache === before)
+        let other = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        URLCache.shared = other
+        #expect(URLSession.shared.configuration.urlCache === other)
+    }
+
     #if compiler(>=6.2)
         // T-61
         @Test("no task can be made afterwards") func noTaskCanBeMadeAfterwards() async {

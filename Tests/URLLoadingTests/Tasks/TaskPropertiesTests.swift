@@ -158,6 +158,61 @@ import URLLoading
         #expect(progress.completedUnitCount == 10)
     }
 
+    // T-21: nothing came, but all that there was
+    @Test("progress of a body of nothing", arguments: ["GET", "HEAD"]) func progressOfABodyOfNothing(
+        method: String
+    ) async throws {
+        let server = try ScriptedServer.answering { _ in .text(method == "HEAD" ? "hello" : "") }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = method
+        let task = session.dataTask(with: request)
+        let progress = task.progress
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(task.error == nil)
+        #expect(progress.isFinished)
+        #expect(progress.fractionCompleted == 1)
+    }
+
+    // T-21, T-7: whatever lengths a server says one after the other
+    @Test(
+        "progress survives every length",
+        arguments: [
+            ["5", "0"], ["0", "7"], ["9223372036854775807", "0", "3"], ["2147483629", "2147483587", "2147483579"],
+            ["4611686018427387847", "4611686018427387817"],
+        ])
+    func progressSurvivesEveryLength(lengths: [String]) async throws {
+        let parts = lengths.map { "--b\r\nContent-Length: \($0)\r\n\r\n\r\n" }.joined() + "--b--\r\n"
+        let server = try ScriptedServer(steps: [
+            .expectRequest,
+            .send(
+                "HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=b\r\n"
+                    + "Content-Length: \(parts.utf8.count)\r\n\r\n" + parts),
+            .waitForClose,
+        ])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("abc".utf8)
+        let tasks = [session.dataTask(with: request), session.dataTask(with: server.url())]
+        let progress = tasks.map(\.progress)
+        // Foundation adds up fractions then.
+        let all = Progress(totalUnitCount: 997)
+        for part in progress { all.addChild(part, withPendingUnitCount: 3) }
+        for task in tasks { task.resume() }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(tasks.map { $0.error == nil } == [true, true])
+        #expect(progress.map(\.isFinished) == [true, true])
+        #expect(abs(all.fractionCompleted - 6.0 / 997) < 1e-9)
+    }
+
     // T-10, T-21
     @Test("progress acts on the task") func progressActsOnTheTask() async throws {
         let server = try ScriptedServer.answering(.endless)

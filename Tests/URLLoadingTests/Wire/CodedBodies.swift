@@ -42,7 +42,7 @@ enum CodedBodies {
     /// The beginning of a zlib stream of zeros.
     static let bombHead: [UInt8] = [0x78, 0x01]
 
-    /// A part of a zlib stream: eight blocks that together are 8 × 258 × 8 zeros in 120 bytes, so that they end where
+    /// A part of a zlib stream: eight blocks that together are 132,104 zeros in 850 bytes, so that they end where
     /// a byte ends, and the stream may be as long as one likes.
     static let bombPart: [UInt8] = {
         var bits = BitWriter()
@@ -69,6 +69,26 @@ enum CodedBodies {
         // An empty last block; the checksum of zeros is their count and one.
         let count = UInt32((parts * bombPartLength) % 65_521)
         return [0x03, 0x00] + littleEndian((count << 16 | 1).byteSwapped)
+    }
+
+    /// A zlib stream without an end that unfolds to a bomb: the inner one's head, and so often 258 bytes of its parts.
+    static func bombInABomb(copies: Int) -> [UInt8] {
+        var bits = BitWriter()
+        bits.write(0b010, count: 3)
+        for byte in bombHead + bombPart {
+            if byte < 144 {
+                bits.writeCode(0b0011_0000 + UInt(byte), count: 8)
+            } else {
+                bits.writeCode(0b1_1001_0000 + UInt(byte - 144), count: 9)
+            }
+        }
+        for _ in 0..<copies {
+            bits.writeCode(0b1100_0101, count: 8)
+            // At distance 769 + 81, the length of a part.
+            bits.writeCode(19, count: 5)
+            bits.write(81, count: 8)
+        }
+        return bombHead + bits.bytes
     }
 
     private static func littleEndian(_ number: some FixedWidthInteger) -> [UInt8] {

@@ -310,7 +310,11 @@ import URLLoading
             _ = try await server.connection(0)
             let impatient = URLRequest(url: server.url("/second"), timeoutInterval: 0.2)
             async let second = session.data(for: impatient)
-            try await Task.sleep(for: .milliseconds(600))
+            // A load that is not in the line tells by its end that three times as much has passed.
+            let silent = try ScriptedServer(steps: [.stopReading])
+            defer { silent.stop() }
+            let other = URLRequest(url: silent.url(), timeoutInterval: 0.6)
+            #expect(await failure { _ = try await session.data(for: other) } == .timedOut)
             release.fire()
             #expect(try await first == "first")
             #expect(try await second.0 == Data("second".utf8))

@@ -1,0 +1,17 @@
+/// Names a registered descriptor; stale ones are recognised by their generation.
+package struct LoopRegistration: Sendable, Equatable {
+    let index: Int
+    let generation: UInt32
+
+    init(index: Int, generation: UInt32) {
+        self.index = index
+        self.generation = generation
+    }
+
+    init(token: UInt64) {
+        index = Int(token & 0xFFFF_FFFF)
+        generation = UInt32(truncatingIfNeeded: token >> 32)
+    }
+
+    var token: UInt64 { UInt64(generation) << 32 | UInt64(index) }
+}

@@ -1,0 +1,6 @@
+/// What a write came to.
+package enum StreamWrite {
+    case bytes(Int)
+    case wouldBlock
+    case failed(StreamFailure)
+}
