@@ -374,7 +374,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private func end(_ error: LoadError?) {
         guard let client else { return }
         letGo()
-        if let error { record(.failed(code: error.code)) }
+        if let error { record(.failed(code: error.code, decoded: 0)) }
         record(.ended)
         client.load(self, didEndWith: error, body: .nothing)
     }
