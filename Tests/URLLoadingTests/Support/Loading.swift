@@ -23,6 +23,9 @@ enum Loading {
             let fired = Signal("something")
             Thread { fired.fire() }.start()
             try? await fired.wait()
+            // The watch over the machine's routes, which is kept once somebody has asked for it.
+            let waiting = URLSession { $0.waitsForConnectivity = true }
+            _ = try? await waiting.data(from: Self.refusedURL)
             // A session each until every loop is alive.
             for _ in 0..<16 {
                 let session = URLSession(configuration: .ephemeral)
