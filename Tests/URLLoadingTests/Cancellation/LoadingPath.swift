@@ -38,7 +38,7 @@ struct LoadingPath: Sendable, CustomStringConvertible {
 }
 
 extension LoadingPath {
-    static let all: [LoadingPath] = data + downloads + uploads + questions + schemes
+    static let all: [LoadingPath] = data + downloads + uploads + questions + schemes + ftp + [stream]
 
     private static func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
 
@@ -154,6 +154,49 @@ extension LoadingPath {
             $0.prepare = { run in run.delegate.delay = { $1(.continueLoading, nil) } }
         },
     ]
+
+    private static func ftp(_ run: PathRun, password: String) -> URL {
+        run.site.ftp.url("/body", user: "u\(run.number):\(password)")
+    }
+
+    private static let ftp: [LoadingPath] = [
+        LoadingPath("ftp") { $1.dataTask(with: ftp($0, password: "secret")) },
+        LoadingPath("ftp download") { $1.downloadTask(with: ftp($0, password: "secret")) },
+        LoadingPath("ftp, challenged") { $1.dataTask(with: ftp($0, password: "wrong")) }.with {
+            $0.prepare = { run in
+                let credential = URLCredential(user: "u\(run.number)", password: "secret", persistence: .none)
+                run.delegate.challenge = { $1(.useCredential, credential) }
+            }
+        },
+    ]
+
+    /// A data task whose connection becomes a stream that says something, hears the same, and is closed.
+    private static var stream: LoadingPath {
+        LoadingPath("data, become a stream") { run, session in
+            var request = URLRequest(url: run.url("switch"))
+            request.setValue("echo", forHTTPHeaderField: "Upgrade")
+            return session.dataTask(with: request)
+        }.with {
+            $0.prepare = { run in
+                run.delegate.answer = { $1(.becomeStream) }
+                run.delegate.becameStream = { [weak run, calls = run.delegate.calls] task in
+                    run?.became(task)
+                    task.write(Data("ping".utf8), timeout: 0) { error in
+                        calls.record(.written(error?.urlErrorCode))
+                        guard error == nil else { return }
+                        run?.reached("written")
+                        task.readData(ofMinLength: 4, maxLength: 4, timeout: 0) { data, isAtEnd, error in
+                            calls.record(.read(data.map(text), isAtEnd, error?.urlErrorCode))
+                            guard error == nil else { return }
+                            run?.reached("read")
+                            task.closeWrite()
+                            task.closeRead()
+                        }
+                    }
+                }
+            }
+        }
+    }
 
     private static let schemes: [LoadingPath] = [
         LoadingPath("file") { $1.dataTask(with: $0.site.file) },

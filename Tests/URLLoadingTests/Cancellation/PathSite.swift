@@ -14,6 +14,8 @@ final class PathSite: Sendable {
     let plain: ScriptedServer
     /// Nobody vouches for it.
     let secure: ScriptedServer
+    /// Which run a connection belongs to says the user: `u17`.
+    let ftp: FTPServer
     let runs: Watched<[Int: PathRun]>
     let session = URLSession { _ in }
     private let folder: TemporaryDirectory
@@ -28,6 +30,7 @@ final class PathSite: Sendable {
         secure = try ScriptedServer(tls: TLSServerOptions(TestIdentity.selfSigned(.localhost))) {
             try Self.serve($0, runs)
         }
+        ftp = try Self.ftpServer(runs)
         folder = try TemporaryDirectory()
         file = try folder.write(Self.upload, to: "upload")
     }
@@ -36,6 +39,7 @@ final class PathSite: Sendable {
         session.invalidateAndCancel()
         plain.stop()
         secure.stop()
+        ftp.stop()
     }
 
     private static func letters(_ count: Int) -> [UInt8] { (0..<count).map { 97 + UInt8($0 % 26) } }
@@ -53,6 +57,24 @@ final class PathSite: Sendable {
                 return
             }
         }
+    }
+
+    private static func ftpServer(_ runs: Watched<[Int: PathRun]>) throws -> FTPServer {
+        let users = Watched<[Int: Int]>([:])
+        var options = FTPServer.Options()
+        options.files = ["/body": body]
+        options.twist = { command in
+            switch command.verb {
+            case "", "QUIT": return nil
+            case "USER": users.withValue { $0[command.connection] = Int(command.argument.dropFirst()) }
+            default: break
+            }
+            let run = users.current[command.connection].flatMap { runs.current[$0] }
+            do { try run?.serverReached("request") } catch { return .close }
+            guard command.verb == "PASS" else { return nil }
+            return .say(command.argument == credential.password ? "230 Come in" : "530 Who are you?")
+        }
+        return try FTPServer(options)
     }
 
     private static func readBody(
@@ -100,6 +122,14 @@ final class PathSite: Sendable {
         case "temporary": try send("307 Temporary Redirect\r\nLocation: /body/\(number)", [])
         case "door" where request["Authorization"] != authorization:
             try send("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"", Array("who are you?".utf8))
+        case "switch":
+            try connection.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+            try reached("switched")
+            let bytes = try connection.receive(exactly: 4)
+            try reached("heard")
+            try connection.send(bytes)
+            try connection.waitForClose()
+            return false
         case "parts":
             let part = "--cut\r\nContent-Type: text/plain\r\n\r\npart\r\n"
             try send(
