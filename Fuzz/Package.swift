@@ -14,6 +14,7 @@ let package = Package(
     products: [
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
+        .executable(name: "cache", targets: ["CacheFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
@@ -23,6 +24,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "MultipartFuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "CacheFuzz", dependencies: ["LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]
