@@ -89,9 +89,8 @@ package enum CacheRules {
     private static func validate(
         _ index: Int, of stored: [StoredResponse], for request: CacheRequest, because reason: CacheReason
     ) -> CacheDecision {
-        let tag = stored[index].fields.firstValue("ETag")
-        // What is no date would be read over by the server.
-        let date = stored[index].fields.firstValue("Last-Modified").flatMap { HTTPDate.parse($0) == nil ? nil : $0 }
+        let tag = stored[index].tag
+        let date = stored[index].lastModified
         if tag == nil, date == nil { return miss(request, because: reason) }
         if mustNotLoad(request) { return .fail(.resourceUnavailable, because: reason) }
         var fields = reloadFields(of: request)
@@ -105,7 +104,7 @@ package enum CacheRules {
         var tagged: [Int] = []
         var tags: [String] = []
         for index in stored.indices {
-            guard let tag = stored[index].fields.firstValue("ETag"), EntityTag(tag) != nil else { continue }
+            guard let tag = stored[index].tag, EntityTag(tag) != nil else { continue }
             tagged.append(index)
             if !tags.contains(tag) { tags.append(tag) }
         }

@@ -14,7 +14,7 @@ package enum CacheStorageRules {
         isComplete: Bool
     ) -> CacheStorageDecision {
         if let reason = obstacle(request, status: status, fields: fields, isComplete: isComplete) {
-            return .discard(reason, removesOlder: removesOlder(request, status: status, reason))
+            return .discard(reason, removesOlder: removesOlder(status: status, reason))
         }
         let kept = CachedFields.stored(fields, responseTime: responseTime)
         let variant = CacheVariant(varyOf: kept, for: request)
@@ -52,9 +52,7 @@ package enum CacheStorageRules {
 
     /// An answer about the whole resource that cannot be kept still tells that the one before is history. A server in
     /// trouble, or one that asks who is there, tells nothing.
-    private static func removesOlder(
-        _ request: CacheRequest, status: Int, _ reason: CacheStorageDecision.Reason
-    ) -> Bool {
+    private static func removesOlder(status: Int, _ reason: CacheStorageDecision.Reason) -> Bool {
         switch reason {
         case .notForCaches, .range, .callersConditions, .requestNoStore, .incomplete: return false
         default: break

@@ -35,6 +35,19 @@ package struct StoredResponse: Sendable, Equatable {
     /// When the origin made it, as far as is known.
     var date: Int64 { fields.firstValue("Date").flatMap(HTTPDate.parse) ?? responseTime }
 
+    /// The entity tag as it is sent back. What a disk or the caller's cache has kept may be no field's value.
+    var tag: String? {
+        guard let tag = fields.firstValue("ETag"), !tag.isEmpty, tag.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        else { return nil }
+        return tag
+    }
+
+    /// The date of the last change as it is sent back. What is none would be read over by the server.
+    var lastModified: String? {
+        guard let text = fields.firstValue("Last-Modified"), HTTPDate.parse(text) != nil else { return nil }
+        return text
+    }
+
     /// The fields with which it is served at that age (RFC 9111 §4, §5.1).
     package func fields(age: Int64) -> HTTPFields {
         var result = fields.filtered { !fields.isNamed("Age", at: $0) }

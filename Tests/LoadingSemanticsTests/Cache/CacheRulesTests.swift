@@ -297,6 +297,17 @@ import Testing
         #expect(decision == expected)
     }
 
+    // CACHE-25, CACHE-26: what somebody else has kept adds no line to a request.
+    @Test(arguments: ["", "\"a\"\r\nX: 1", "\"a\"\n", "\u{0}", "\u{7F}"])
+    func tagsThatCannotBeSent(tag: String) throws {
+        let date = CacheFixtures.date(0)
+        let tagged = StoredResponse(status: 200, fields: HTTPFields([("ETag", tag), ("Date", date)]))
+        #expect(try decide([tagged]) == .load(adding: HTTPFields(), because: .stale))
+        let dated = StoredResponse(
+            status: 200, fields: HTTPFields([("Last-Modified", date + "\r\nX: 1"), ("Date", date)]))
+        #expect(try decide([dated]) == .load(adding: HTTPFields(), because: .stale))
+    }
+
     // RFC 9111 §4.3.5
     @Test func doubtsAreAskedAbout() throws {
         var stored = try CacheFixtures.response(Self.fresh)
