@@ -15,6 +15,7 @@ let package = Package(
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
+        .executable(name: "cache", targets: ["CacheFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
@@ -27,6 +28,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "FTPFuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "CacheFuzz", dependencies: ["LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -10,7 +10,7 @@ package enum ResumeValidator: Sendable, Equatable {
     /// The best that a response offers. Nil if it has none, or only such as allow two versions to pass for one: a weak
     /// entity tag, or a date that was still running when the response was made (RFC 9110 §8.8.2.2, §13.1.5).
     package init?(_ fields: HTTPFields) {
-        if let tag = fields.firstValue("ETag"), Self.isStrongTag(tag) {
+        if let tag = fields.firstValue("ETag"), EntityTag(tag)?.isWeak == false {
             self = .entityTag(tag)
             return
         }
@@ -39,12 +39,5 @@ package enum ResumeValidator: Sendable, Equatable {
         // No response of HTTP says this.
         case .modificationTime: return true
         }
-    }
-
-    /// RFC 9110 §8.8.3
-    private static func isStrongTag(_ text: String) -> Bool {
-        let octets = text.utf8
-        return octets.count >= 2 && octets.first == UInt8(ascii: "\"") && octets.last == UInt8(ascii: "\"")
-            && octets.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != 0x7F }
     }
 }

@@ -1,0 +1,33 @@
+extension HTTPFields {
+    /// The fields at the indices of which `isKept` is true, in a block of their own.
+    func filtered(_ isKept: (Int) -> Bool) -> HTTPFields {
+        let kept = positions.indices.filter(isKept)
+        if kept.count == count { return self }
+        var result = HTTPFields()
+        result.append(kept, of: self)
+        return result
+    }
+
+    mutating func append(contentsOf other: HTTPFields) {
+        append(Array(other.positions.indices), of: other)
+    }
+
+    /// Octet by octet: what is not UTF-8 stays as it came.
+    private mutating func append(_ indices: [Int], of other: HTTPFields) {
+        var bytes = bytes
+        var positions = positions
+        for index in indices {
+            let position = other.positions[index]
+            let nameStart = bytes.count
+            let name = Int(position.nameStart)..<Int(position.nameStart) + Int(position.nameLength)
+            bytes += other.bytes[name]
+            let valueStart = bytes.count
+            let value = Int(position.valueStart)..<Int(position.valueStart) + Int(position.valueLength)
+            bytes += other.bytes[value]
+            positions.append(
+                Position(
+                    nameStart: nameStart, nameLength: name.count, valueStart: valueStart, valueLength: value.count))
+        }
+        self = HTTPFields(bytes: bytes, positions: positions)
+    }
+}

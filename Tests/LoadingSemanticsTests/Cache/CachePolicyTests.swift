@@ -1,0 +1,20 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct CachePolicyTests {
+    // C-4, C-5
+    @Test(arguments: CachePolicy.allCases)
+    func theRequestKnowsBetter(policy: CachePolicy) {
+        #expect(CachePolicy.effective(request: nil, session: policy) == policy)
+        for session in CachePolicy.allCases where session != .returnCacheDataDontLoad {
+            #expect(CachePolicy.effective(request: policy, session: session) == policy)
+        }
+    }
+
+    // C-4: as with cellular networks, what a session forbids no request allows.
+    @Test(arguments: CachePolicy.allCases)
+    func aSessionWithoutNetworkStaysWithout(policy: CachePolicy) {
+        let session = CachePolicy.returnCacheDataDontLoad
+        #expect(CachePolicy.effective(request: policy, session: session) == session)
+    }
+}
