@@ -12,12 +12,16 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "fuzz",
     products: [
+        .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
+        .executableTarget(
+            name: "CookieFuzz", dependencies: ["LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP1Fuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
