@@ -29,8 +29,6 @@ package struct CookieJar: Sendable {
         /// When it was stored or sent last, as a count: the time of day may jump.
         var lastUse: UInt64
 
-        var cookie: Cookie { kept.cookie }
-
         func isExpired(at now: Double) -> Bool { kept.cookie.isExpired(at: now) }
     }
 
@@ -101,15 +99,16 @@ package struct CookieJar: Sendable {
                 && kept.cookie.isFor(request.url, path: path, isSuffix: site.isSuffix)
                 && !kept.cookie.isExpired(at: now)
         }.sorted { Self.isSentBefore(entries[$0].kept, entries[$1].kept) }
+        let cookies = found.map { entries[$0].kept.cookie }
         for position in found { sites.values[index][position].lastUse = nextUse() }
-        return found.map { entries[$0].cookie }
+        return cookies
     }
 
     /// Every cookie that has not ended, the oldest first.
     package func all(at now: Double) -> [Cookie] {
         sites.values.joined().filter { !$0.isExpired(at: now) }
             .sorted { Self.isOlder($0.kept, $1.kept) }
-            .map(\.cookie)
+            .map(\.kept.cookie)
     }
 
     /// Takes out the one with that identity. False if there was none.
@@ -279,9 +278,14 @@ extension CookieJar {
     private mutating func take(where isLeaving: (Entry) -> Bool) -> [CookieIdentity] {
         var taken: [CookieIdentity] = []
         var changed: [(place: Place, rest: [Entry])] = []
-        for (place, entries) in sites where entries.contains(where: isLeaving) {
-            taken += entries.lazy.filter(isLeaving).map(\.kept.cookie.identity)
-            changed.append((place, entries.filter { !isLeaving($0) }))
+        for (place, entries) in sites {
+            // Most sites lose nothing, and need no array for it.
+            guard let first = entries.firstIndex(where: isLeaving) else { continue }
+            var rest = Array(entries[..<first])
+            for entry in entries[first...] {
+                if isLeaving(entry) { taken.append(entry.kept.cookie.identity) } else { rest.append(entry) }
+            }
+            changed.append((place, rest))
         }
         for (place, rest) in changed { sites[place] = rest.isEmpty ? nil : rest }
         count -= taken.count
