@@ -14,11 +14,13 @@ package enum CookieDomain {
     /// Whether a host is an IP address: of version 6 if it has a colon, and of version 4 if its last label is a number,
     /// which that of a name never is.
     package static func isAddress(_ host: String) -> Bool {
-        let bytes = host.utf8
-        if bytes.contains(UInt8(ascii: ":")) { return true }
-        var label = bytes[...]
-        if label.last == UInt8(ascii: ".") { label.removeLast() }
-        if let dot = label.lastIndex(of: UInt8(ascii: ".")) { label = label[bytes.index(after: dot)...] }
-        return !label.isEmpty && label.allSatisfy { $0 &- 0x30 < 10 }
+        var host = host
+        return host.withUTF8 { host in
+            var end = host.count
+            if host.last == UInt8(ascii: ".") { end -= 1 }
+            var start = end
+            while start > 0, host[start - 1] != UInt8(ascii: ".") { start -= 1 }
+            return start < end && host[start..<end].allSatisfy { $0 &- 0x30 < 10 } || host.contains(UInt8(ascii: ":"))
+        }
     }
 }

@@ -26,16 +26,34 @@ package struct SetCookie: Sendable, Equatable {
 
     /// Reads the value of one field.
     package init(_ field: String) throws(CookieRefusal) {
-        if field.utf8.contains(where: CookieText.isControl) { throw .badCharacter }
-        var rest = field[...].utf8
-        let pair = Self.cut(&rest, at: UInt8(ascii: ";"))
-        var value = pair
+        // The standard library's closures know no typed errors.
+        var field = field
+        var refusal = CookieRefusal.empty
+        let read = field.withUTF8 { (bytes: UnsafeBufferPointer<UInt8>) -> SetCookie? in
+            do throws(CookieRefusal) {
+                return try SetCookie(bytes)
+            } catch {
+                refusal = error
+                return nil
+            }
+        }
+        guard let read else { throw refusal }
+        self = read
+    }
+
+    private init(_ field: UnsafeBufferPointer<UInt8>) throws(CookieRefusal) {
+        for byte in field where CookieText.isControl(byte) { throw .badCharacter }
+        var rest = field[...]
+        var value = Self.cut(&rest, at: UInt8(ascii: ";"))
+        var name = value[..<value.startIndex]
         // Without "=" all is value.
-        let name = pair.contains(UInt8(ascii: "=")) ? Self.cut(&value, at: UInt8(ascii: "=")) : "".utf8[...]
-        self.name = Self.trimmed(name)
-        self.value = Self.trimmed(value)
-        if self.name.isEmpty, self.value.isEmpty { throw .empty }
-        if self.name.utf8.count + self.value.utf8.count > Self.maximumPairLength { throw .tooLong }
+        if value.contains(UInt8(ascii: "=")) { name = Self.cut(&value, at: UInt8(ascii: "=")) }
+        name = Self.trimmed(name)
+        value = Self.trimmed(value)
+        if name.isEmpty, value.isEmpty { throw .empty }
+        if name.count + value.count > Self.maximumPairLength { throw .tooLong }
+        self.name = Self.text(name)
+        self.value = Self.text(value)
         while !rest.isEmpty {
             var value = Self.cut(&rest, at: UInt8(ascii: ";"))
             let name = Self.cut(&value, at: UInt8(ascii: "="))
@@ -43,52 +61,73 @@ package struct SetCookie: Sendable, Equatable {
         }
     }
 
-    private mutating func take(_ name: String, _ value: String) {
-        if value.utf8.count > Self.maximumAttributeLength { return }
-        switch CookieText.lowercased(name) {
-        case "expires":
-            if let date = CookieDate.parse(value) { expires = date }
-        case "max-age":
+    private typealias Octets = Slice<UnsafeBufferPointer<UInt8>>
+
+    private mutating func take(_ name: Octets, _ value: Octets) {
+        if value.count > Self.maximumAttributeLength { return }
+        if Self.isSame(name, "path") {
+            path = value.first == UInt8(ascii: "/") ? Self.text(value) : ""
+        } else if Self.isSame(name, "domain") {
+            domain = CookieText.lowercased(Self.text(value.first == UInt8(ascii: ".") ? value.dropFirst() : value))
+        } else if Self.isSame(name, "expires") {
+            if let date = CookieDate.parse(Self.text(value)) { expires = date }
+        } else if Self.isSame(name, "max-age") {
             if let seconds = Self.seconds(value) { maximumAge = seconds }
-        case "domain":
-            domain = CookieText.lowercased(
-                Substring(value.utf8.first == UInt8(ascii: ".") ? value.utf8.dropFirst() : value.utf8[...]))
-        case "path": path = value.utf8.first == UInt8(ascii: "/") ? value : ""
-        case "secure": isSecure = true
-        case "httponly": isHTTPOnly = true
-        case "partitioned": isPartitioned = true
-        case "samesite":
-            switch CookieText.lowercased(value) {
-            case "none": sameSite = .none
-            case "lax": sameSite = .lax
-            case "strict": sameSite = .strict
-            default: sameSite = .unspecified
-            }
-        default: break
+        } else if Self.isSame(name, "secure") {
+            isSecure = true
+        } else if Self.isSame(name, "httponly") {
+            isHTTPOnly = true
+        } else if Self.isSame(name, "partitioned") {
+            isPartitioned = true
+        } else if Self.isSame(name, "samesite") {
+            sameSite =
+                if Self.isSame(value, "none") {
+                    .none
+                } else if Self.isSame(value, "lax") {
+                    .lax
+                } else if Self.isSame(value, "strict") {
+                    .strict
+                } else {
+                    .unspecified
+                }
         }
     }
 
     /// Digits, with "-" before them or not.
-    private static func seconds(_ text: String) -> Int64? {
-        let isNegative = text.utf8.first == UInt8(ascii: "-")
-        let digits = text.utf8.dropFirst(isNegative ? 1 : 0)
+    private static func seconds(_ text: Octets) -> Int64? {
+        let isNegative = text.first == UInt8(ascii: "-")
+        let digits = text.dropFirst(isNegative ? 1 : 0)
         guard !digits.isEmpty, digits.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-        return Int64(text) ?? (isNegative ? .min : .max)
+        return Int64(Self.text(text)) ?? (isNegative ? .min : .max)
     }
 
     /// Takes what comes before a separator, and the separator; all if there is none.
-    private static func cut(_ text: inout Substring.UTF8View, at separator: UInt8) -> Substring.UTF8View {
-        guard let end = text.firstIndex(of: separator) else {
-            defer { text = text[text.endIndex...] }
-            return text
-        }
-        defer { text = text[text.index(after: end)...] }
+    private static func cut(_ text: inout Octets, at separator: UInt8) -> Octets {
+        let end = text.firstIndex(of: separator) ?? text.endIndex
+        defer { text = text[min(end + 1, text.endIndex)...] }
         return text[..<end]
     }
 
-    private static func trimmed(_ text: Substring.UTF8View) -> String {
-        var text = text.drop { $0 == 0x20 || $0 == 0x09 }
+    private static func trimmed(_ text: Octets) -> Octets {
+        var text = text
+        while let first = text.first, first == 0x20 || first == 0x09 { text.removeFirst() }
         while let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
-        return String(Substring(text))
+        return text
+    }
+
+    /// What is cut at ASCII characters is as well-formed as it was.
+    private static func text(_ octets: Octets) -> String {
+        String(decoding: UnsafeBufferPointer(rebasing: octets), as: UTF8.self)
+    }
+
+    /// Whether both are the same in some case of letters. The word is in lower case.
+    private static func isSame(_ text: Octets, _ word: StaticString) -> Bool {
+        guard text.count == word.utf8CodeUnitCount else { return false }
+        return word.withUTF8Buffer { word in
+            for index in word.indices where asciiLowercase(text[text.startIndex + index]) != word[index] {
+                return false
+            }
+            return true
+        }
     }
 }
