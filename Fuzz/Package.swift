@@ -12,6 +12,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "fuzz",
     products: [
+        .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
@@ -20,6 +21,9 @@ let package = Package(
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
+        .executableTarget(
+            name: "CookieFuzz", dependencies: ["LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP1Fuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),

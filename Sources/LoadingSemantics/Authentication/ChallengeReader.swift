@@ -162,7 +162,7 @@ struct ChallengeReader {
     private static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// RFC 9110 §5.6.2
-    private static func isToken(_ byte: UInt8) -> Bool {
+    static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         default: byte < 0x80 && tokenMarks.contains(byte)

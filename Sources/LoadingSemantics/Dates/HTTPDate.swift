@@ -64,8 +64,12 @@ package enum HTTPDate {
     }
 
     private static func monthNumber(_ word: Word) -> Int? {
-        let lower = String(decoding: word.map(asciiLowercase), as: UTF8.self)
-        return months.firstIndex(of: lower).map { $0 + 1 }
+        monthNumber(letters: word.map(asciiLowercase))
+    }
+
+    /// From 1 to 12, by the first three letters of an English month's name in lower case.
+    static func monthNumber(letters: [UInt8]) -> Int? {
+        months.firstIndex { $0.utf8.elementsEqual(letters) }.map { $0 + 1 }
     }
 
     private static func isGMT(_ word: Word) -> Bool {
@@ -73,7 +77,7 @@ package enum HTTPDate {
         return lower.elementsEqual("gmt".utf8) || lower.elementsEqual("utc".utf8)
     }
 
-    private static func length(ofMonth month: Int, year: Int) -> Int {
+    static func length(ofMonth month: Int, year: Int) -> Int {
         switch month {
         case 4, 6, 9, 11: 30
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -83,7 +87,7 @@ package enum HTTPDate {
 
     /// Days since 1970 of a date of the Gregorian calendar. The year is counted from March, so that the leap day is
     /// its last.
-    private static func days(year: Int, month: Int, day: Int) -> Int64 {
+    static func days(year: Int, month: Int, day: Int) -> Int64 {
         let shifted = month > 2 ? year : year - 1
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let leapDays = floorDivide(shifted, 4) - floorDivide(shifted, 100) + floorDivide(shifted, 400)

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 
 extension HTTPCookie {
     /// The cookies in the `Set-Cookie` fields of a response.
@@ -9,31 +10,8 @@ extension HTTPCookie {
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
         headerFields.filter { isSameFieldName($0.key, "Set-Cookie") }
             .sorted { $0.key < $1.key }
-            .flatMap { setCookieFields($0.value) }
+            .flatMap { JoinedSetCookies.split($0.value) }
             .compactMap { cookie(fromSetCookie: $0, for: URL) }
-    }
-
-    /// Cuts a joined field at the commas that begin a cookie, not at those in a date or a comment.
-    private static func setCookieFields(_ joined: String) -> [Substring] {
-        var fields: [Substring] = []
-        var start = joined.startIndex
-        var position = start
-        while let comma = joined[position...].firstIndex(of: ",") {
-            position = joined.index(after: comma)
-            if startsCookie(joined[position...]) {
-                fields.append(joined[start..<comma])
-                start = position
-            }
-        }
-        fields.append(joined[start...])
-        return fields
-    }
-
-    private static func startsCookie(_ text: Substring) -> Bool {
-        let trimmed = text.drop { $0 == " " || $0 == "\t" || $0.isNewline }
-        guard let equals = trimmed.firstIndex(where: { $0 == "=" || $0 == "," || $0 == ";" }), trimmed[equals] == "="
-        else { return false }
-        return isFieldName(trimmed[..<equals].trimmed)
     }
 
     private static func cookie(fromSetCookie field: Substring, for url: URL) -> HTTPCookie? {

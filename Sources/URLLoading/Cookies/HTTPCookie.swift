@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 
 /// One cookie. Immutable and safe to use from any thread.
 open class HTTPCookie: NSObject, @unchecked Sendable {
@@ -39,7 +40,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         var expires: Date?
         var isSessionOnly: Bool
         if version == 0 {
-            expires = (properties[.expires] as? Date) ?? Self.text(properties[.expires]).flatMap { cookieDate($0) }
+            expires = (properties[.expires] as? Date) ?? Self.text(properties[.expires]).flatMap(Self.date)
             isSessionOnly = expires == nil
         } else {
             let age = Self.text(properties[.maximumAge]).flatMap { Double($0) }
@@ -144,6 +145,10 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         if let text = value as? String { return text }
         if let text = value as? any StringProtocol { return String(text) }
         return (value as? NSNumber)?.stringValue
+    }
+
+    private static func date(_ text: String) -> Date? {
+        CookieDate.parse(text).map { Date(timeIntervalSince1970: Double($0)) }
     }
 
     private static func url(_ value: Any?) -> URL? {

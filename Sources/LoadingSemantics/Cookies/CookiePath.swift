@@ -1,0 +1,20 @@
+/// Paths of cookies and requests (RFC 6265bis §5.1.4).
+package enum CookiePath {
+    /// The directory of a request, without the slash at its end: the path of a cookie that names none.
+    package static func `default`(of path: String) -> String {
+        guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
+            slash > path.startIndex
+        else { return "/" }
+        return String(path[..<slash])
+    }
+
+    /// Whether a path is the cookie's or below it.
+    package static func matches(_ path: String, _ cookiePath: String) -> Bool {
+        CookieText.compare(path, cookiePath) { path, cookiePath in
+            guard path.count >= cookiePath.count else { return false }
+            for index in cookiePath.indices where path[index] != cookiePath[index] { return false }
+            return path.count == cookiePath.count || cookiePath.last == UInt8(ascii: "/")
+                || path[cookiePath.count] == UInt8(ascii: "/")
+        }
+    }
+}
