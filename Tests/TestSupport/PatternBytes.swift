@@ -2,12 +2,20 @@ extension Array<UInt8> {
     /// Bytes that differ by place, the same in every run: a piece lost, doubled or out of order shows.
     package static func pattern(count: Int) -> Self {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
             var state: UInt64 = 0x9E37_79B9_7F4A_7C15
-            for index in 0..<count {
+            // Eight at a time: tests make tens of millions of them without optimization.
+            for place in stride(from: 0, to: count, by: 8) {
                 state ^= state << 13
                 state ^= state >> 7
                 state ^= state << 17
-                buffer[index] = UInt8(truncatingIfNeeded: state >> 32)
+                if place + 8 <= count {
+                    bytes.storeBytes(of: state, toByteOffset: place, as: UInt64.self)
+                } else {
+                    for rest in place..<count {
+                        bytes[rest] = UInt8(truncatingIfNeeded: state >> (8 * UInt64(rest - place)))
+                    }
+                }
             }
             initialized = count
         }

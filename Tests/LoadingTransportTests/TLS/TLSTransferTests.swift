@@ -166,8 +166,10 @@ import Testing
             connection.close()
         }
         defer { server.stop() }
+        // Made before the server begins to wait.
+        let bytes = [UInt8].pattern(count: 20_000_000)
         let client = try client(server)
-        let error = try client.write(.pattern(count: 20_000_000))
+        let error = try client.write(bytes)
         #expect(error?.code == -1005)
         #expect(try client.write([1]) == error)
         #expect(try client.read(capacity: 100).1 == Array("too much".utf8))
