@@ -171,8 +171,8 @@ struct AuthenticationStage {
 
     private func question(_ pending: Pending, _ request: LoadRequest) -> AuthenticationQuestion {
         AuthenticationQuestion(
-            space: pending.space, fromURL: request.url.credential, refused: refused[pending.space],
-            failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
+            space: pending.space, fromURL: request.url.credential ?? request.redirectedUser,
+            refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
     }
 
     /// Whether only the nonce was too old (AUTH-18).
