@@ -16,6 +16,7 @@ import URLLoading
         let directory: TemporaryDirectory
         let file: URL
         var fields: [String: String] = [:]
+        var userInformation = ""
         var configure: (URLSessionConfiguration) -> Void = { _ in }
 
         init(_ options: ResumableUploadServer.Options) throws {
@@ -24,8 +25,13 @@ import URLLoading
             file = try directory.write(ResumedUploadTests.body, to: "body")
         }
 
+        var url: URL {
+            let url = server.url()
+            return URL(string: url.absoluteString.replacing("//", with: "//" + userInformation)) ?? url
+        }
+
         func request(_ method: String = "POST") -> URLRequest {
-            URLRequest(url: server.url()).with {
+            URLRequest(url: url).with {
                 $0.httpMethod = method
                 $0.setValue("text/x", forHTTPHeaderField: "Content-Type")
                 for (name, value) in fields { $0.setValue(value, forHTTPHeaderField: name) }
@@ -392,6 +398,7 @@ import URLLoading
     @Test("resume data holds no secrets") func resumeDataHoldsNoSecrets() async throws {
         var setting = try Setting(Self.stalling)
         setting.fields = ["Authorization": "Bearer sesame", "Cookie": "a=sesame", "X-Own": "mine"]
+        setting.userInformation = "ali:sesame@"
         defer { setting.server.stop() }
         let data = try #require(try await interrupted(.file, setting))
         let text = String(decoding: data, as: UTF8.self)
