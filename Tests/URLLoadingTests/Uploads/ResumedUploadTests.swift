@@ -229,6 +229,27 @@ import URLLoading
         #expect(sent.contains { $0[1] - $0[0] == 300_000 })
     }
 
+    // RES-14, RES-19: a server may tell as often as it likes how far it is
+    @Test("told of the progress often") func toldOfTheProgressOften() async throws {
+        let server = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            for count in 1...100 {
+                try connection.send(
+                    "HTTP/1.1 104 X\r\nUpload-Draft-Interop-Version: 8\r\nUpload-Offset: \(count)\r\n\r\n")
+            }
+            try connection.send(.text("all"), to: request)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        let session = URLSession(delegate)
+        session.uploadTask(with: UploadRun(server: server).request, from: Data(count: 100)).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.failure == nil)
+        #expect(calls.count { $0 == .informational(1, 104) } == 100)
+    }
+
     // RES-13
     @Test("a file that has changed meanwhile", arguments: ["longer", "shorter", "touched"])
     func aFileThatHasChangedMeanwhile(how: String) async throws {
