@@ -205,10 +205,13 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     package func answerRedirect(_ next: LoadRequest?) {
-        guard case .redirect = outstanding, !hasEnded else { return }
+        guard case .redirect(let proposed) = outstanding, !hasEnded else { return }
         outstanding = .nothing
         lastActivity = environment.loop.now
-        if let next { follow(next) } else { deliverResponse() }
+        guard var next else { return deliverResponse() }
+        // The client knows the address without its user.
+        if next.urlText == proposed.urlText { next.redirectedUser = proposed.redirectedUser }
+        follow(next)
     }
 
     /// Who waits for a connection moves to the place that the priority gives him (T-19).

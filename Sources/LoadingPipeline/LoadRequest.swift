@@ -18,6 +18,8 @@ package struct LoadRequest {
     package var requiresProvedNames: Bool
     /// 0 to 1; who waits for a connection goes by it.
     package var priority: Float
+    /// Whom the address of the redirect named that led here.
+    var redirectedUser: (user: String, password: String?)?
 
     package init(
         url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: LoadBody, idleTimeout: Double,

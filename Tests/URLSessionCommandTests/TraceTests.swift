@@ -82,4 +82,19 @@ import Testing
         #expect(request["Content-Type"] == "application/octet-stream")
         #expect(request.body == Array("some text".utf8))
     }
+
+    // T-51: with or without a trace a body goes out again
+    @Test("a body that is needed again", arguments: ["-v", "--trace"]) func aBodyThatIsNeededAgain(
+        option: String
+    ) throws {
+        let scene = try CommandScene(
+            .answering { $0.path == "/file" ? .redirect(to: "/b", status: 307) : try .echo($0) })
+        defer { scene.server.stop() }
+        let file = try scene.folder.write("some text", to: "body")
+        let url = scene.server.url("/file").absoluteString
+        let (exit, said) = try scene.run("post", url, "-d", "@" + file.path, "-o", scene.target.path, option)
+        #expect(exit == .code(0))
+        #expect(try String(contentsOf: scene.target, encoding: .utf8).contains("some text"))
+        #expect(said.contains("urlSession(_:task:needNewBodyStream:)  task 1") == (option == "--trace"))
+    }
 }

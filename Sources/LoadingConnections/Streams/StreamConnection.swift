@@ -139,6 +139,12 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerT
         return stream
     }
 
+    /// The owner is done in order: what was written still arrives, though the peer may go on speaking.
+    package func closeWhenHeard() {
+        if let stream = giveAway() { StreamFarewell.begin(on: stream, isClosingWriting: isClosingWriting) }
+        close()
+    }
+
     package func close() {
         owner = nil
         race?.cancel()

@@ -424,10 +424,16 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard !hasEnded else { return }
         stop()
         collector = nil
-        guard let writer else { return tellEnd(error, .nothing) }
+        guard let writer else { return tellEnd(error, untouched) }
         state = .failing(error)
         writer.giveUp()
         if !isClosingFile { writer.close() }
+    }
+
+    /// What another download left, as long as nothing was added to it.
+    private var untouched: LoadedBody {
+        guard case .stopped(let download) = destination, !isOpen else { return .nothing }
+        return .stopped(path: download.path, download.point)
     }
 
     /// Lets go of time and source.

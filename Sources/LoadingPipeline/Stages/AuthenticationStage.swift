@@ -88,6 +88,8 @@ struct AuthenticationStage {
     mutating func fieldValue(
         for request: LoadRequest, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
     ) -> String? {
+        // What one server was told is no other's, wherever it has an upload go on.
+        if let attempt, !attempt.space.isProxy, !attempt.space.isOfServer(of: request.url) { self.attempt = nil }
         if attempt == nil, let (space, known) = memory.entry(for: request.url), !request.fields.contains(fieldName) {
             if let credential = known.credential, !isAllowed(credential, space) {
                 memory.forget(space)
@@ -169,8 +171,8 @@ struct AuthenticationStage {
 
     private func question(_ pending: Pending, _ request: LoadRequest) -> AuthenticationQuestion {
         AuthenticationQuestion(
-            space: pending.space, fromURL: request.url.credential, refused: refused[pending.space],
-            failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
+            space: pending.space, fromURL: request.url.credential ?? request.redirectedUser,
+            refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
     }
 
     /// Whether only the nonce was too old (AUTH-18).

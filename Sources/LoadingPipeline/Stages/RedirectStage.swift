@@ -29,6 +29,7 @@ struct RedirectStage {
             var next = request
             do { next.url = try HTTPURL(redirected.url) } catch { throw error.loadError.at(redirected.url) }
             next.urlText = redirected.url
+            next.redirectedUser = redirected.user.map { ($0, redirected.password) }
             next.method = redirected.method
             next.fields = request.fields.without(names: redirected.droppedFields)
             if !redirected.keepsBody { next.body = .none }

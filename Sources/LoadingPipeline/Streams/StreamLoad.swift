@@ -373,6 +373,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     private func end(_ error: LoadError?) {
         guard let client else { return }
+        if error == nil, !machine.hasEnded { connection?.closeWhenHeard() }
         letGo()
         if let error { record(.failed(code: error.code, decoded: 0)) }
         record(.ended)

@@ -27,6 +27,8 @@ package struct HTTP1ResponseParser {
     private var kind = HTTP1RequestKind.other
     private var mayReuse = false
     private var informationalCount = 0
+    /// Bytes of the heads that told how far an upload is.
+    private var progressLength = 0
     private var leadingLength = 0
     /// A head or trailer section that did not come in one piece.
     private var section = HTTP1FieldSection()
@@ -47,6 +49,7 @@ package struct HTTP1ResponseParser {
         state = .head
         hasStarted = false
         informationalCount = 0
+        progressLength = 0
         leadingLength = 0
         section = HTTP1FieldSection()
         statusLine = nil
@@ -210,8 +213,15 @@ package struct HTTP1ResponseParser {
             state = .idle
             return .switchedProtocol(head)
         case ..<200:
-            informationalCount &+= 1
-            if informationalCount > limits.maximumInformationalResponses { throw .tooManyInformationalResponses }
+            if line.status == 104 {
+                // Told as often as the server likes (RES-14), but not for ever.
+                progressLength &+= byteCount
+            } else {
+                informationalCount &+= 1
+            }
+            guard informationalCount <= limits.maximumInformationalResponses,
+                progressLength >> 4 <= limits.maximumHeadLength
+            else { throw .tooManyInformationalResponses }
             leadingLength = 0
             return .informational(head)
         case ..<300 where kind == .connect:

@@ -78,7 +78,7 @@ package struct StreamMachine: Sendable, Equatable {
     /// Bytes that have come and nobody has taken.
     private var buffered: Int
     /// The peer sends no more.
-    private var hasEnded = false
+    package private(set) var hasEnded = false
     /// The connection broke, which counts once what came before is taken.
     private var breakage: LoadError?
     /// The first thing that went wrong.

@@ -54,6 +54,11 @@ package struct ProtectionSpace: Sendable, Hashable {
             realm: option.challenge.realm, scheme: option.scheme)
     }
 
+    /// Whether a request to that URL is one to the server that the space belongs to.
+    package func isOfServer(of url: HTTPURL) -> Bool {
+        place == .server(url.scheme.isSecure ? .https : .http) && host == url.host.lowercased() && port == url.port
+    }
+
     package var isProxy: Bool {
         if case .proxy = place { true } else { false }
     }

@@ -52,7 +52,8 @@ package struct DownloadResumePoint: Sendable, Equatable {
             return nil
         }
         self.init(
-            originalURL: Self.withoutUserinfo(download.originalURL), url: Self.withoutUserinfo(download.url),
+            originalURL: URLReference.withoutUserinfo(download.originalURL),
+            url: URLReference.withoutUserinfo(download.url),
             requestFields: Self.without(Self.secretFields, download.requestFields), validator: validator,
             bytesReceived: download.bytesReceived, total: total, fileName: download.fileName)
     }
@@ -64,7 +65,7 @@ package struct DownloadResumePoint: Sendable, Equatable {
         originalURL: String, url: String, modificationTime: String, bytesReceived: Int64, total: Int64, fileName: String
     ) {
         self.init(
-            originalURL: Self.withoutUserinfo(originalURL), url: Self.withoutUserinfo(url),
+            originalURL: URLReference.withoutUserinfo(originalURL), url: URLReference.withoutUserinfo(url),
             requestFields: HTTPFields(), validator: .modificationTime(modificationTime), bytesReceived: bytesReceived,
             total: total, fileName: fileName)
     }
@@ -128,15 +129,6 @@ package struct DownloadResumePoint: Sendable, Equatable {
         if case .modificationTime = validator { return (try? FTPURL(url)) != nil }
         guard let url = try? HTTPURL(url) else { return false }
         return url.scheme == .http || url.scheme == .https
-    }
-
-    private static func withoutUserinfo(_ url: String) -> String {
-        var reference = URLReference(Array(url.utf8))
-        guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")) else {
-            return url
-        }
-        reference.authority = authority[(mark + 1)...]
-        return String(decoding: reference.bytes, as: UTF8.self)
     }
 
     private static func without(_ names: [String], _ fields: HTTPFields) -> HTTPFields {

@@ -63,8 +63,8 @@ package struct ResumableUpload: Sendable, Equatable {
     package var resumePoint: UploadResumePoint? {
         guard let uploadURL, state != .done, state != .failed else { return nil }
         return UploadResumePoint(
-            method: method, url: url, fields: without(Self.secretFields, fields), length: length, uploadURL: uploadURL,
-            limits: limits)
+            method: method, url: URLReference.withoutUserinfo(url), fields: without(Self.secretFields, fields),
+            length: length, uploadURL: uploadURL, limits: limits)
     }
 
     /// Tells the server to forget what it has, for an upload that nobody will resume (RES-16).

@@ -96,3 +96,15 @@ struct URLReference: Equatable {
         return isAbsolute ? [UInt8(ascii: "/")] + joined : ArraySlice(joined)
     }
 }
+
+extension URLReference {
+    /// A URL without the user and the password that it may name.
+    static func withoutUserinfo(_ url: String) -> String {
+        var reference = URLReference(Array(url.utf8))
+        guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")) else {
+            return url
+        }
+        reference.authority = authority[(mark + 1)...]
+        return String(decoding: reference.bytes, as: UTF8.self)
+    }
+}

@@ -16,10 +16,17 @@ final class OpenFile {
             descriptor = template.withUnsafeMutableBufferPointer { cll_make_file($0.baseAddress, suffix) }
             guard descriptor >= 0 else { throw .creating(POSIXFailure(cll_errno())) }
             path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+            _ = flock(descriptor, LOCK_EX | LOCK_NB)
         case .existing(let known, let offset):
             path = known
             descriptor = Glibc.open(known, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
             guard descriptor >= 0 else { throw .opening(POSIXFailure(cll_errno())) }
+            // Two that write to one file at a time leave holes in it, which the one that ends first takes for content. Not
+            // every file system has such locks.
+            if flock(descriptor, LOCK_EX | LOCK_NB) != 0, cll_errno() == EWOULDBLOCK {
+                Glibc.close(descriptor)
+                throw .opening(POSIXFailure(EWOULDBLOCK))
+            }
             // A file that has less than was said would be filled up with zeros.
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size >= offset else {

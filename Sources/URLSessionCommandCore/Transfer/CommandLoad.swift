@@ -69,6 +69,12 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     /// Somebody pressed Ctrl-C.
     func interrupt(_ task: URLSessionTask) { task.cancel() }
 
+    /// The body once more, for who needs it again; nil if it is gone.
+    func newBodyStream() -> InputStream? { nil }
+
+    /// So much of the body has been sent.
+    func sent(_ total: Int64, of expected: Int64) {}
+
     /// The last call.
     func ended(_ task: URLSessionTask) {}
 
@@ -111,6 +117,22 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         }
         narrator.redirect(to: request)
         completionHandler(request)
+    }
+
+    // Those that only a subclass had would not be called.
+
+    final func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        completionHandler(newBodyStream())
+    }
+
+    final func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        sent(totalBytesSent, of: totalBytesExpectedToSend)
     }
 
     final func urlSession(

@@ -165,6 +165,20 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     }
 
     func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        call(shown(task))
+        let method = #function
+        target.urlSession(
+            session, task: task,
+            needNewBodyStream: { [self] stream in
+                answered(stream == nil ? "no stream" : "a stream", method)
+                completionHandler(stream)
+            })
+    }
+
+    func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
         call("\(shown(task)), \(response.statusCode)")

@@ -54,26 +54,13 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         if stop.value == nil { attempt(task) { () throws(WriteError) in try output.finish() } }
     }
 
-    // MARK: URLSessionTaskDelegate
-
     /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input is gone.
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask,
-        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-    ) {
-        if case .file(let file) = builder.body {
-            completionHandler(InputStream(url: file))
-        } else {
-            completionHandler(nil)
-        }
+    override func newBodyStream() -> InputStream? {
+        if case .file(let file) = builder.body { InputStream(url: file) } else { nil }
     }
 
-    func urlSession(
-        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
-        totalBytesExpectedToSend: Int64
-    ) {
-        guard command.isUpload else { return }
-        progress?.update(received: totalBytesSent, expected: totalBytesExpectedToSend)
+    override func sent(_ total: Int64, of expected: Int64) {
+        if command.isUpload { progress?.update(received: total, expected: expected) }
     }
 
     // MARK: URLSessionDataDelegate

@@ -157,6 +157,61 @@ import URLLoading
         #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
     }
 
+    // RES-9: the file is one download's alone, and nobody takes one with holes for whole
+    @Test("the same resume data twice at a time") func theSameResumeDataTwiceAtATime() async throws {
+        let (hasBegun, secondWrites, isOver) = (Signal("a"), Signal("b"), Signal("c"))
+        let numbers = Watched(0)
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                let number = numbers.withValue { number in
+                    defer { number += 1 }
+                    return number
+                }
+                let rest = Array(Self.whole[Self.half...])
+                switch number {
+                case 0:
+                    try connection.send(
+                        "HTTP/1.1 200 OK\r\nContent-Length: \(Self.whole.count)\r\nETag: \"v1\"\r\n\r\n")
+                    try connection.send(Array(Self.whole[..<Self.half]))
+                    _ = try connection.waitForClose()
+                    return
+                case 1, 2:
+                    try connection.send(
+                        "HTTP/1.1 206 X\r\nContent-Length: \(rest.count)\r\nETag: \"v1\"\r\n"
+                            + "Content-Range: bytes \(Self.half)-\(Self.whole.count - 1)/\(Self.whole.count)\r\n\r\n")
+                    let first = number == 1 ? 400_000 : 1000
+                    try connection.send(Array(rest[..<first]))
+                    try connection.wait(for: number == 1 ? secondWrites : isOver)
+                    try connection.send(Array(rest[first...]))
+                default: try connection.send(CannedResponse.bytes(Self.whole), to: request)
+                }
+            }
+        }
+        defer { server.stop() }
+        let data = try #require(try await stop(server).data)
+        let first = RecordingDownloadDelegate()
+        first.during = { call, _, _ in
+            switch call {
+            case .wrote(_, let total, _) where total >= Int64(Self.half) + 400_000: hasBegun.fire()
+            case .completed: isOver.fire()
+            default: break
+            }
+        }
+        let session = URLSession(first)
+        session.downloadTask(withResumeData: data).resume()
+        session.finishTasksAndInvalidate()
+        try await hasBegun.wait()
+        let second = RecordingDownloadDelegate()
+        second.during = { call, _, _ in if case .wrote = call { secondWrites.fire() } }
+        let other = URLSession(second)
+        other.downloadTask(withResumeData: data).resume()
+        other.finishTasksAndInvalidate()
+        #expect(try await first.callsUntilInvalid().contains(.completed(1, nil)))
+        _ = try await second.callsUntilInvalid()
+        #expect(first.contents.events == [Data(Self.whole)])
+        #expect(second.contents.events.allSatisfy { $0 == Data(Self.whole) })
+    }
+
     // RES-9: a new failure yields new data
     @Test("a download that stops twice") func aDownloadThatStopsTwice() async throws {
         let tries = Watched(0)

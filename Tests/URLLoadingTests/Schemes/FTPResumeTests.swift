@@ -131,6 +131,21 @@ import URLLoading
         session.finishTasksAndInvalidate()
     }
 
+    // RES-9, RES-12: what had come before is not lost because nothing came now
+    @Test("after a failure to begin") func afterAFailureToBegin() async throws {
+        let server = try server { $0.verb.isEmpty && $0.connection == 1 ? .close : nil }
+        defer { server.stop() }
+        let data = try #require(try await stop(server))
+        let session = URLSession { _ in }
+        let error = await #expect(throws: URLError.self) { try await session.download(resumeFrom: data) }
+        #expect(error?.code == .networkConnectionLost)
+        let (file, _) = try await session.download(resumeFrom: try #require(error?.downloadTaskResumeData))
+        #expect(try Data(contentsOf: file) == Data(Self.whole))
+        try FileManager.default.removeItem(at: file)
+        #expect(server.commands(on: 2).contains("REST \(Self.half)"))
+        session.finishTasksAndInvalidate()
+    }
+
     // RES-10: no password in resume data
     @Test("who the user is, is asked again") func whoTheUserIsIsAskedAgain() async throws {
         let server = try server(user: true)

@@ -106,6 +106,34 @@ import URLLoading
         try await server.finish()
     }
 
+    // STREAM-3, STREAM-5: what the kernel took arrives, though the peer speaks on to who does not listen
+    @Test("written after the reading was closed") func writtenAfterTheReadingWasClosed() async throws {
+        let isOver = Signal("the end of the task")
+        let count = 1_000_000
+        var options = ScriptedServer.Options()
+        options.receiveBufferSize = 4096
+        let server = try ScriptedServer(options) { connection in
+            try connection.wait(for: isOver)
+            try connection.send("go on")
+            #expect(try connection.receive(exactly: count).count == count)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let calls = try await run(server) { task, delegate in
+            task.resume()
+            task.closeRead()
+            task.write(Data(count: count), timeout: 0) { [calls = delegate.calls] in
+                calls.record(.written($0?.urlErrorCode))
+            }
+            task.closeWrite()
+            try await delegate.calls.waitUntil("the end") { $0.contains(.completed(1, nil)) }
+            isOver.fire()
+        }
+        #expect(calls == [.created(1), .readClosed(1), .written(nil), .writeClosed(1), .completed(1, nil), .invalid])
+        try await server.finish()
+        #expect(try await server.connection(0).end == .finished)
+    }
+
     // STREAM-2, STREAM-3, STREAM-4
     @Test("cancelled with reads and writes waiting") func cancelled() async throws {
         let server = try ScriptedServer { try $0.stopReading() }

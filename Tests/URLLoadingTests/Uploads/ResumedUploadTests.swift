@@ -16,6 +16,7 @@ import URLLoading
         let directory: TemporaryDirectory
         let file: URL
         var fields: [String: String] = [:]
+        var userInformation = ""
         var configure: (URLSessionConfiguration) -> Void = { _ in }
 
         init(_ options: ResumableUploadServer.Options) throws {
@@ -24,8 +25,13 @@ import URLLoading
             file = try directory.write(ResumedUploadTests.body, to: "body")
         }
 
+        var url: URL {
+            let url = server.url()
+            return URL(string: url.absoluteString.replacing("//", with: "//" + userInformation)) ?? url
+        }
+
         func request(_ method: String = "POST") -> URLRequest {
-            URLRequest(url: server.url()).with {
+            URLRequest(url: url).with {
                 $0.httpMethod = method
                 $0.setValue("text/x", forHTTPHeaderField: "Content-Type")
                 for (name, value) in fields { $0.setValue(value, forHTTPHeaderField: name) }
@@ -223,6 +229,27 @@ import URLLoading
         #expect(sent.contains { $0[1] - $0[0] == 300_000 })
     }
 
+    // RES-14, RES-19: a server may tell as often as it likes how far it is
+    @Test("told of the progress often") func toldOfTheProgressOften() async throws {
+        let server = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            for count in 1...100 {
+                try connection.send(
+                    "HTTP/1.1 104 X\r\nUpload-Draft-Interop-Version: 8\r\nUpload-Offset: \(count)\r\n\r\n")
+            }
+            try connection.send(.text("all"), to: request)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate()
+        let session = URLSession(delegate)
+        session.uploadTask(with: UploadRun(server: server).request, from: Data(count: 100)).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.failure == nil)
+        #expect(calls.count { $0 == .informational(1, 104) } == 100)
+    }
+
     // RES-13
     @Test("a file that has changed meanwhile", arguments: ["longer", "shorter", "touched"])
     func aFileThatHasChangedMeanwhile(how: String) async throws {
@@ -392,6 +419,7 @@ import URLLoading
     @Test("resume data holds no secrets") func resumeDataHoldsNoSecrets() async throws {
         var setting = try Setting(Self.stalling)
         setting.fields = ["Authorization": "Bearer sesame", "Cookie": "a=sesame", "X-Own": "mine"]
+        setting.userInformation = "ali:sesame@"
         defer { setting.server.stop() }
         let data = try #require(try await interrupted(.file, setting))
         let text = String(decoding: data, as: UTF8.self)
