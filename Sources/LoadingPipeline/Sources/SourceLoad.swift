@@ -277,7 +277,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         if backlogHead == backlog.count {
             backlog.removeAll(keepingCapacity: backlog.count <= 64)
             backlogHead = 0
-        } else if backlogHead >= 64 {
+        } else if backlogHead >= 64, backlogHead * 2 >= backlog.count {
+            // Not more often: what is moved up is at most as much as was taken.
             backlog.removeFirst(backlogHead)
             backlogHead = 0
         }

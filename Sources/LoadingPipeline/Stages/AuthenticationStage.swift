@@ -160,8 +160,8 @@ struct AuthenticationStage {
             let pending = Pending(
                 option: options[index], space: space, others: options[(index + 1)...], isQuiet: isQuiet)
             self.pending = pending
-            // Who has a ticket is not asked (AUTH-20).
-            if space.scheme.authenticatesConnection, triedWithoutCredential.insert(space).inserted {
+            // Who has a ticket is not asked (AUTH-20). NTLM has none: it would say a password's hash to anybody.
+            if space.scheme == .negotiate, triedWithoutCredential.insert(space).inserted {
                 return begin(nil, identity: memory.identity(of: nil, in: space), request)
             }
             return .ask(question(pending, request))

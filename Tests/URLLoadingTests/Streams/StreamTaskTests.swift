@@ -207,23 +207,26 @@ import URLLoading
 
     // STREAM-2, STREAM-8
     @Test("the peer resets the connection") func reset() async throws {
-        let go = Signal("the reset")
-        let server = try ScriptedServer(steps: [.wait(go), .reset])
+        let server = try ScriptedServer { connection in
+            // Not before the client knows that it is connected.
+            _ = try connection.receive(exactly: 1)
+            connection.reset()
+        }
         defer { server.stop() }
         let calls = try await run(server) { task, delegate in
             task.resume()
             delegate.read(task, 1, 1)
             delegate.read(task, 1, 1)
-            _ = try await server.connection(0)
-            go.fire()
+            delegate.write(task, "x")
             try await delegate.calls.waitUntil("the end") { $0.completionCount == 1 }
             delegate.write(task, "a")
             try await delegate.calls.wait(for: .written(.networkConnectionLost))
         }
         #expect(
             calls == [
-                .created(1), .read(nil, false, .networkConnectionLost), .read(nil, false, .networkConnectionLost),
-                .completed(1, .networkConnectionLost), .written(.networkConnectionLost), .invalid,
+                .created(1), .written(nil), .read(nil, false, .networkConnectionLost),
+                .read(nil, false, .networkConnectionLost), .completed(1, .networkConnectionLost),
+                .written(.networkConnectionLost), .invalid,
             ])
     }
 
