@@ -5,7 +5,7 @@ package import LoadingTransport
 
 /// A connection of plain bytes that belongs to one owner and never to a pool: made for him, or taken over from HTTP.
 /// Confined to its loop; nothing is told after `close`, and nothing within `connect`.
-package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerTarget {
+package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     private let origin: Origin
     private let pool: ConnectionPool
     /// Held until the connection is closed or given away.
@@ -13,18 +13,16 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerT
     private var race: AddressRace?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
-    private let retryTimer = LoopTimer()
+    private let descriptorWait: DescriptorWait
     private var isClosingWriting = false
     /// The question about the connection that is open.
     private var question: SecurityQuestion?
-
-    /// How long one that got no descriptor waits before it asks again.
-    private static let descriptorPatience: Int64 = 20_000_000
 
     /// - Parameter origin: host and port, and the name by which a server has to prove itself once TLS is wanted.
     package init(to origin: Origin, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         self.origin = origin
         self.pool = pool
+        descriptorWait = DescriptorWait(pool)
         self.owner = owner
     }
 
@@ -33,6 +31,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerT
         origin = handed.origin
         stream = handed.stream
         self.pool = pool
+        descriptorWait = DescriptorWait(pool)
         self.owner = owner
         handed.stream.owner = self
     }
@@ -54,14 +53,11 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerT
             stream.owner = self
             owner?.connectionOpened()
         case .failure(.noDescriptor):
-            let delay = pool.closeOneIdle() ? 0 : Self.descriptorPatience
-            pool.loop.arm(retryTimer, at: pool.loop.now + delay, for: self)
+            descriptorWait.begin { [weak self] in self?.connect() }
         case .failure(.unreachable(let error)):
             owner?.connectionFailed(error)
         }
     }
-
-    package func timerFired(_ timer: LoopTimer) { connect() }
 
     // MARK: TLS
 
@@ -152,7 +148,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker, LoopTimerT
         handshake?.cancel()
         handshake = nil
         question = nil
-        pool.loop.disarm(retryTimer)
+        descriptorWait.end()
         stream?.close()
         stream = nil
     }
