@@ -21,20 +21,22 @@ let package = Package(
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
+        // The way into the fuzzer, the same for each.
+        .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(
-            name: "CookieFuzz", dependencies: ["LoadingSemantics"],
+            name: "CookieFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
-            name: "HTTP1Fuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            name: "HTTP1Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
-            name: "MultipartFuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            name: "MultipartFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
-            name: "FTPFuzz", dependencies: ["LoadingProtocols", "LoadingSemantics"],
+            name: "FTPFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
-            name: "CacheFuzz", dependencies: ["LoadingSemantics"],
+            name: "CacheFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,17 +1,10 @@
+import FuzzDriver
 import LoadingSemantics
-
-@_silgen_name("LLVMFuzzerRunDriver")
-private func runFuzzer(
-    _ argumentCount: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer>,
-    _ test: @convention(c) (UnsafePointer<UInt8>, Int) -> Int32
-) -> Int32
 
 /// The package manager makes this the program's main function, by this name.
 @_cdecl("CacheFuzz_main")
 func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32 {
-    var argumentCount = argumentCount
-    var arguments = arguments
-    return runFuzzer(&argumentCount, &arguments) { testOneInput($0, $1) }
+    runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
 /// Lines: those of the response's `Cache-Control`, an empty one, those of the request's, an empty one, and other fields

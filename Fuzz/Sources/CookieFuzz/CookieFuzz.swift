@@ -1,15 +1,9 @@
-@_silgen_name("LLVMFuzzerRunDriver")
-private func runFuzzer(
-    _ argumentCount: UnsafeMutablePointer<Int32>, _ arguments: UnsafeMutablePointer<UnsafeMutableRawPointer>,
-    _ test: @convention(c) (UnsafePointer<UInt8>, Int) -> Int32
-) -> Int32
+import FuzzDriver
 
 /// The package manager makes this the program's main function, by this name.
 @_cdecl("CookieFuzz_main")
 func main(_ argumentCount: Int32, _ arguments: UnsafeMutableRawPointer) -> Int32 {
-    var argumentCount = argumentCount
-    var arguments = arguments
-    return runFuzzer(&argumentCount, &arguments) { testOneInput($0, $1) }
+    runFuzzer(argumentCount, arguments) { testOneInput($0, $1) }
 }
 
 /// Each line is a step: its first octet says who asks and how, the rest is a `Set-Cookie` field.
