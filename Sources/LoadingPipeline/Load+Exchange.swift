@@ -23,6 +23,7 @@ extension Load {
 
     func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
         exchangeIsActive()
+        takeCookies(of: head)
         do { try decoding.begin(head, body: body) } catch { return end(error) }
         let expected: Int64 =
             switch body {

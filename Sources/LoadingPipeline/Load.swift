@@ -12,6 +12,7 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
+///     CookieStage         attach cookies, and take those of responses
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
@@ -33,6 +34,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
+    var cookies = CookieStage()
     let supply = BodyStage()
     var resumption: ResumptionStage?
     /// While a body comes in parts.
@@ -246,6 +248,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         partsAreOver = false
         bodyEnd = nil
         backlog = []
+        cookies.begin()
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
@@ -253,6 +256,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     func beginExchange() {
+        guard hasCookies() else { return }
         if request.body.isNone { return beginExchange(with: .none) }
         withBody { [weak self] body in
             guard let self, exchange == nil, !isSuspended else { return }
@@ -261,7 +265,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
-        let sent = marked(ExchangeRequest(request, body: body, defaults: environment))
+        let sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         let exchange = ExchangeStage(
             sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange

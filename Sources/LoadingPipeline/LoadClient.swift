@@ -10,6 +10,10 @@ package protocol LoadClient: AnyObject {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
+    /// A request is to go out. Answered `.later`, the load stands still until `load.provideCookies`.
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> CookieAnswer
+    /// The response to a request sets cookies, by so many fields.
+    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest)
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer

@@ -1,0 +1,61 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The cookies of a task's requests and responses.
+///
+/// A plain storage is asked on the loop, where it costs a lock. A subclass is the caller's code: it is called with the
+/// loop lent, as delegates are, and may answer later.
+extension TaskCore {
+    /// Nil if the task neither sends nor keeps cookies (C-25, COOK-21).
+    private var cookieStorage: HTTPCookieStorage? {
+        guard let storage = core.configuration.httpCookieStorage, currentRequest?.httpShouldHandleCookies != false
+        else { return nil }
+        return storage
+    }
+
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> CookieAnswer {
+        guard core.configuration.httpShouldSetCookies, let storage = core.configuration.httpCookieStorage else {
+            return .now(nil)
+        }
+        let isPlain = type(of: storage) == HTTPCookieStorage.self
+        if isPlain, storage.isEmpty { return .now(nil) }
+        guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
+        if isPlain { return .now(storage.field(for: CookieRequest(request, shown: shown))) }
+        guard let task = heldTask, let load = load as? Load else { return .now(nil) }
+        let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
+        core.loop.callOut(
+            CookieLookup(in: storage, for: task) { [core] cookies in
+                let field = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+                core.loop.post { provide.value(field) }
+            })
+        return .later
+    }
+
+    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {
+        guard let storage = cookieStorage else { return }
+        let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
+        let origin = CookieRequest(request, shown: currentRequest)
+        if type(of: storage) == HTTPCookieStorage.self {
+            guard storage.receive(fields, from: origin, policy: policy) else { return }
+            return core.loop.callOut(CookieKeeping { storage.announceChange() })
+        }
+        guard policy.accepts(origin), let task = heldTask else { return }
+        let now = HTTPCookieStorage.now
+        let cookies = fields.compactMap { field in
+            (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
+        }
+        if cookies.isEmpty { return }
+        core.loop.callOut(CookieKeeping { storage.storeCookies(cookies, for: task) })
+    }
+}
+
+/// What a storage has to do, or those who hear of it.
+private final class CookieKeeping: Callout {
+    private let keep: @Sendable () -> Void
+
+    init(_ keep: @escaping @Sendable () -> Void) { self.keep = keep }
+
+    func callOut() { keep() }
+}
