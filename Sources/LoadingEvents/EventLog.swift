@@ -44,6 +44,8 @@ package struct LoadEvent: Sendable, Equatable {
         case secureConnectionStarted
         case secureConnectionEnded(version: UInt16, cipherSuite: UInt16)
         case connectionAssigned(ConnectionFacts)
+        /// The response is a stored one.
+        case servedFromCache
         case requestStarted
         /// The head is with the kernel.
         case requestHeadSent(bytes: Int64)
@@ -69,6 +71,8 @@ package struct LoadEvent: Sendable, Equatable {
         /// After a response that asked who the user is.
         case authentication
         case retry
+        /// What is stored is given in place of a response that said no more than that it is still good.
+        case cache
     }
 }
 

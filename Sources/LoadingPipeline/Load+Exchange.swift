@@ -34,6 +34,7 @@ extension Load {
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
         do { if try isChallenge(response) { return } } catch { return end(error) }
+        if isForCache(response) { return }
         if head.status / 100 == 3 {
             do {
                 switch try redirect.next(for: response, to: request) {

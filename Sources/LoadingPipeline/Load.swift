@@ -13,6 +13,7 @@ package import LoadingTransport
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     CookieStage         attach cookies, and take those of responses
+///     CacheStage          serve what is stored, have it confirmed, keep what comes
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
@@ -35,6 +36,9 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
     var cookies = CookieStage()
+    var cache = CacheStage()
+    /// Until the client has decided about what is to be kept.
+    var isKeeping = false
     let supply = BodyStage()
     var resumption: ResumptionStage?
     /// While a body comes in parts.
@@ -60,6 +64,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     let originalURL: String
     var destination: BodyDestination
     var collector: BodyCollector?
+    /// What was collected, once it is complete.
+    var whole: Data?
     /// From the moment that there is a body to write.
     var writer: FileWriter?
     var isClosingFile = false
@@ -150,7 +156,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         lastActivity = environment.loop.now
         startTime += lastActivity - suspensionTime
         armTimer()
-        if case .exchanging = state, exchange == nil, bodyEnd == nil, case .nothing = outstanding {
+        if case .exchanging = state, exchange == nil, bodyEnd == nil, cache.served == nil, case .nothing = outstanding {
             beginExchange()
         } else {
             exchange?.setSuspended(false)
@@ -198,7 +204,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     package func answerResponse(_ destination: BodyDestination?) {
         guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
-        if let destination { self.destination = destination }
+        if let destination {
+            self.destination = destination
+            // What goes to a file is not kept (CACHE-2).
+            cache.stopGathering()
+        }
         openDestination()
         lastActivity = environment.loop.now
         exchange?.readRest()
@@ -249,6 +259,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         bodyEnd = nil
         backlog = []
         cookies.begin()
+        cache.begin()
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
@@ -256,7 +267,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     func beginExchange() {
-        guard hasCookies() else { return }
+        guard hasCookies(), knowsStored() else { return }
         if request.body.isNone { return beginExchange(with: .none) }
         withBody { [weak self] body in
             guard let self, exchange == nil, !isSuspended else { return }
@@ -265,7 +276,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
-        let sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
+        var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
+        guard passesCache(&sent) else { return }
         let exchange = ExchangeStage(
             sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
@@ -321,7 +333,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             if !isClosingFile { writer.close() }
             return
         }
-        let body = collector?.take()
+        let body = whole ?? collector?.take()
+        whole = nil
         collector = nil
         if error == nil {
             tellEnd(nil, body.map { .whole($0) } ?? .nothing)

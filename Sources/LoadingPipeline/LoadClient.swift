@@ -14,6 +14,15 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> CookieAnswer
     /// The response to a request sets cookies, by so many fields.
     func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest)
+    /// What is stored for a request, or for the GET of its address. Answered `.later`, the load stands still until
+    /// `load.provideStored`.
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> CacheAnswer
+    /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
+    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer
+    /// What is stored for the request is still good, and is this now.
+    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry)
+    /// What is stored for these is no longer good.
+    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey])
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer

@@ -20,11 +20,9 @@ extension CookieRequest {
         )
     }
 
-    /// - Parameter shown: The same request as the caller knows it.
-    init(_ request: LoadRequest, shown: URLRequest?) {
+    init(_ request: LoadRequest, document: URL?) {
         self.init(
-            request.url, method: request.method, document: Document(shown?.mainDocumentURL),
-            partition: shown?.cookiePartitionIdentifier)
+            request.url, method: request.method, document: Document(document), partition: request.partition)
     }
 }
 

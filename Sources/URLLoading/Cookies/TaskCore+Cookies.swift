@@ -22,7 +22,7 @@ extension TaskCore {
         let isPlain = type(of: storage) == HTTPCookieStorage.self
         if isPlain, storage.isEmpty { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
-        if isPlain { return .now(storage.field(for: CookieRequest(request, shown: shown))) }
+        if isPlain { return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL))) }
         guard let task = heldTask, let load = load as? Load else { return .now(nil) }
         let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
         core.loop.callOut(
@@ -36,10 +36,10 @@ extension TaskCore {
     func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {
         guard let storage = cookieStorage else { return }
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
-        let origin = CookieRequest(request, shown: currentRequest)
+        let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
         if type(of: storage) == HTTPCookieStorage.self {
             guard storage.receive(fields, from: origin, policy: policy) else { return }
-            return core.loop.callOut(CookieKeeping { storage.announceChange() })
+            return core.loop.callOut(CalledOut { storage.announceChange() })
         }
         guard policy.accepts(origin), let task = heldTask else { return }
         let now = HTTPCookieStorage.now
@@ -47,15 +47,6 @@ extension TaskCore {
             (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
         }
         if cookies.isEmpty { return }
-        core.loop.callOut(CookieKeeping { storage.storeCookies(cookies, for: task) })
+        core.loop.callOut(CalledOut { storage.storeCookies(cookies, for: task) })
     }
-}
-
-/// What a storage has to do, or those who hear of it.
-private final class CookieKeeping: Callout {
-    private let keep: @Sendable () -> Void
-
-    init(_ keep: @escaping @Sendable () -> Void) { self.keep = keep }
-
-    func callOut() { keep() }
 }

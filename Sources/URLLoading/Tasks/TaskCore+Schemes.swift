@@ -105,11 +105,11 @@ extension TaskCore {
         return copy
     }
 
-    /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
+    /// Has the cache keep what was loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
-        let store: @Sendable (CachedURLResponse?) -> Void = { [core] response in
-            if let response { cache.storeCachedResponse(response, for: task) }
+        let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
+            if let kept = answered?.withFacts(of: response) { cache.storeCachedResponse(kept, for: task) }
             core.loop.post(done)
         }
         if isForDelegate, !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync]) {
@@ -189,15 +189,6 @@ extension TaskCore {
             }
         }
     }
-}
-
-/// A block of the caller's code.
-private final class CalledOut: Callout {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    func callOut() { body() }
 }
 
 /// Which of several protocols of the caller's loads a task. Asked with the loop lent, since it is the caller's code.

@@ -86,6 +86,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
     var authentication = TaskAuthentication()
+    /// What the cache had for the request that is fetched.
+    var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(

@@ -1,0 +1,88 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// A task's way to its cache.
+///
+/// A plain cache is asked on the loop. A subclass is the caller's code: it is called with the loop lent, as delegates are,
+/// and may answer later (CACHE-26).
+extension TaskCore {
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> CacheAnswer {
+        guard let cache = core.urlCache else { return .none }
+        let isRead = request.method == "GET" || request.method == "HEAD"
+        // What other methods change is noted; a download neither reads nor keeps (CACHE-2).
+        guard isRead else { return .now(CacheContents(entry: nil, limit: 0)) }
+        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else { return .none }
+        if type(of: cache) == URLCache.self {
+            let found = CacheKey(url: request.url, partition: request.partition).flatMap { cache.response(for: $0) }
+            return .now(contents(found, of: cache))
+        }
+        let provide = LoopBox({ (found: CachedURLResponse?) in load.provideStored(self.contents(found, of: cache)) })
+        core.loop.callOut(
+            CacheLookup(in: cache, for: task) { [core] found in core.loop.post { provide.value(found) } })
+        return .later
+    }
+
+    private func contents(_ found: CachedURLResponse?, of cache: URLCache) -> CacheContents {
+        cached = found
+        let entry = found.flatMap { found in
+            found.facts.map { CacheEntry(response: $0, body: found.data) }
+        }
+        return CacheContents(entry: entry, limit: cache.limit)
+    }
+
+    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {
+        guard let cache = core.urlCache, let load = load as? Load, let proposed = response(of: entry, like: nil) else {
+            return .now
+        }
+        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+        if !isAsked, type(of: cache) == URLCache.self {
+            keep(proposed, in: cache, load.request)
+            return .now
+        }
+        let finish = LoopBox({ load.finishKeeping() })
+        propose(proposed) { finish.value() }
+        return .later
+    }
+
+    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {
+        guard let cache = core.urlCache, let load = load as? Load, let cached,
+            let refreshed = response(of: entry, like: cached)
+        else { return }
+        if type(of: cache) == URLCache.self { return keep(refreshed, in: cache, load.request) }
+        guard let task = heldTask as? URLSessionDataTask else { return }
+        core.loop.callOut(CalledOut { cache.storeCachedResponse(refreshed, for: task) })
+    }
+
+    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey]) {
+        guard let cache = core.urlCache else { return }
+        if type(of: cache) == URLCache.self { return cache.remove(keys) }
+        let requests = keys.compactMap { key in
+            URL(string: key.address).map { url in
+                var request = URLRequest(url: url)
+                request.cookiePartitionIdentifier = currentRequest?.cookiePartitionIdentifier
+                return request
+            }
+        }
+        core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
+    }
+
+    private func keep(_ response: CachedURLResponse, in cache: URLCache, _ request: LoadRequest) {
+        guard let key = CacheKey(url: request.url, partition: request.partition) else { return }
+        cache.store(response, for: key)
+    }
+
+    /// - Parameter old: What else is kept with it.
+    private func response(of entry: CacheEntry, like old: CachedURLResponse?) -> CachedURLResponse? {
+        guard let url = currentRequest?.url else { return nil }
+        let response = HTTPURLResponse(
+            url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
+            expectedContentLength: Int64(entry.body.count))
+        return CachedURLResponse(
+            response: response, data: entry.body, userInfo: old?.userInfo,
+            storagePolicy: old?.storagePolicy ?? .allowed,
+            facts: entry.response)
+    }
+}
