@@ -87,6 +87,9 @@ let package = Package(
                 "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
+            name: "LoadingPipelineTests", dependencies: ["LoadingPipeline", "LoadingTransport", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
             swiftSettings: strict),
         .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),

@@ -92,6 +92,29 @@ import URLLoading
         #expect(server.log == ["1 GET /negotiate/page HTTP/1.1 401 -"])
     }
 
+    // S-57, AUTH-20: nobody's password is told unasked, though NTLM would have one
+    @Test("the system's user is Kerberos's alone") func theSystemsUserIsKerberossAlone() async throws {
+        let realm = try KerberosRealm.shared()
+        let server = try ApacheServer(realm: realm)
+        defer { server.stop() }
+        setenv("NTLM_USER_FILE", server.ntlmUsers.path, 1)
+        defer { unsetenv("NTLM_USER_FILE") }
+        let stranger = URLSession(configuration: .ephemeral)
+        #expect(try await status(stranger, server.url("/either/page")) == 401)
+        stranger.invalidateAndCancel()
+        try realm.getTicket()
+        defer { realm.removeTicket() }
+        let known = URLSession(configuration: .ephemeral)
+        #expect(try await status(known, server.url("/either/page")) == 200)
+        known.invalidateAndCancel()
+        server.stop()
+        #expect(
+            server.log == [
+                "1 GET /either/page HTTP/1.1 401 -", "2 GET /either/page HTTP/1.1 401 -",
+                "3 GET /either/page HTTP/1.1 200 ali@TEST.EXAMPLE",
+            ])
+    }
+
     // AUTH-5, AUTH-19, AUTH-26: all steps on one connection, which is the user's then
     @Test("NTLM proves a connection") func ntlmProvesAConnection() async throws {
         let server = try ApacheServer(realm: KerberosRealm.shared())

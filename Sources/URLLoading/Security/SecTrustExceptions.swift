@@ -2,32 +2,60 @@ internal import Foundation
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What is wrong with a certificate and is to be overlooked, for that certificate alone.
+/// What is wrong with a certificate's chain and is to be overlooked, for that certificate alone. Whatever else comes to
+/// be wrong is not.
 struct SecTrustExceptions {
-    private let certificate: [UInt8]
-    private let verifyCode: Int32
+    /// A fault: what it is, and how far above the leaf.
+    private struct Exception: Equatable {
+        let verifyCode: Int32
+        let depth: Int32
 
-    /// Nil if there is nothing to overlook, or nothing that may be.
+        init(verifyCode: Int32, depth: Int32) { (self.verifyCode, self.depth) = (verifyCode, depth) }
+
+        init(_ fault: TrustFault) {
+            self.init(verifyCode: fault.error.verifyCode, depth: Int32(clamping: fault.depth))
+        }
+    }
+
+    private let exceptions: [Exception]
+    private let certificate: [UInt8]
+
+    /// Nil if there is nothing to overlook, or something that must not be.
     init?(_ outcome: SecTrust.Outcome, of certificate: SecCertificate?) {
-        guard let certificate, let error = outcome.error, error.status != errSecCertificateRevoked else { return nil }
+        guard let certificate, !outcome.faults.isEmpty, !outcome.faults.contains(where: \.isFatal) else { return nil }
+        exceptions = outcome.faults.map { Exception($0) }
         self.certificate = Self.fingerprint(of: certificate)
-        verifyCode = error.verifyCode
     }
 
     /// Reads what `encoded` wrote.
     init?(_ data: Data) {
-        let bytes = [UInt8](data)
-        guard bytes.count > 4 else { return nil }
-        verifyCode = bytes.prefix(4).reduce(0) { $0 << 8 | Int32($1) }
-        certificate = Array(bytes.dropFirst(4))
+        var rest = [UInt8](data)[...]
+        func number() -> Int32? {
+            guard rest.count >= 4 else { return nil }
+            defer { rest = rest.dropFirst(4) }
+            return rest.prefix(4).reduce(0) { $0 << 8 | Int32($1) }
+        }
+        guard let count = number(), count > 0, count <= rest.count / Self.encodedLength else { return nil }
+        var exceptions: [Exception] = []
+        for _ in 0..<count {
+            guard let code = number(), let depth = number() else { return nil }
+            exceptions.append(Exception(verifyCode: code, depth: depth))
+        }
+        self.exceptions = exceptions
+        certificate = Array(rest)
     }
 
+    /// How many there are, each, and whose: numbers of four bytes, the highest byte first.
     var encoded: Data {
-        Data((0..<4).map { UInt8(truncatingIfNeeded: verifyCode >> (24 - 8 * $0)) } + certificate)
+        let numbers = [Int32(clamping: exceptions.count)] + exceptions.flatMap { [$0.verifyCode, $0.depth] }
+        let bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+        return Data(bytes + certificate)
     }
 
-    func cover(_ error: TLSError, of leaf: SecCertificate?) -> Bool {
-        isAbout(leaf) && error.verifyCode == verifyCode && verifyCode != 0
+    private static let encodedLength = 8
+
+    func cover(_ fault: TrustFault, of leaf: SecCertificate?) -> Bool {
+        isAbout(leaf) && !fault.isFatal && exceptions.contains(Exception(fault))
     }
 
     func isAbout(_ leaf: SecCertificate?) -> Bool { leaf.map { Self.fingerprint(of: $0) } == certificate }

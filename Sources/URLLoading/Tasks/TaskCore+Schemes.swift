@@ -134,6 +134,8 @@ extension TaskCore {
     /// A protocol of the caller's leads elsewhere.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
+        // The protocol says what the request has; what the configuration adds is as with a server's redirect.
+        if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
         // Who knows no HTTP has nothing to ask the delegate with.
         guard wantsRedirects, let shown = response as? HTTPURLResponse else { return redirect(load, to: request) }
         enqueue(.redirect(shown, proposed: request))
