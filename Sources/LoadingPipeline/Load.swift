@@ -1,7 +1,7 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 package import LoadingConnections
 package import LoadingEvents
-package import LoadingProtocols
+internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 

@@ -174,9 +174,3 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 }
-
-/// The result of a trust evaluation.
-package enum TrustEvaluation: Equatable, Sendable {
-    case trusted
-    case rejected(TLSError)
-}

@@ -31,6 +31,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     /// The directions of a stream.
     case readClosed(Int)
     case writeClosed(Int)
+    case betterRoute(Int)
     /// What a read of a stream brought, whether it was at the end, and why it failed.
     case read(String?, Bool, URLError.Code?)
     case written(URLError.Code?)
@@ -50,7 +51,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             .resumed(let task, _, _), .challenge(let task, _, _),
             .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _), .readClosed(let task),
-            .writeClosed(let task), .captured(let task):
+            .writeClosed(let task), .betterRoute(let task), .captured(let task):
             task
         case .invalid, .handled, .read, .written: nil
         }
@@ -80,6 +81,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .downloaded(let task, let count): "downloaded(\(task), \(count) bytes)"
         case .readClosed(let task): "readClosed(\(task))"
         case .writeClosed(let task): "writeClosed(\(task))"
+        case .betterRoute(let task): "betterRoute(\(task))"
         case .read(let text, let isAtEnd, let code):
             "read(\(text ?? "nil"), \(isAtEnd), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .written(let code): "written(\(code.map { "\($0.rawValue)" } ?? "nil"))"

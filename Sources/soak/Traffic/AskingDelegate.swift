@@ -1,46 +1,6 @@
 import Foundation
 import URLLoading
 
-/// Finds the request that a task of a session belongs to.
-final class RequestIndex: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `lock`.
-    private let lock = NSLock()
-    private var requests: [Int: SoakRequest] = [:]
-
-    static let field = "X-Soak"
-
-    func add(_ request: SoakRequest) { lock.withLock { requests[request.plan.index] = request } }
-
-    func request(of task: URLSessionTask) -> SoakRequest? {
-        guard let index = task.originalRequest?.value(forHTTPHeaderField: Self.field).flatMap({ Int($0) }) else {
-            return nil
-        }
-        return lock.withLock { requests[index] }
-    }
-}
-
-/// A session's delegate with the least that makes sense.
-final class PlainDelegate: NSObject, URLSessionDataDelegate, Sendable {
-    let requests = RequestIndex()
-    let record: SessionRecord
-
-    init(_ record: SessionRecord) { self.record = record }
-
-    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
-        requests.request(of: task)?.created(task)
-    }
-
-    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        requests.request(of: dataTask)?.received(data)
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        requests.request(of: task)?.ended(error)
-    }
-
-    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { record.becameInvalid() }
-}
-
 /// A session's delegate that wants to be told and asked of everything.
 final class AskingDelegate: NSObject, URLSessionDataDelegate, Sendable {
     let requests = RequestIndex()
@@ -90,21 +50,4 @@ final class AskingDelegate: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { record.becameInvalid() }
-}
-
-/// A delegate for one task.
-final class OwnDelegate: NSObject, URLSessionDataDelegate, Sendable {
-    private let request: SoakRequest
-
-    init(_ request: SoakRequest) { self.request = request }
-
-    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { request.created(task) }
-
-    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        request.received(data)
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        request.ended(error)
-    }
 }

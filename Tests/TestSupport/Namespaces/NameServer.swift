@@ -1,13 +1,11 @@
-internal import CTestTLS
 internal import Foundation
 package import Testing
 
-/// The name server of an `EmptyNetwork`, at the address where the system's resolver asks for names. It lives as long as
-/// its process.
+/// The name server of a `NetworkNamespace` whose loopback is up, at the address where the system's resolver asks for
+/// names.
 ///
-///     try EmptyNetwork.enter()
-///     try EmptyNetwork.setLoopback(isUp: true)
 ///     let names = try NameServer { question in question.type == .ipv4 ? .address([127, 0, 0, 1]) : .nothing }
+///     defer { names.stop() }
 package final class NameServer: Sendable {
     package enum QuestionType: UInt16, Sendable {
         case ipv4 = 1
@@ -34,20 +32,23 @@ package final class NameServer: Sendable {
         case silence
     }
 
-    private let asked = Watched<[Question]>([])
+    private let asked: Watched<[Question]>
+    private let descriptor: Int32
+    private let stopSwitch: StopSwitch
+    private let thread: JoinableThread
 
     /// What has been asked for, in order; the resolver may ask more than once.
     package var questions: [Question] { asked.current }
 
     /// Where the system's resolver asks, if it asks by DNS and nothing else does for it.
-    private static let address: UInt32? = {
+    private static let address: in_addr? = {
         let hosts = lines(of: "/etc/nsswitch.conf").first { $0.hasPrefix("hosts:") } ?? "hosts: dns"
         guard hosts.contains("dns"), !hosts.contains("resolve") else { return nil }
         let servers = lines(of: "/etc/resolv.conf").filter { $0.hasPrefix("nameserver") }
             .compactMap { $0.split(whereSeparator: \.isWhitespace).last }
         var address = in_addr()
         guard let first = servers.first, inet_pton(AF_INET, String(first), &address) == 1 else { return nil }
-        return UInt32(bigEndian: address.s_addr)
+        return address
     }()
 
     /// Whether there can be one.
@@ -59,23 +60,48 @@ package final class NameServer: Sendable {
     }
 
     package init(answering answer: @escaping @Sendable (Question) -> Answer) throws {
-        let own = Self.address ?? 0x7F00_0001
-        if own >> 24 != 127, ctt_add_loopback_address(own) != 0 { throw POSIXFailure("ioctl") }
-        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        let stopSwitch = try StopSwitch()
+        let own = Self.address ?? in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
+        if UInt32(bigEndian: own.s_addr) >> 24 != 127 {
+            try NetworkNamespace.ip("address", "replace", "\(String(cString: inet_ntoa(own)))/32", "dev", "lo")
+        }
+        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure("socket") }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(53).bigEndian
-        address.sin_addr.s_addr = own.bigEndian
+        address.sin_addr = own
         let isBound = withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-        guard isBound else { throw POSIXFailure("bind") }
-        _ = try JoinableThread(name: "test-names") { [asked] in
-            while true { Self.answerOne(on: descriptor, asked, answer) }
+        guard isBound else {
+            let failure = POSIXFailure("bind")
+            close(descriptor)
+            throw failure
         }
+        let asked = Watched<[Question]>([])
+        self.descriptor = descriptor
+        self.stopSwitch = stopSwitch
+        self.asked = asked
+        thread = try JoinableThread(name: "test-names") {
+            while Self.waitForQuestion(on: descriptor, stopSwitch) { Self.answerOne(on: descriptor, asked, answer) }
+        }
+    }
+
+    /// Once, and not from within an answer.
+    package func stop() {
+        stopSwitch.stop()
+        thread.join()
+        close(descriptor)
+    }
+
+    /// False when the server has been stopped.
+    private static func waitForQuestion(on descriptor: Int32, _ stop: StopSwitch) -> Bool {
+        var polled = [descriptor, stop.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        while poll(&polled, nfds_t(polled.count), -1) < 0, errno == EINTR {}
+        return polled[1].revents == 0
     }
 
     private static func answerOne(
