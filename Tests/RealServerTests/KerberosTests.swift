@@ -35,7 +35,10 @@ import URLLoading
     }
 
     private func session(_ delegate: Delegate) -> URLSession {
-        URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        let configuration = URLSessionConfiguration.ephemeral
+        // Each request shall bring the page, not only hear that it is as before.
+        configuration.urlCache = nil
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
     private func credential(_ user: String, _ password: String) -> URLCredential {
