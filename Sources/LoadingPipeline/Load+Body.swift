@@ -130,7 +130,7 @@ extension Load {
     func deliver(_ data: Data) {
         guard let client else { return }
         deliveredBytes += Int64(data.count)
-        cache.gather(data)
+        if cache.isGathering, !cache.gather(data) { stopGathering() }
         if !(writer?.write(data) ?? client.load(self, didReceive: data)) {
             isFull = true
             applyFlow()

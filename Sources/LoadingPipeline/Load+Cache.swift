@@ -12,7 +12,7 @@ extension Load {
     /// Whether it is known what is stored for the request. Else the exchange begins when it is.
     func knowsStored() -> Bool {
         // What the requests that go on with an upload bring is nobody's response.
-        if uploading != nil { return true }
+        if uploading?.isFollowUp == true { return true }
         return cache.isReady { client?.load(self, storedFor: request) ?? .none }
     }
 
@@ -28,7 +28,11 @@ extension Load {
     /// Whether a request has to go to the server, and if so with what besides its own fields.
     func passesCache(_ sent: inout ExchangeRequest) -> Bool {
         // Nothing to look at, and nothing to say to caches on the way.
-        if uploading != nil || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy { return true }
+        if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
+            return true
+        }
+        // Who wants the connection for something else has no use for a stored response.
+        if request.fields.contains("Upgrade") { return true }
         var fields = sent.fields
         fields.append(contentsOf: sent.defaults)
         let asked = CacheRequest(
@@ -55,12 +59,14 @@ extension Load {
         // What is stored has been told already where it had parts.
         partsAreOver = true
         cache.served = entry.body
-        response = LoadResponse(
+        let response = LoadResponse(
             url: request.url,
             head: HTTP1ResponseHead(
                 status: entry.response.status, minorVersion: 1, reason: "", fields: fields, byteCount: 0),
             expectedLength: Int64(entry.body.count))
-        deliverResponse()
+        self.response = response
+        //
+        if !leadsElsewhere(response) { deliverResponse() }
     }
 
     /// Gives the body of a stored response to the client, who has let the response through.
@@ -79,7 +85,9 @@ extension Load {
             status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
             partition: request.partition, now: Self.wallTime)
         {
-        case .nothing: return false
+        case .nothing:
+            // Parts are not told apart once they are stored.
+            if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
         case .remove(let keys): client?.load(self, hasOutdated: keys)
         case .refresh(let stored): refresh(stored)
         case .serve(let stored, let fate):
@@ -93,6 +101,7 @@ extension Load {
             }
             dropExchange()
             record(.responseEnded(bytes: 0, decoded: 0))
+            client?.load(self, willSendAgainAfter: response)
             record(.fetchStarted(.cache))
             serve(CacheEntry(response: stored, body: body), fields: stored.fields)
             return true
@@ -102,6 +111,12 @@ extension Load {
             return true
         }
         return false
+    }
+
+    /// What comes is not kept. What is stored is older than that.
+    func stopGathering() {
+        guard cache.stopGathering() else { return }
+        client?.load(self, hasOutdated: [CacheKey(url: request.url, partition: request.partition)].compactMap { $0 })
     }
 
     private func refresh(_ stored: StoredResponse) {
@@ -116,7 +131,11 @@ extension Load {
 
     /// Proposes to keep what has come. True if the client has to think about it (T-42).
     func proposesKeeping(_ whole: Data?) -> Bool {
-        guard let client, let entry = cache.takeGathered(whole: whole) else { return false }
+        guard let client, cache.isGathering else { return false }
+        guard let entry = cache.takeGathered(whole: whole) else {
+            stopGathering()
+            return false
+        }
         if case .later = client.load(self, proposes: entry) { return true }
         return false
     }

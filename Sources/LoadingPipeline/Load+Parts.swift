@@ -11,7 +11,7 @@ extension Load {
             return false
         }
         parts = stage
-        cache.stopGathering()
+        stopGathering()
         flow()
         return true
     }

@@ -51,6 +51,9 @@ extension Load {
         let priority = request.priority
         do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
         request.priority = priority
+        // Who is resumed in the pause begins with these.
+        cookies.begin()
+        cache.begin()
         guard pause > 0 else { return beginFetch(.retry) }
         uploading.pause(pause, on: environment.loop) { [weak self] in
             // Who was suspended meanwhile has begun by himself.

@@ -207,7 +207,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         if let destination {
             self.destination = destination
             // What goes to a file is not kept (CACHE-2).
-            cache.stopGathering()
+            stopGathering()
         }
         openDestination()
         lastActivity = environment.loop.now
@@ -258,6 +258,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         partsAreOver = false
         bodyEnd = nil
         backlog = []
+        wireBytes = 0
         cookies.begin()
         cache.begin()
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }

@@ -127,11 +127,11 @@ struct CacheStage {
         case .store(let response):
             if expectedLength <= found.limit, found.limit > 0 {
                 gathering = Gathering(response: response, limit: found.limit)
+                return .nothing
             }
-            return .nothing
+            return outdated(partition)
         case .discard(_, removesOlder: true):
-            return found.entry == nil
-                ? .nothing : .remove([CacheKey(url: request.url, partition: partition)].compactMap { $0 })
+            return outdated(partition)
         case .discard:
             let keys = CacheInvalidation.keys(
                 method: request.method, url: request.url, status: status, fields: fields, partition: partition)
@@ -139,28 +139,39 @@ struct CacheStage {
         }
     }
 
-    var isGathering: Bool { gathering != nil }
-
-    /// A piece of the body has come. One that is too large is not gathered any longer (CACHE-31).
-    mutating func gather(_ piece: Data) {
-        guard gathering != nil else { return }
-        gathering?.count += Int64(piece.count)
-        if let gathering, gathering.count > gathering.limit { return self.gathering = nil }
-        gathering?.pieces.append(piece)
+    /// A response that is not kept is newer than what is stored all the same.
+    private func outdated(_ partition: String?) -> Effect {
+        guard let request, entry != nil, let key = CacheKey(url: request.url, partition: partition) else {
+            return .nothing
+        }
+        return .remove([key])
     }
 
-    /// The body that was read is not kept: it is incomplete, or goes elsewhere.
-    mutating func stopGathering() { gathering = nil }
+    var isGathering: Bool { gathering != nil }
 
-    /// What is to be kept of a response that has come to its end.
+    /// A piece of the body has come. False if it is too large by now (CACHE-31).
+    mutating func gather(_ piece: Data) -> Bool {
+        guard let limit = gathering?.limit, let count = gathering?.count else { return true }
+        gathering?.count = count + Int64(piece.count)
+        guard count + Int64(piece.count) <= limit else { return false }
+        gathering?.pieces.append(piece)
+        return true
+    }
+
+    /// The body is not kept: it is too large, or goes elsewhere. True if something older is stored.
+    mutating func stopGathering() -> Bool {
+        defer { gathering = nil }
+        return gathering != nil && entry != nil
+    }
+
+    /// What is to be kept of a response that has come to its end; nil, and nothing has changed, if it is too large.
     ///
     /// - Parameter whole: The body, if it was not gathered here.
     mutating func takeGathered(whole: Data?) -> CacheEntry? {
         guard let gathering else { return nil }
+        if let whole, Int64(whole.count) > gathering.limit { return nil }
         self.gathering = nil
-        if let whole {
-            return Int64(whole.count) <= gathering.limit ? CacheEntry(response: gathering.response, body: whole) : nil
-        }
+        if let whole { return CacheEntry(response: gathering.response, body: whole) }
         // The pieces lie in buffers that others wait for, and that are larger than what is in them.
         var body = Data(capacity: Int(clamping: gathering.count))
         for piece in gathering.pieces { body.append(piece) }

@@ -17,33 +17,37 @@ extension TaskCore {
         guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else { return .none }
         if type(of: cache) == URLCache.self {
             let found = CacheKey(url: request.url, partition: request.partition).flatMap { cache.response(for: $0) }
-            return .now(contents(found, of: cache))
+            cached = found
+            return .now(CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit))
         }
-        let provide = LoopBox({ (found: CachedURLResponse?) in load.provideStored(self.contents(found, of: cache)) })
+        let provide = LoopBox({ (found: CachedURLResponse?, contents: CacheContents) in
+            self.cached = found
+            load.provideStored(contents)
+        })
         core.loop.callOut(
-            CacheLookup(in: cache, for: task) { [core] found in core.loop.post { provide.value(found) } })
+            CacheLookup(in: cache, for: task) { [core] found in
+                // Their properties are the caller's code too.
+                let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit)
+                core.loop.post { provide.value(found, contents) }
+            })
         return .later
-    }
-
-    private func contents(_ found: CachedURLResponse?, of cache: URLCache) -> CacheContents {
-        cached = found
-        let entry = found.flatMap { found in
-            found.facts.map { CacheEntry(response: $0, body: found.data) }
-        }
-        return CacheContents(entry: entry, limit: cache.limit)
     }
 
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {
         guard let cache = core.urlCache, let load = load as? Load, let proposed = response(of: entry, like: nil) else {
             return .now
         }
-        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+        // CACHE-3: of lasting redirects nobody is asked.
+        let isAsked =
+            isForDelegate && 200...299 ~= entry.response.status
+            && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
         if !isAsked, type(of: cache) == URLCache.self {
             keep(proposed, in: cache, load.request)
             return .now
         }
+        if isAsked, case .whole = destination { tellBodyEarly(entry.body) }
         let finish = LoopBox({ load.finishKeeping() })
-        propose(proposed) { finish.value() }
+        propose(proposed, isAsked: isAsked, replacing: cached != nil) { finish.value() }
         return .later
     }
 
@@ -51,7 +55,10 @@ extension TaskCore {
         guard let cache = core.urlCache, let load = load as? Load, let cached,
             let refreshed = response(of: entry, like: cached)
         else { return }
-        if type(of: cache) == URLCache.self { return keep(refreshed, in: cache, load.request) }
+        if type(of: cache) == URLCache.self {
+            guard let key = CacheKey(url: load.request.url, partition: load.request.partition) else { return }
+            return cache.replace(cached, with: refreshed, for: key)
+        }
         guard let task = heldTask as? URLSessionDataTask else { return }
         core.loop.callOut(CalledOut { cache.storeCachedResponse(refreshed, for: task) })
     }
@@ -84,5 +91,13 @@ extension TaskCore {
             response: response, data: entry.body, userInfo: old?.userInfo,
             storagePolicy: old?.storagePolicy ?? .allowed,
             facts: entry.response)
+    }
+}
+
+extension CacheEntry {
+    /// Nil for a response that is none of HTTP.
+    fileprivate init?(_ cached: CachedURLResponse) {
+        guard let facts = cached.facts else { return nil }
+        self.init(response: facts, body: cached.data)
     }
 }

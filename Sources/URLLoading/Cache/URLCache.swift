@@ -162,6 +162,14 @@ extension URLCache {
         lock.withLock { memory.store(response, for: key.text, at: now) }
     }
 
+    /// Puts a response in the place of one that is still the same: what was removed or stored meanwhile stays so.
+    func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
+        let now = Date()
+        lock.withLock {
+            if memory.response(for: key.text) === old { memory.store(new, for: key.text, at: now) }
+        }
+    }
+
     func remove(_ keys: [CacheKey]) {
         lock.withLock { for key in keys { memory.remove(key.text) } }
     }

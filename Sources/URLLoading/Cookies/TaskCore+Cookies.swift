@@ -23,14 +23,25 @@ extension TaskCore {
         if isPlain, storage.isEmpty { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
         if isPlain { return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL))) }
-        guard let task = heldTask, let load = load as? Load else { return .now(nil) }
+        // It is asked by the task, and so by the task's address: not for what an upload sends to another place.
+        guard let task = heldTask, let load = load as? Load, let target = CookieRequest(shown)?.url,
+            target.scheme == request.url.scheme, target.host == request.url.host
+        else { return .now(nil) }
         let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
-        core.loop.callOut(
-            CookieLookup(in: storage, for: task) { [core] cookies in
-                let field = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
-                core.loop.post { provide.value(field) }
-            })
+        let lookup = CookieLookup(in: storage, for: task) { [core] cookies in
+            let field = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+            core.loop.post { provide.value(field) }
+        }
+        // A storage that takes its time may still be at what the response before has set.
+        if cookieKeepings > 0 { awaitedLookup = lookup } else { core.loop.callOut(lookup) }
         return .later
+    }
+
+    private func cookiesAreKept() {
+        cookieKeepings -= 1
+        guard cookieKeepings == 0, let lookup = awaitedLookup else { return }
+        awaitedLookup = nil
+        core.loop.callOut(lookup)
     }
 
     func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {
@@ -47,6 +58,11 @@ extension TaskCore {
             (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
         }
         if cookies.isEmpty { return }
-        core.loop.callOut(CalledOut { storage.storeCookies(cookies, for: task) })
+        cookieKeepings += 1
+        core.loop.callOut(
+            CalledOut { [self] in
+                storage.storeCookies(cookies, for: task)
+                core.loop.post { self.cookiesAreKept() }
+            })
     }
 }

@@ -21,7 +21,7 @@ extension URLSessionTaskMetrics {
             event.time = max(event.time, fetchTime)
             if case .fetchStarted(let reason) = event.kind {
                 if reason == .redirect { redirects += 1 }
-                if reason == .redirect || reason == .authentication { requests += 1 }
+                if reason == .redirect || reason == .authentication || reason == .cache { requests += 1 }
                 var record = TransactionRecord()
                 record.fetchStart = clock.date(event.time)
                 fetchTime = event.time

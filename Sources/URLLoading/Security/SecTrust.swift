@@ -25,6 +25,12 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         var time: Date?
         var response: [UInt8] = []
         var exceptions: SecTrustExceptions?
+
+        var names: [String] {
+            policies.compactMap { policy in
+                if case .tls(_, let host) = policy.kind { host } else { nil }
+            }
+        }
     }
 
     struct Outcome {
@@ -49,6 +55,9 @@ public final class SecTrust: NSObject, @unchecked Sendable {
             peer.chain.certificates.map { SecCertificate($0) },
             policies: [SecPolicy(.tls(isServer: true, host: peer.serverName))], response: peer.stapledResponse ?? [])
     }
+
+    /// What the leaf has to be for.
+    var names: [String] { read { $0.names } }
 
     /// The leaf.
     var certificate: SecCertificate? { read { $0.chain.first } }
@@ -121,7 +130,8 @@ extension SecTrust.Values {
         if let fatal = outcome.faults.first(where: \.isFatal) {
             outcome.error = fatal.error
             outcome.result = .fatalTrustFailure
-        } else if let first = outcome.faults.first(where: { exceptions?.cover($0, of: chain.first) != true }) {
+        } else if let first = outcome.faults.first(where: { exceptions?.cover($0, of: chain.first, for: names) != true }
+        ) {
             outcome.error = first.error
             outcome.result = .recoverableTrustFailure
         } else if !outcome.faults.isEmpty {

@@ -192,7 +192,7 @@ public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef
 /// or something that may not be overlooked.
 @discardableResult
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? {
-    SecTrustExceptions(trust.evaluate(), of: trust.certificate).map { $0.encoded as NSData }
+    SecTrustExceptions(trust.evaluate(), of: trust.certificate, for: trust.names).map { $0.encoded as NSData }
 }
 
 /// Has what was wrong overlooked, and nothing else; nil takes that back. False if the exceptions are those of another

@@ -105,14 +105,28 @@ extension TaskCore {
         return copy
     }
 
-    /// Has the cache keep what was loaded, unless the delegate does not want that (MISC-19, T-42).
+    /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
+        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+        propose(response, isAsked: isAsked, replacing: false, done)
+    }
+
+    /// Has the cache keep what was loaded, unless the delegate is asked and does not want that.
+    ///
+    /// - Parameter isNewer: Whether something older is stored, which is not to stay in any case.
+    func propose(
+        _ response: CachedURLResponse, isAsked: Bool, replacing isNewer: Bool, _ done: @escaping @Sendable () -> Void
+    ) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
-            if let kept = answered?.withFacts(of: response) { cache.storeCachedResponse(kept, for: task) }
+            if let kept = answered?.withFacts(of: response) {
+                cache.storeCachedResponse(kept, for: task)
+            } else if isNewer {
+                cache.removeCachedResponse(for: task)
+            }
             core.loop.post(done)
         }
-        if isForDelegate, !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync]) {
+        if isAsked {
             enqueue(.willCache(response, reply: store))
         } else {
             // Nobody is asked (T-47); the cache may be anybody's code all the same.

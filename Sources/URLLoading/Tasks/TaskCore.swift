@@ -57,6 +57,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var session: URLSession?
         /// Who wants to go on with the download later.
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        /// A body that was gathered has been told before the end.
+        var hasToldBody = false
         /// How many parts of a body in parts have been told.
         var partCount = 0
         /// The task, from `resume` to the end (T-9).
@@ -86,6 +88,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
     var authentication = TaskAuthentication()
+    /// How often a storage of the caller's is at keeping cookies, and who waits for that.
+    var cookieKeepings = 0
+    var awaitedLookup: CookieLookup?
     /// What the cache had for the request that is fetched.
     var cached: CachedURLResponse?
     private let creationTime: Int64

@@ -33,14 +33,38 @@ import URLLoading
         return calls
     }
 
+    /// A delegate that is asked what to keep, and agrees.
+    static var asked: RecordingDelegate {
+        let delegate = RecordingDelegate()
+        delegate.keep = { $2($1) }
+        return delegate
+    }
+
     // T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
     @Test("stored, then a hit", arguments: [false, true]) func hit(hasQueue: Bool) async throws {
         #expect(
             try await calls(
-                ["/fresh", "/fresh"], RecordingCacheDelegate(), hasQueue ? OperationQueue(name: "calls", width: 1) : nil
+                ["/fresh", "/fresh"], Self.asked, hasQueue ? OperationQueue(name: "calls", width: 1) : nil
             ) == [
                 .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1), .completed(1, nil),
                 .created(2), .response(2, 200), .data(2, "hello"), .metrics(2), .completed(2, nil), .invalid,
+            ])
+    }
+
+    // T-27, T-42: also of a body that is told in one piece
+    @Test("stored, in one piece") func inOnePiece() async throws {
+        let server = try ScriptedServer.answering { Self.answer($0) }
+        defer { server.stop() }
+        let delegate = Self.asked
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url("/fresh"))
+        task.prefersIncrementalDelivery = false
+        task.resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1), .completed(1, nil),
+                .invalid,
             ])
     }
 
@@ -48,7 +72,7 @@ import URLLoading
     @Test("stored, then confirmed", arguments: [false, true]) func confirmed(hasQueue: Bool) async throws {
         #expect(
             try await calls(
-                ["/tagged", "/tagged"], RecordingCacheDelegate(),
+                ["/tagged", "/tagged"], Self.asked,
                 hasQueue ? OperationQueue(name: "calls", width: 1) : nil) == [
                     .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1),
                     .completed(1, nil),
@@ -59,14 +83,14 @@ import URLLoading
     // CACHE-3: of what may not be kept nobody is asked
     @Test("not to be kept") func notToBeKept() async throws {
         #expect(
-            try await calls(["/no"], RecordingCacheDelegate(), nil) == [
+            try await calls(["/no"], Self.asked, nil) == [
                 .created(1), .response(1, 200), .data(1, "hello"), .metrics(1), .completed(1, nil), .invalid,
             ])
     }
 
     // T-42: a task whose delegate thinks about it has not ended, and can be cancelled
     @Test("cancelled while the delegate thinks about what to keep") func cancelledWhileAsked() async throws {
-        let delegate = RecordingCacheDelegate()
+        let delegate = Self.asked
         let late = EventRecorder<String>()
         delegate.keep = { task, proposed, reply in
             task.cancel()

@@ -14,6 +14,11 @@ import URLLoading
         let isConfirmed = request["If-None-Match"] == "\"v1\"" && request.path != "/changed"
         var response =
             isConfirmed ? CannedResponse.status(304).with(field: "X-News", "\(number)") : .text("body \(number)")
+        if request.path == "/growing" { response = .text("body \(String(repeating: "\(number)", count: number))") }
+        if request.path == "/moved" { response = .redirect(to: "/end?Cache-Control=no-store", status: 301) }
+        if request.path == "/chunks" {
+            response = .chunked([String](repeating: String(repeating: "x", count: 50_000), count: 6))
+        }
         if request.path == "/large" { response = .bytes([UInt8](repeating: 0x78, count: 300_000)) }
         if request.path == "/missing" { response = .text("none", status: 404) }
         for field in fields where field.count == 2 { response = response.with(field: field[0], field[1]) }
@@ -211,11 +216,48 @@ import URLLoading
     // CACHE-20
     @Test("a response to HEAD tells whether what is stored still is good")
     func head() async throws {
-        let target = url("/changed", [("ETag", "\"v2\""), ("Cache-Control", "max-age=3600")])
+        // Its length differs from that of what is stored.
+        let target = url("/growing", [("Cache-Control", "max-age=3600")])
         let head = URLRequest(url: target).with { $0.httpMethod = "HEAD" }
         #expect(
-            try await load([URLRequest(url: target), head, URLRequest(url: target)])
-                == ["200 body 1", "200 ", "200 body 1"])
+            try await load([URLRequest(url: target), URLRequest(url: target), head, URLRequest(url: target)])
+                == ["200 body 1", "200 body 1", "200 ", "200 body 333"])
+    }
+
+    // R-26: a lasting redirect that was the result is followed when it is served
+    @Test("a stored redirect")
+    func storedRedirect() async throws {
+        let delegate = RecordingDelegate()
+        let isRefused = Watched(true)
+        delegate.redirect = { proposed, reply in reply(isRefused.current ? nil : proposed) }
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { server.stop() }
+        session.dataTask(with: fresh("/moved")).resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        isRefused.withValue { $0 = false }
+        session.dataTask(with: fresh("/moved")).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .redirect(1, 301), .response(1, 301), .metrics(1), .completed(1, nil),
+                .created(2), .redirect(2, 301), .response(2, 200), .data(2, "body 2"), .metrics(2), .completed(2, nil),
+                .invalid,
+            ])
+        #expect(server.requests.map(\.path) == ["/moved", "/end"])
+    }
+
+    // CACHE-19: an upload changes as much as a request with a body
+    @Test("an upload makes what is stored history")
+    func upload() async throws {
+        let session = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            server.stop()
+        }
+        _ = try await session.data(from: fresh())
+        let put = URLRequest(url: fresh()).with { $0.httpMethod = "PUT" }
+        _ = try await session.upload(for: put, from: Data("new".utf8))
+        #expect(try await session.data(from: fresh()).0 == Data("body 3".utf8))
     }
 
     // CACHE-20
@@ -232,11 +274,15 @@ import URLLoading
         #expect(server.requests.count == 2)
     }
 
-    // CACHE-3, CACHE-4, CACHE-31
-    @Test("what is too large is not kept")
-    func tooLarge() async throws {
-        #expect(
-            try await load(fresh("/large"), fresh("/large")) == ["300000 bytes", "300000 bytes"].map { "200 " + $0 })
+    // CACHE-3, CACHE-4, CACHE-31: with an announced length and without
+    @Test("what is too large is not kept, and what was before goes", arguments: ["/large", "/chunks"])
+    func tooLarge(path: String) async throws {
+        try cache.storeCachedResponse(
+            CachedURLResponse(
+                response: #require(
+                    HTTPURLResponse(url: fresh(path), statusCode: 200, httpVersion: nil, headerFields: nil)),
+                data: Data("old".utf8)), for: URLRequest(url: fresh(path)))
+        #expect(try await load(fresh(path), fresh(path)) == ["200 300000 bytes", "200 300000 bytes"])
         #expect(server.requests.count == 2)
         #expect(try cache.currentMemoryUsage == 0)
     }
@@ -249,12 +295,13 @@ import URLLoading
             session.finishTasksAndInvalidate()
             server.stop()
         }
-        for number in 1...2 {
-            let (file, _) = try await session.download(from: fresh())
+        _ = try await session.data(from: fresh())
+        for (path, number) in [("/", 2), ("/other", 3), ("/other", 4)] {
+            let (file, _) = try await session.download(from: fresh(path))
             #expect(try Data(contentsOf: file) == Data("body \(number)".utf8))
             try FileManager.default.removeItem(at: file)
         }
-        #expect(try cache.cachedResponse(for: URLRequest(url: fresh())) == nil)
+        #expect(try cache.cachedResponse(for: URLRequest(url: fresh("/other"))) == nil)
     }
 
     // CACHE-1, CACHE-19: a fragment is no part of the address; a jar of its own is
@@ -288,7 +335,11 @@ import URLLoading
             _ = try await session.data(for: URLRequest(url: target), delegate: collector)
             let metrics = try await collector.metrics.waitFor(count: 1)[0]
             kinds.append(metrics.transactionMetrics.map(\.resourceFetchType))
-            #expect(metrics.transactionMetrics.allSatisfy { ($0.response as? HTTPURLResponse)?.statusCode == 200 })
+            // MET-15
+            let isConfirmed = metrics.transactionMetrics.count == 2
+            #expect(
+                metrics.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode }
+                    == (isConfirmed ? [304, 200] : [200]))
             for hit in metrics.transactionMetrics where hit.resourceFetchType == .localCache {
                 #expect(hit.requestStartDate == nil)
                 #expect(hit.connectStartDate == nil)

@@ -180,6 +180,9 @@ import URLLoading
         let wrong = try TestIdentity.selfSigned(.localhost.with { $0.validity = .expired })
         func made(_ host: String) throws -> SecTrust { try trust(wrong, host: host) }
         #expect(try overlook(made("other.example"), in: made("other.example")) == 0)
+        // A wrong name is overlooked for that name.
+        #expect(
+            try overlook(made("other.example"), in: made("bank.example")) == Int(errSecHostNameMismatch))
         // Fewer are covered too.
         #expect(try overlook(made("other.example"), in: made("localhost")) == 0)
         #expect(try overlook(made("localhost"), in: made("other.example")) == Int(errSecHostNameMismatch))
