@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 
 // What libpsl calls its types, so that building needs none of its headers.
 typedef struct psl_ctx_st list;
@@ -30,12 +29,8 @@ static void load(void) {
     library.suffixes = latest(NULL);
 }
 
-bool clp_has_list(void) {
-    pthread_once(&loading, load);
-    return library.suffixes != NULL;
-}
-
 bool clp_is_public_suffix(const char *domain) {
-    if (!clp_has_list()) return strchr(domain, '.') == NULL;
+    pthread_once(&loading, load);
+    if (library.suffixes == NULL) return false;
     return library.is_public_suffix(library.suffixes, domain, ANY_TYPE) == 1;
 }

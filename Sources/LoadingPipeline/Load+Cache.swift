@@ -13,16 +13,15 @@ extension Load {
     func knowsStored() -> Bool {
         // What the requests that go on with an upload bring is nobody's response.
         if uploading?.isFollowUp == true { return true }
-        return cache.isReady { client?.load(self, storedFor: request) ?? .none }
+        if cache.contents.mustAsk(), case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) {
+            cache.contents.take(contents)
+        }
+        return cache.contents.isAnswered
     }
 
     /// The client's answer.
     package func provideStored(_ contents: CacheContents) {
-        guard cache.take(contents), !hasEnded else { return }
-        lastActivity = environment.loop.now
-        guard case .exchanging = state, !isSuspended, exchange == nil, bodyEnd == nil, case .nothing = outstanding
-        else { return }
-        beginExchange()
+        if cache.contents.take(contents) { goOnWithRequest() }
     }
 
     /// Whether a request has to go to the server, and if so with what besides its own fields.
@@ -81,6 +80,7 @@ extension Load {
 
     /// Whether a response is not the answer itself: it confirms the stored one, or is to be asked for anew.
     func isForCache(_ response: LoadResponse) -> Bool {
+        if cache.isAbsent { return false }
         switch cache.read(
             status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
             partition: request.partition, now: Self.wallTime)
@@ -88,15 +88,14 @@ extension Load {
         case .nothing:
             // Parts are not told apart once they are stored.
             if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
+        case .outdated: outdate()
         case .remove(let keys): client?.load(self, hasOutdated: keys)
         case .refresh(let stored): refresh(stored)
         case .serve(let stored, let fate):
             guard let body = cache.entry?.body else { return false }
             switch fate {
             case .stored: refresh(stored)
-            case .removed:
-                client?.load(
-                    self, hasOutdated: [CacheKey(url: request.url, partition: request.partition)].compactMap { $0 })
+            case .removed: outdate()
             case .untouched: break
             }
             dropExchange()
@@ -115,18 +114,17 @@ extension Load {
 
     /// What comes is not kept. What is stored is older than that.
     func stopGathering() {
-        guard cache.stopGathering() else { return }
-        client?.load(self, hasOutdated: [CacheKey(url: request.url, partition: request.partition)].compactMap { $0 })
+        if cache.stopGathering() { outdate() }
+    }
+
+    /// What is stored for the request is no longer good.
+    private func outdate() {
+        if let key = request.cacheKey { client?.load(self, hasOutdated: [key]) }
     }
 
     private func refresh(_ stored: StoredResponse) {
         guard let body = cache.entry?.body else { return }
         client?.load(self, hasRefreshed: CacheEntry(response: stored, body: body))
-    }
-
-    private func dropExchange() {
-        exchange?.drain()
-        exchange = nil
     }
 
     /// Proposes to keep what has come. True if the client has to think about it (T-42).

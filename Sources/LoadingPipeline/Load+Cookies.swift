@@ -1,27 +1,25 @@
 internal import LoadingConnections
 internal import LoadingProtocols
 internal import LoadingSemantics
-internal import LoadingTransport
 
 /// Cookies: attached to each request that goes out, taken from each response.
 extension Load {
     /// Whether the cookies of the request are known. Else the exchange begins when they are.
     func hasCookies() -> Bool {
-        cookies.isReady { client?.load(self, cookiesFor: request) ?? .now(nil) }
+        if cookies.mustAsk(), case .now(let field) = client?.load(self, cookiesFor: request) ?? .now(nil) {
+            cookies.take(field)
+        }
+        return cookies.isAnswered
     }
 
     /// The client's answer: the value of the `Cookie` field, or nil if it has none.
     package func provideCookies(_ field: String?) {
-        guard cookies.take(field), !hasEnded else { return }
-        lastActivity = environment.loop.now
-        guard case .exchanging = state, !isSuspended, exchange == nil, bodyEnd == nil, case .nothing = outstanding
-        else { return }
-        beginExchange()
+        if cookies.take(field) { goOnWithRequest() }
     }
 
     /// The request with its cookies. What the caller has put into the field himself gives way to them (COOK-22).
     func withCookies(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        guard let field = cookies.field else { return exchange }
+        guard let field = cookies.answer ?? nil else { return exchange }
         var exchange = exchange
         exchange.fields = exchange.fields.without(names: ["Cookie"])
         exchange.fields.append("Cookie", field)

@@ -84,8 +84,7 @@ extension Load {
         case .replace:
             deliverResponse()
         case .restart:
-            exchange?.drain()
-            exchange = nil
+            dropExchange()
             resumption?.restart(&request)
             beginFetch(.retry)
         case .fail(let error):
@@ -112,8 +111,7 @@ extension Load {
     }
 
     func follow(_ next: LoadRequest) {
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         response = nil
         authentication.redirected()
         let priority = request.priority

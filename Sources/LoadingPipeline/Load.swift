@@ -12,7 +12,7 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
-///     CookieStage         attach cookies, and take those of responses
+///     ClientQuestion      attach cookies, and take those of responses
 ///     CacheStage          serve what is stored, have it confirmed, keep what comes
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
@@ -35,7 +35,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
-    var cookies = CookieStage()
+    /// The value of the `Cookie` field.
+    var cookies = ClientQuestion<String?>()
     var cache = CacheStage()
     /// Until the client has decided about what is to be kept.
     var isKeeping = false
@@ -174,8 +175,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     package func abandon() {
         guard !hasEnded else { return }
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         stop()
         state = .ended
         client = nil
@@ -259,12 +259,27 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         bodyEnd = nil
         backlog = []
         wireBytes = 0
-        cookies.begin()
+        cookies = ClientQuestion()
         cache.begin()
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
+    }
+
+    /// Goes on with a request that has waited for an answer of the client's.
+    func goOnWithRequest() {
+        guard !hasEnded else { return }
+        lastActivity = environment.loop.now
+        guard case .exchanging = state, !isSuspended, exchange == nil, bodyEnd == nil, case .nothing = outstanding
+        else { return }
+        beginExchange()
+    }
+
+    /// Has what is left of the response pass by.
+    func dropExchange() {
+        exchange?.drain()
+        exchange = nil
     }
 
     func beginExchange() {

@@ -10,13 +10,13 @@ package protocol LoadClient: AnyObject {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
-    /// A request is to go out. Answered `.later`, the load stands still until `load.provideCookies`.
-    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> CookieAnswer
+    /// A request is to go out: the value of its `Cookie` field, or nil without cookies. Answered `.later`, the load stands still until `load.provideCookies`.
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?>
     /// The response to a request sets cookies, by so many fields.
     func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest)
-    /// What is stored for a request, or for the GET of its address. Answered `.later`, the load stands still until
+    /// What is stored for a request, or for the GET of its address; nil without a cache. Answered `.later`, the load stands still until
     /// `load.provideStored`.
-    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> CacheAnswer
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?>
     /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer
     /// What is stored for the request is still good, and is this now.

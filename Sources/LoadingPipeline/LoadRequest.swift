@@ -41,4 +41,7 @@ package struct LoadRequest {
     }
 
     var hasBody: Bool { !body.isNone }
+
+    /// Where what a GET of the address brings is stored.
+    package var cacheKey: CacheKey? { CacheKey(url: url, partition: partition) }
 }

@@ -5,11 +5,8 @@
 
 #include <stdbool.h>
 
-// Whether a domain is a public suffix. It is in lower-case ASCII, without a dot at its end. Without a library every domain
-// of one label is, and no other. The first call reads files.
+// Whether a domain is in the list. It is in lower-case ASCII, without a dot at its end. Without a library there is no list.
+// The first call reads files.
 bool clp_is_public_suffix(const char *domain);
-
-// Whether there is a list.
-bool clp_has_list(void);
 
 #endif

@@ -4,14 +4,8 @@ internal import LoadingSemantics
 /// What the cache has to do with the request that is fetched: what is stored for it, what that means for the request, and
 /// what is to be kept of the response. The rules are `CacheRules` and its neighbours. Confined to the load's loop.
 struct CacheStage {
-    private enum Contents {
-        case unknown
-        case asked
-        /// Nil without a cache.
-        case known(CacheContents?)
-    }
-
-    private var contents = Contents.unknown
+    /// What is stored, and how much would be; nil without a cache.
+    var contents = ClientQuestion<CacheContents?>()
     /// The request as the rules see it, from the decision on.
     private var request: CacheRequest?
     private var requestTime: Int64 = 0
@@ -33,42 +27,19 @@ struct CacheStage {
 
     /// Another request is fetched.
     mutating func begin() {
-        contents = .unknown
+        contents = ClientQuestion()
         request = nil
         isValidating = false
         gathering = nil
         served = nil
     }
 
-    /// Whether it is known what is stored, or becomes known in this call. Else the answer is on its way.
-    mutating func isReady(asking ask: () -> CacheAnswer) -> Bool {
-        switch contents {
-        case .known: return true
-        case .asked: return false
-        case .unknown:
-            contents = .asked
-            switch ask() {
-            case .later: return false
-            case .none: contents = .known(nil)
-            case .now(let found): contents = .known(found)
-            }
-            return true
-        }
-    }
-
-    /// Takes the answer. False if nobody waits for it.
-    mutating func take(_ found: CacheContents) -> Bool {
-        guard case .asked = contents else { return false }
-        contents = .known(found)
-        return true
-    }
-
-    private var found: CacheContents? { if case .known(let found) = contents { found } else { nil } }
+    private var found: CacheContents? { contents.answer ?? nil }
 
     var entry: CacheEntry? { found?.entry }
 
     /// Whether there is no cache.
-    var isAbsent: Bool { if case .known(nil) = contents { true } else { false } }
+    var isAbsent: Bool { contents.isAnswered && found == nil }
 
     /// What becomes of a request that is ready to go out.
     mutating func decide(_ request: CacheRequest, now: Int64) -> CacheDecision {
@@ -88,7 +59,9 @@ struct CacheStage {
         case serve(StoredResponse, CacheValidation.Confirmed.Fate)
         /// Once more, without conditions.
         case sendAgain
-        /// What is stored for these is out of date.
+        /// What is stored for the request is out of date.
+        case outdated
+        /// What is stored for these is.
         case remove([CacheKey])
         /// A response to HEAD tells news of what is stored.
         case refresh(StoredResponse)
@@ -129,9 +102,9 @@ struct CacheStage {
                 gathering = Gathering(response: response, limit: found.limit)
                 return .nothing
             }
-            return outdated(partition)
+            return outdated
         case .discard(_, removesOlder: true):
-            return outdated(partition)
+            return outdated
         case .discard:
             let keys = CacheInvalidation.keys(
                 method: request.method, url: request.url, status: status, fields: fields, partition: partition)
@@ -140,12 +113,7 @@ struct CacheStage {
     }
 
     /// A response that is not kept is newer than what is stored all the same.
-    private func outdated(_ partition: String?) -> Effect {
-        guard let request, entry != nil, let key = CacheKey(url: request.url, partition: partition) else {
-            return .nothing
-        }
-        return .remove([key])
-    }
+    private var outdated: Effect { entry == nil ? .nothing : .outdated }
 
     var isGathering: Bool { gathering != nil }
 

@@ -9,14 +9,16 @@ internal import LoadingTransport
 /// A plain cache is asked on the loop. A subclass is the caller's code: it is called with the loop lent, as delegates are,
 /// and may answer later (CACHE-26).
 extension TaskCore {
-    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> CacheAnswer {
-        guard let cache = core.urlCache else { return .none }
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
+        guard let cache = core.urlCache else { return .now(nil) }
         let isRead = request.method == "GET" || request.method == "HEAD"
         // What other methods change is noted; a download neither reads nor keeps (CACHE-2).
         guard isRead else { return .now(CacheContents(entry: nil, limit: 0)) }
-        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else { return .none }
+        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else {
+            return .now(nil)
+        }
         if type(of: cache) == URLCache.self {
-            let found = CacheKey(url: request.url, partition: request.partition).flatMap { cache.response(for: $0) }
+            let found = request.cacheKey.flatMap { cache.response(for: $0) }
             cached = found
             return .now(CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit))
         }
@@ -25,7 +27,9 @@ extension TaskCore {
             load.provideStored(contents)
         })
         core.loop.callOut(
-            CacheLookup(in: cache, for: task) { [core] found in
+            StoreLookup {
+                cache.getCachedResponse(for: task, completionHandler: $0)
+            } answer: { [core] found in
                 // Their properties are the caller's code too.
                 let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit)
                 core.loop.post { provide.value(found, contents) }
@@ -56,8 +60,8 @@ extension TaskCore {
             let refreshed = response(of: entry, like: cached)
         else { return }
         if type(of: cache) == URLCache.self {
-            guard let key = CacheKey(url: load.request.url, partition: load.request.partition) else { return }
-            return cache.replace(cached, with: refreshed, for: key)
+            if let key = load.request.cacheKey { cache.replace(cached, with: refreshed, for: key) }
+            return
         }
         guard let task = heldTask as? URLSessionDataTask else { return }
         core.loop.callOut(CalledOut { cache.storeCachedResponse(refreshed, for: task) })
@@ -77,8 +81,7 @@ extension TaskCore {
     }
 
     private func keep(_ response: CachedURLResponse, in cache: URLCache, _ request: LoadRequest) {
-        guard let key = CacheKey(url: request.url, partition: request.partition) else { return }
-        cache.store(response, for: key)
+        if let key = request.cacheKey { cache.store(response, for: key) }
     }
 
     /// - Parameter old: What else is kept with it.

@@ -15,7 +15,7 @@ extension TaskCore {
         return storage
     }
 
-    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> CookieAnswer {
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
         guard core.configuration.httpShouldSetCookies, let storage = core.configuration.httpCookieStorage else {
             return .now(nil)
         }
@@ -28,8 +28,10 @@ extension TaskCore {
             target.scheme == request.url.scheme, target.host == request.url.host
         else { return .now(nil) }
         let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
-        let lookup = CookieLookup(in: storage, for: task) { [core] cookies in
-            let field = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
+        let lookup = StoreLookup<[HTTPCookie]?> {
+            storage.getCookiesFor(task, completionHandler: $0)
+        } answer: { [core] cookies in
+            let field = HTTPCookie.requestHeaderFields(with: cookies ?? [])["Cookie"]
             core.loop.post { provide.value(field) }
         }
         // A storage that takes its time may still be at what the response before has set.

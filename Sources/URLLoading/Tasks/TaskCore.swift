@@ -90,7 +90,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var authentication = TaskAuthentication()
     /// How often a storage of the caller's is at keeping cookies, and who waits for that.
     var cookieKeepings = 0
-    var awaitedLookup: CookieLookup?
+    var awaitedLookup: (any Callout)?
     /// What the cache had for the request that is fetched.
     var cached: CachedURLResponse?
     private let creationTime: Int64

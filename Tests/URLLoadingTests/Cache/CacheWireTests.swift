@@ -267,7 +267,7 @@ import URLLoading
         #expect(try await load([URLRequest(url: fresh()), part]) == ["200 body 1", "200 body 2"])
     }
 
-    // CACHE-3: errors are not kept, and 404 says that what was is no more
+    // CACHE-3
     @Test("errors are not kept")
     func errors() async throws {
         #expect(try await load(fresh("/missing"), fresh("/missing")) == ["404 none", "404 none"])
@@ -451,7 +451,7 @@ import URLLoading
                 == ["get", "store", "get", "remove", "get", "store", "get", "store"])
     }
 
-    // CACHE-25, T-38: a body that ends early is not kept, and who loads at the same time is not disturbed
+    // CACHE-25, T-38: a body that ends early is not kept
     @Test("half a body is never kept")
     func halfABody() async throws {
         let broken = try ScriptedServer { connection in

@@ -200,7 +200,7 @@ import URLLoading
     }
 
     // COOK-18
-    @Test("a change is announced, and the announcement holds up no loop")
+    @Test("a change is announced")
     func announcement() async throws {
         let storage = try storage
         let names = EventRecorder<[String]>()
