@@ -5,6 +5,7 @@ Each is the difference of two runs of different size, so what a process costs on
 
 import re
 import shutil
+import subprocess
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,14 +43,25 @@ def sizes(workload: Workload) -> tuple[Workload, Workload, int, str]:
     return small, large, LARGER - SMALLER, "request"
 
 
-def counted_run(bench: Bench, client: Client, workload: Workload, tool: list[str]) -> str:
+def counted_run(
+    bench: Bench, client: Client, workload: Workload, tool: list[str], without_debug_info: bool = False
+) -> str:
     command, file = bench.command(client, workload)
+    if without_debug_info:
+        command = [stripped(command[0], bench.folder)] + command[1:]
     run = run_pinned(tool + command, bench.environment, SECONDS_A_RUN)
     if file:
         file.unlink(missing_ok=True)
     if run.status != 0:
         raise CountingFailure(f"{client.name} {workload.name}: exit status {run.status}; {run.errors[:300]}")
     return run.errors
+
+
+def stripped(program: str, folder: Path) -> str:
+    """A copy without debug information: valgrind gives up on what it cannot read of that. Scripts stay as they are."""
+    copy = folder / (Path(program).name + ".stripped")
+    done = subprocess.run(["strip", "--strip-debug", "-o", str(copy), program], capture_output=True)
+    return str(copy) if done.returncode == 0 else program
 
 
 def instructions(bench: Bench, client: Client, workload: Workload, keep: Path) -> Count:
@@ -59,7 +71,7 @@ def instructions(bench: Bench, client: Client, workload: Workload, keep: Path) -
     totals = []
     for size in (small, large):
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}"]
-        found = re.search(r"Collected : (\d+)", counted_run(bench, client, size, tool))
+        found = re.search(r"Collected : (\d+)", counted_run(bench, client, size, tool, without_debug_info=True))
         if not found:
             raise CountingFailure(f"{client.name} {workload.name}: callgrind gave no total")
         totals.append(int(found[1]))
