@@ -53,6 +53,9 @@ let package = Package(
             name: "LoadingTransport",
             dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI"],
             swiftSettings: strict),
+        .target(
+            name: "LoadingStorage",
+            dependencies: ["LoadingSemantics", "CLoadingLinux", "CSQLite"], swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
@@ -65,6 +68,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
@@ -78,6 +82,9 @@ let package = Package(
             dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "LoadingStorageTests", dependencies: ["LoadingStorage", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "LoadingConnectionsTests",

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
@@ -53,3 +54,11 @@ int cll_pipe(int *exit, int *entrance) {
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
+
+int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
+int cll_set_mode_of_place(int place, mode_t mode) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    return chmod(path, mode);
+}

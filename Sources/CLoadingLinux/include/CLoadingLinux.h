@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -180,5 +181,10 @@ int cll_pipe(int *exit, int *entrance);
 int cll_set_pipe_capacity(int pipe, int bytes);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
+// A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of
+// the process alone, as closing one that was opened to read would not.
+int cll_open_place(const char *path);
+// fchmod of such a descriptor.
+int cll_set_mode_of_place(int place, mode_t mode);
 
 #endif

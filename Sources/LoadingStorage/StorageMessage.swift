@@ -1,0 +1,20 @@
+/// What a store has to say about its file: once for each change of its state, not for each thing it could not do.
+package enum StorageMessage: Hashable, Sendable {
+    /// From now on in memory only, until the file can be written again.
+    case inMemory(StorageFailure)
+    /// What was kept in memory is in the file.
+    case lastsAgain(path: String)
+    /// The file was damaged or another program's. So many of its rows were saved.
+    case repaired(path: String, saved: Int, putAside: String?)
+}
+
+extension StorageMessage: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .inMemory(let failure): "\(failure). What is stored is kept in memory"
+        case .lastsAgain(let path): "\(path) can be written again"
+        case .repaired(let path, let saved, let aside):
+            "\(path) was damaged; \(saved) rows were saved" + (aside.map { ". The damaged file is \($0)" } ?? "")
+        }
+    }
+}
