@@ -17,8 +17,7 @@ extension Cookie: ArchivedRecord {
     package static func values(of identity: CookieIdentity) -> [DatabaseValue] {
         [
             .text(identity.name), .text(identity.path), .text(identity.domain), DatabaseValue(identity.isHostOnly),
-            // A NULL would be equal to no other.
-            identity.partition.map { .text($0) } ?? .integer(0),
+            .key(identity.partition),
         ]
     }
 

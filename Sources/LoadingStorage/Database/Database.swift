@@ -28,6 +28,11 @@ package final class Database {
     /// What is larger is not stored, and where a damaged file says so there is no memory given to it.
     private static let largestValue: Int32 = 64 << 20
 
+    /// What a statement may do yet. A damaged tree may lead in circles, and a statement would go round for ever.
+    private let allowance: UnsafeMutablePointer<Int32>
+    /// In steps of SQLite's machine, and how often that many may be done.
+    private static let allowed: (steps: Int32, times: Int32) = (100_000, 500)
+
     /// - Parameter patience: How long to wait for another process, in milliseconds.
     package init(_ path: String, _ mode: Mode = .write, patience: Int32 = 2000) throws(StorageFailure) {
         self.path = path
@@ -50,6 +55,15 @@ package final class Database {
         sqlite3_busy_timeout(handle, patience)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.largestValue)
         csq_defend(handle)
+        allowance = .allocate(capacity: 1)
+        allowance.initialize(to: Self.allowed.times)
+        sqlite3_progress_handler(
+            handle, Self.allowed.steps,
+            { context in
+                guard let left = context?.assumingMemoryBound(to: Int32.self) else { return 0 }
+                left.pointee -= 1
+                return left.pointee < 0 ? 1 : 0
+            }, allowance)
         // A page that cannot be read is an error then, and not a signal.
         try execute("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON")
     }
@@ -57,6 +71,7 @@ package final class Database {
     deinit {
         for statement in statements.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
+        allowance.deallocate()
     }
 
     /// How long to wait for another process, in milliseconds.
@@ -69,6 +84,7 @@ package final class Database {
 
     /// Statements without values, of which no rows are wanted.
     package func execute(_ statements: String) throws(StorageFailure) {
+        allowance.pointee = Self.allowed.times
         let code = sqlite3_exec(handle, statements, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(.write, code) }
     }
@@ -97,6 +113,7 @@ package final class Database {
             let code = Self.bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
             guard code == SQLITE_OK else { throw failure(.write, code) }
         }
+        allowance.pointee = Self.allowed.times
         while true {
             switch sqlite3_step(statement) {
             case SQLITE_ROW: try each(Self.row(of: statement))
@@ -162,6 +179,7 @@ package final class Database {
     }
 
     private func failure(_ action: StorageFailure.Action, _ code: Int32) -> StorageFailure {
+        if code & 0xFF == SQLITE_INTERRUPT { return StorageFailure(action, path, .database(SQLITE_CORRUPT)) }
         let extended = sqlite3_extended_errcode(handle)
         return StorageFailure(action, path, .database(extended & 0xFF == code & 0xFF ? extended : code))
     }

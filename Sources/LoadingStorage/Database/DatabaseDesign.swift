@@ -6,8 +6,8 @@ package struct DatabaseDesign: Sendable {
     package var applicationID: Int32
     /// What makes each version of the one before. The file's version is how many of them it has seen.
     ///
-    /// A table has a column `id` first, and may have one `seal` then: the `Seal` of what follows. By that a row of a
-    /// damaged file is known to be whole.
+    /// A table has a column `id` first, and one `seal` of what follows that. By it a row of a damaged file is known to be
+    /// whole.
     package var migrations: [String]
     package var durability: Database.Durability
     /// A small file is looked through when it is opened. In a large one damage shows when it is met.

@@ -1,5 +1,4 @@
 internal import CLoadingLinux
-internal import CSQLite
 internal import Glibc
 
 /// Makes a new file of what can be read of a damaged one, and puts that one aside.
@@ -15,8 +14,6 @@ struct DatabaseRepair {
 
     /// What is larger than that is not kept when it is damaged.
     private static let largestAside: Int64 = 16 << 20
-    /// How often a damaged table is looked into at most.
-    private static let mostProbes = 2000
     private static let sideFiles = ["-wal", "-shm", "-journal"]
 
     init(_ design: DatabaseDesign, path: String, isForeign: Bool) {
@@ -71,106 +68,71 @@ struct DatabaseRepair {
         try StorageDirectory.claimFile(fresh)
         let new = try Database(fresh)
         try new.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL")
-        let old = isForeign ? nil : (try? Database(path)) ?? (try? Database(path, .read))
-        let version = old.flatMap { try? $0.value("PRAGMA user_version").integer } ?? design.version
+        if isForeign {
+            try design.migrate(new, to: design.version)
+            return 0
+        }
+        let version = versionWithJournal()
         try design.migrate(new, to: (1...design.version).contains(version) ? version : design.version)
-        var saved = 0
-        if let old { saved = try save(from: old, to: new) }
+        let saved = try save(to: new)
         try design.migrate(new, to: design.version)
         return saved
     }
 
-    private func save(from old: Database, to new: Database) throws(StorageFailure) -> Int {
-        var tables: [String] = []
-        try new.rows("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'") {
-            (row) throws(StorageFailure) in
-            if let name = row.first?.text { tables.append(name) }
-        }
+    /// Has SQLite bring what is in the journal into the file, as far as it can.
+    private func versionWithJournal() -> Int64 {
+        guard let old = try? Database(path) else { return design.version }
+        let version = try? old.value("PRAGMA user_version").integer
+        try? old.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        return version ?? design.version
+    }
+
+    private func save(to new: Database) throws(StorageFailure) -> Int {
+        let tables = try SealedTable.all(of: new)
+        let pages = try DatabasePages(path)
         return try new.transaction { () throws(StorageFailure) in
             var saved = 0
-            for table in tables {
-                var columns: [String] = []
-                try new.rows("SELECT name FROM pragma_table_info(?)", [.text(table)]) { (row) throws(StorageFailure) in
-                    if let name = row.first?.text { columns.append(name) }
-                }
-                var rescue = TableRescue(table: table, columns: columns, probes: Self.mostProbes)
-                try rescue.run(from: old, to: new)
-                saved += rescue.saved
+            try pages.rows { (row) throws(StorageFailure) in
+                guard let table = tables.first(where: { $0.isWhole(row) }) else { return }
+                try new.run(table.insert, row)
+                saved += 1
             }
             return saved
         }
     }
 }
 
-/// Copies the rows of a table that can be read, around those that cannot.
-private struct TableRescue {
-    private let selection: String
-    private let insertion: String
-    private let isSealed: Bool
-    private var probes: Int
-    private(set) var saved = 0
+/// A table whose rows say whether they are whole.
+private struct SealedTable {
+    let insert: String
+    private let count: Int
+    private let seal: Int
 
-    init(table: String, columns: [String], probes: Int) {
-        let list = columns.joined(separator: ", ")
-        // An index may be what is damaged.
-        selection = "SELECT \(list) FROM \(table) NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id"
-        let marks = columns.map { _ in "?" }.joined(separator: ", ")
-        insertion = "INSERT OR REPLACE INTO \(table) (\(list)) VALUES (\(marks))"
-        isSealed = columns.dropFirst().first == "seal"
-        self.probes = probes
-    }
-
-    mutating func run(from old: Database, to new: Database) throws(StorageFailure) {
-        try copy(0, .max, from: old, to: new)
-    }
-
-    /// The rows from one number to another: from the lowest up to the first that cannot be read, from the highest down
-    /// to the last such, and then the halves of what lies between.
-    private mutating func copy(
-        _ lowest: Int64, _ highest: Int64, from old: Database, to new: Database
-    ) throws(StorageFailure) {
-        var ranges = [(lowest, highest)]
-        while let (low, high) = ranges.popLast(), probes > 0 {
-            guard let last = try copy(low, high, isAscending: true, from: old, to: new) else { continue }
-            let from = last.map { $0 &+ 1 } ?? low
-            guard let first = try copy(from, high, isAscending: false, from: old, to: new) else { continue }
-            let to = first.map { $0 &- 1 } ?? high
-            guard from < to else { continue }
-            let middle = from + (to - from) / 2
-            ranges.append((middle + 1, to))
-            ranges.append((from, middle))
+    static func all(of database: Database) throws(StorageFailure) -> [SealedTable] {
+        var names: [String] = []
+        try database.rows("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'") {
+            (row) throws(StorageFailure) in
+            if let name = row.first?.text { names.append(name) }
         }
-    }
-
-    /// Nil if all could be read, else the last row before the damage, if there was one.
-    private mutating func copy(
-        _ low: Int64, _ high: Int64, isAscending: Bool, from old: Database, to new: Database
-    ) throws(StorageFailure) -> Int64?? {
-        probes -= 1
-        var last: Int64?
-        var broken: StorageFailure?
-        var count = 0
-        do throws(StorageFailure) {
-            try old.rows(selection + (isAscending ? "" : " DESC"), [.integer(low), .integer(high)]) {
-                (row) throws(StorageFailure) in
-                // A damaged tree may lead in circles.
-                guard let id = row.first?.integer, last.map({ isAscending ? $0 < id : $0 > id }) ?? true else {
-                    throw StorageFailure(.read, old.path, .database(SQLITE_CORRUPT))
-                }
-                last = id
-                guard !isSealed || SealedRow.isWhole(row.dropFirst()) else { return }
-                do throws(StorageFailure) { try new.run(insertion, row) } catch {
-                    broken = error
-                    throw error
-                }
-                count += 1
+        var tables: [SealedTable] = []
+        for name in names {
+            var columns: [String] = []
+            try database.rows("SELECT name FROM pragma_table_info(?)", [.text(name)]) { (row) throws(StorageFailure) in
+                if let name = row.first?.text { columns.append(name) }
             }
-            saved += count
-            return nil
-        } catch {
-            saved += count
-            if let broken { throw broken }
-            return .some(last)
+            if let seal = columns.firstIndex(of: "seal") {
+                tables.append(SealedTable(name, columns, seal: seal))
+            }
         }
+        return tables
     }
+
+    private init(_ name: String, _ columns: [String], seal: Int) {
+        let marks = columns.map { _ in "?" }.joined(separator: ", ")
+        insert = "INSERT OR REPLACE INTO \(name) (\(columns.joined(separator: ", "))) VALUES (\(marks))"
+        count = columns.count
+        self.seal = seal
+    }
+
+    func isWhole(_ row: [DatabaseValue]) -> Bool { row.count == count && SealedRow.isWhole(row[seal...]) }
 }

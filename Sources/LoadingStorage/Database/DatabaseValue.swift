@@ -10,6 +10,8 @@ package enum DatabaseValue: Sendable, Hashable {
 
     init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
     init(_ text: String?) { self = text.map { .text($0) } ?? .null }
+    /// Where a column is of an identity: NULL would be equal to no other, and no text is this.
+    static func key(_ text: String?) -> DatabaseValue { text.map { .text($0) } ?? .integer(0) }
     /// What is no number would come back as nothing.
     init(_ number: Double?) { self = number.flatMap { $0.isNaN ? nil : .real($0) } ?? .null }
 

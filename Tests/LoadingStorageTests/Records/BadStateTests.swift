@@ -49,34 +49,37 @@ import Testing
                 ["", "-wal", "-shm", ".damaged"].map { "url-loading-cookies.sqlite" + $0 }) == [])
     }
 
-    @Test("damage at every 512 bytes", arguments: [UInt8(0), 0xFF, 0x55])
+    @Test("damage at every 512 bytes", arguments: [UInt8(0), 0x55])
     func damagedEverywhere(filler: UInt8) throws {
         let image = try Self.image()
         // So many cookies share a page of 4096 bytes, at most.
         for place in stride(from: 0, to: image.count, by: 512) {
             var damaged = image
             damaged.replaceSubrange(place..<place + 512, with: repeatElement(filler, count: 512))
-            try check(damaged, atLeast: 0, "\(place) of \(image.count)")
+            try check(damaged, atLeast: 240, "\(place) of \(image.count)")
         }
     }
 
     @Test("a bit that flips, anywhere") func flippedBits() throws {
         let image = try Self.image()
         var random = SystemRandomNumberGenerator()
-        for _ in 0..<150 {
+        for _ in 0..<80 {
             let place = Int.random(in: 0..<image.count, using: &random)
             let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)
             var damaged = image
             damaged[place] ^= bit
-            try check(damaged, atLeast: 0, "bit \(bit) of \(place)")
+            try check(damaged, atLeast: 240, "bit \(bit) of \(place)")
         }
     }
 
     @Test("a file that ends early") func truncated() throws {
         let image = try Self.image()
-        // One without any content is a new one.
-        for length in [1, 15, 16, 99, 100, 511, 4095] + Array(stride(from: 512, to: image.count, by: 1536)) {
-            try check(image.prefix(length), atLeast: 0, "\(length) of \(image.count)")
+        // SQLite takes one of a single byte for empty, and an empty one is new.
+        for length in [2, 15, 16, 99, 100, 511, 4095] + Array(stride(from: 512, to: image.count, by: 1536)) {
+            let rest = image.prefix(length)
+            // A page that is there has its cookies, wherever those above it were. What is in the last pages is an index.
+            let saved = Self.cookies.filter { rest.range(of: Data($0.value.utf8)) != nil }.count
+            try check(rest, atLeast: saved - 40, "\(length) of \(image.count)")
         }
     }
 

@@ -25,7 +25,7 @@ import Testing
         var bare = Cookie.lasting("", "v")
         bare.ports = []
         #expect(scene.cookies.apply([.stored(Self.full), .stored(bare)]))
-        #expect(scene.cookies.load() == [Self.full, bare])
+        #expect(scene.storedCookies() == [Self.full, bare])
         #expect(scene.messages.events == [])
     }
 
