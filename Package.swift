@@ -84,8 +84,16 @@ let package = Package(
             name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "LoadingStorageTests", dependencies: ["LoadingStorage", "LoadingSemantics", "TestSupport"],
+            name: "LoadingStorageTests",
+            dependencies: ["LoadingStorage", "LoadingSemantics", "StorageSteps", "TestSupport"], swiftSettings: strict),
+        // A process that does things to stores, and can be made to die at any change of the disk. It is started by tests.
+        .executableTarget(
+            name: "storage-writer", dependencies: ["StorageSteps", "LoadingStorage", "LoadingSemantics", "CTestDisk"],
+            path: "Tests/StorageWriter", swiftSettings: strict),
+        .target(
+            name: "StorageSteps", dependencies: ["LoadingStorage", "LoadingSemantics"], path: "Tests/StorageSteps",
             swiftSettings: strict),
+        .target(name: "CTestDisk", path: "Tests/CTestDisk"),
         .testTarget(
             name: "LoadingConnectionsTests",
             dependencies: [
