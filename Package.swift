@@ -30,7 +30,7 @@ let package = Package(
             name: "URLLoading",
             dependencies: [
                 "LoadingPipeline", "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents",
+                "LoadingEvents", "CLoadingPublicSuffixes",
             ],
             swiftSettings: strict),
         .target(
@@ -62,6 +62,7 @@ let package = Package(
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
         .target(name: "CLoadingGSSAPI"),
+        .target(name: "CLoadingPublicSuffixes"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -100,6 +101,9 @@ let package = Package(
                 "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
                 "TestSupport",
             ], swiftSettings: strict),
+        .testTarget(
+            name: "LoadingPipelineTests", dependencies: ["LoadingPipeline", "LoadingTransport", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
             swiftSettings: strict),

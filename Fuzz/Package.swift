@@ -17,6 +17,8 @@ let package = Package(
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
         .executable(name: "cache", targets: ["CacheFuzz"]),
+        .executable(name: "challenges", targets: ["ChallengeFuzz"]),
+        .executable(name: "hsts", targets: ["HSTSFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
@@ -37,6 +39,12 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "CacheFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "ChallengeFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "HSTSFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -45,9 +45,12 @@ static struct {
         uint32_t *, credential, context *, name, object_identifier *, uint32_t, uint32_t, void *, buffer *,
         object_identifier **, buffer *, uint32_t *, uint32_t *);
     uint32_t (*delete_sec_context)(uint32_t *, context *, buffer *);
+    uint32_t (*acquire_cred)(
+        uint32_t *, name, uint32_t, object_identifier_set *, int, credential *, object_identifier_set **, uint32_t *);
     uint32_t (*acquire_cred_with_password)(
         uint32_t *, name, buffer *, uint32_t, object_identifier_set *, int, credential *, object_identifier_set **,
         uint32_t *);
+    uint32_t (*set_neg_mechs)(uint32_t *, credential, const object_identifier_set *);
     uint32_t (*release_cred)(uint32_t *, credential *);
     uint32_t (*release_buffer)(uint32_t *, buffer *);
     uint32_t (*indicate_mechs)(uint32_t *, object_identifier_set **);
@@ -59,7 +62,9 @@ static struct {
 
 // 1.3.6.1.5.5.2, SPNEGO (RFC 4178)
 static object_identifier negotiate_mechanism = {6, "\x2b\x06\x01\x05\x05\x02"};
-// 1.3.6.1.4.1.311.2.2.10
+// 1.2.840.113554.1.2.2, Kerberos (RFC 4121)
+static object_identifier kerberos_mechanism = {9, "\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"};
+// 1.3.6.1.4.1.311.2.2.10, NTLM
 static object_identifier ntlm_mechanism = {10, "\x2b\x06\x01\x04\x01\x82\x37\x02\x02\x0a"};
 // 1.2.840.113554.1.2.1.4, a service on a host (RFC 2743 section 4.1)
 static object_identifier service_name = {10, "\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04"};
@@ -88,7 +93,9 @@ static void load(void) {
         {"gss_release_name", (void **)&library.release_name},
         {"gss_init_sec_context", (void **)&library.init_sec_context},
         {"gss_delete_sec_context", (void **)&library.delete_sec_context},
+        {"gss_acquire_cred", (void **)&library.acquire_cred},
         {"gss_acquire_cred_with_password", (void **)&library.acquire_cred_with_password},
+        {"gss_set_neg_mechs", (void **)&library.set_neg_mechs},
         {"gss_release_cred", (void **)&library.release_cred},
         {"gss_release_buffer", (void **)&library.release_buffer},
         {"gss_indicate_mechs", (void **)&library.indicate_mechs},
@@ -144,6 +151,18 @@ clg_conversation *clg_begin(clg_mechanism mechanism, const char *host) {
         return NULL;
     }
     return conversation;
+}
+
+bool clg_use_ticket(clg_conversation *conversation) {
+    if (conversation->mechanism != &negotiate_mechanism) return false;
+    uint32_t minor;
+    object_identifier_set negotiate = {1, &negotiate_mechanism}, kerberos = {1, &kerberos_mechanism};
+    if (is_error(library.acquire_cred(
+            &minor, NULL, UINT32_MAX, &negotiate, USAGE_INITIATE, &conversation->user, NULL, NULL))) {
+        return false;
+    }
+    // SPNEGO would also take another mechanism that has a user of its own, as NTLM may have one in a file.
+    return !is_error(library.set_neg_mechs(&minor, conversation->user, &kerberos));
 }
 
 bool clg_use_password(clg_conversation *conversation, const char *user, const char *password) {

@@ -156,19 +156,41 @@ static int verdict_on_revocation(clt_roots *roots, X509_STORE_CTX *verification,
     return demand->needs_good_response && status != V_OCSP_CERTSTATUS_GOOD ? X509_V_ERR_UNABLE_TO_GET_CRL : X509_V_OK;
 }
 
-bool clt_evaluate(
-    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure) {
-    ERR_clear_error();
-    if (built != NULL) *built = NULL;
+// Whether the leaf of a chain that nobody trusts is revoked by who has issued it. He is believed in that, known or not,
+// in time or not.
+static bool is_revoked_by_issuer(X509_STORE_CTX *verification, const clt_demand *demand) {
+    STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
+    if (demand->response_count == 0 || sk_X509_num(chain) < 2) return false;
+    clt_roots *issuer = X509_STORE_new();
+    bool is_revoked = issuer != NULL
+        && X509_STORE_set_flags(issuer, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME) == 1
+        && X509_STORE_add_cert(issuer, sk_X509_value(chain, 1)) == 1
+        && revocation_status(issuer, chain, demand->response, demand->response_count) == V_OCSP_CERTSTATUS_REVOKED;
+    X509_STORE_free(issuer);
+    return is_revoked;
+}
+
+// A verification that is ready to run; NULL with the cause when it cannot be made.
+static X509_STORE_CTX *verification_of(
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure) {
     *failure = (clt_failure){ .alert = -1, .reason = "no certificate to evaluate" };
-    if (clt_chain_count(chain) == 0) return false;
+    if (clt_chain_count(chain) == 0) return NULL;
     X509_STORE_CTX *verification = X509_STORE_CTX_new();
+    if (verification != NULL
+        && X509_STORE_CTX_init(verification, roots, sk_X509_value(chain, 0), (STACK_OF(X509) *)chain) == 1
+        && set_parameters(verification, demand)) {
+        return verification;
+    }
+    *failure = clt_failure_take("certificate evaluation failed");
+    X509_STORE_CTX_free(verification);
+    return NULL;
+}
+
+bool clt_evaluate(clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure) {
+    ERR_clear_error();
+    X509_STORE_CTX *verification = verification_of(roots, chain, demand, failure);
     bool trusted = false;
-    if (verification == NULL
-        || X509_STORE_CTX_init(verification, roots, sk_X509_value(chain, 0), (STACK_OF(X509) *)chain) != 1
-        || !set_parameters(verification, demand)) {
-        *failure = clt_failure_take("certificate evaluation failed");
-    } else {
+    if (verification != NULL) {
         trusted = X509_verify_cert(verification) == 1;
         int verify = X509_STORE_CTX_get_error(verification);
         if (trusted) {
@@ -178,9 +200,66 @@ bool clt_evaluate(
         if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
         failure->verify = trusted ? X509_V_OK : verify;
         failure->reason = X509_verify_cert_error_string(failure->verify);
-        if (built != NULL) *built = X509_STORE_CTX_get1_chain(verification);
     }
     X509_STORE_CTX_free(verification);
     ERR_clear_error();
     return trusted;
+}
+
+// ---- all faults
+
+struct fault_list {
+    clt_fault *faults;
+    size_t capacity;
+    size_t count;
+};
+
+// False when there is no room.
+static bool note_fault(struct fault_list *list, int verify, int depth) {
+    for (size_t index = 0; index < list->count; index++)
+        if (list->faults[index].verify == verify && list->faults[index].depth == depth) return true;
+    if (list->count == list->capacity) return false;
+    list->faults[list->count++] =
+        (clt_fault){ .verify = verify, .depth = depth, .reason = X509_verify_cert_error_string(verify) };
+    return true;
+}
+
+// Called by OpenSSL for each fault, and for each certificate without one. Has it go on.
+static int note_and_go_on(int is_sound, X509_STORE_CTX *verification) {
+    if (is_sound) return 1;
+    struct fault_list *list = X509_STORE_CTX_get_ex_data(verification, 0);
+    return note_fault(
+        list, X509_STORE_CTX_get_error(verification), X509_STORE_CTX_get_error_depth(verification));
+}
+
+bool clt_find_faults(
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_fault *faults, size_t capacity,
+    size_t *count, clt_chain **built, clt_failure *failure) {
+    ERR_clear_error();
+    *built = NULL;
+    *count = 0;
+    X509_STORE_CTX *verification = verification_of(roots, chain, demand, failure);
+    struct fault_list list = { faults, capacity, 0 };
+    bool is_complete = false;
+    // The first place is kept free for an application's own.
+    if (verification != NULL && X509_STORE_CTX_set_ex_data(verification, 0, &list) == 1) {
+        X509_STORE_CTX_set_verify_cb(verification, note_and_go_on);
+        is_complete = X509_verify_cert(verification) == 1;
+        int verify = X509_STORE_CTX_get_error(verification);
+        if (is_complete) {
+            int revocation = verdict_on_revocation(roots, verification, demand);
+            if (list.count > 0 && is_revoked_by_issuer(verification, demand)) revocation = X509_V_ERR_CERT_REVOKED;
+            verify = X509_V_ERR_UNSPECIFIED;
+            is_complete = revocation == X509_V_OK || note_fault(&list, revocation, 0);
+        }
+        if (!is_complete) {
+            failure->verify = verify == X509_V_OK ? X509_V_ERR_UNSPECIFIED : verify;
+            failure->reason = X509_verify_cert_error_string(failure->verify);
+        }
+        *built = X509_STORE_CTX_get1_chain(verification);
+        *count = list.count;
+    }
+    X509_STORE_CTX_free(verification);
+    ERR_clear_error();
+    return is_complete;
 }

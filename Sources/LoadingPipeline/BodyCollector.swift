@@ -1,4 +1,4 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 internal import Glibc
 
 /// Gathers a body in one piece of memory that becomes the caller's `Data` without a copy.

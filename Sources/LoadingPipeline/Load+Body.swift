@@ -19,6 +19,7 @@ extension Load {
     /// Delivers what was put by and goes on reading, as far as the client wants.
     func flow() {
         guard !hasEnded else { return }
+        if cache.served != nil { return deliverServed() }
         if isFlowing, !isDelivered {
             let put = backlog
             backlog = []
@@ -42,7 +43,7 @@ extension Load {
     }
 
     func complete(_ outcome: BodyEnd) {
-        if hasEnded || isClosingFile { return }
+        if hasEnded || isClosingFile || isKeeping { return }
         switch outcome {
         case .failed(let error): end(error)
         case .complete:
@@ -55,7 +56,10 @@ extension Load {
                 return writer.close()
             }
             record(.responseEnded(bytes: wireBytes, decoded: deliveredBytes))
-            end(nil)
+            whole = collector?.take()
+            collector = nil
+            isKeeping = true
+            if !proposesKeeping(whole) { finishKeeping() }
         }
     }
 
@@ -126,6 +130,7 @@ extension Load {
     func deliver(_ data: Data) {
         guard let client else { return }
         deliveredBytes += Int64(data.count)
+        if cache.isGathering, !cache.gather(data) { stopGathering() }
         if !(writer?.write(data) ?? client.load(self, didReceive: data)) {
             isFull = true
             applyFlow()

@@ -23,6 +23,7 @@ extension Load {
 
     func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
         exchangeIsActive()
+        takeCookies(of: head)
         do { try decoding.begin(head, body: body) } catch { return end(error) }
         let expected: Int64 =
             switch body {
@@ -33,34 +34,39 @@ extension Load {
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
         do { if try isChallenge(response) { return } } catch { return end(error) }
-        if head.status / 100 == 3 {
-            do {
-                switch try redirect.next(for: response, to: request) {
-                case .follow(let next) where uploading?.isFollowUp == true:
-                    // Of these requests the client knows nothing; one that would become another is not made.
-                    guard next.method == request.method else { break }
-                    return followSilently(next)
-                case .follow(let next):
-                    outstanding = .redirect(next)
-                    applyFlow()
-                    guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return }
-                    // Nearly always the rest of the response has come with its head, and once that is read the next
-                    // request can have its connection.
-                    let answer = LoopBox({ self.answerRedirect(next) })
-                    return environment.loop.post { answer.value() }
-                case .leaveHTTP(let redirected):
-                    // It may be refused, and is then a response like any other.
-                    var left = request
-                    if !redirected.keepsBody { left.body = .none }
-                    outstanding = .redirect(left)
-                    applyFlow()
-                    if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return }
-                    return end(LoadError.unsupportedURL.at(redirected.url))
-                case nil: break
-                }
-            } catch { return end(error) }
-        }
-        deliverResponseOrRest()
+        if isForCache(response) { return }
+        if !leadsElsewhere(response) { deliverResponseOrRest() }
+    }
+
+    /// Whether a response is a redirect, which is followed or asked about, or ends the load.
+    func leadsElsewhere(_ response: LoadResponse) -> Bool {
+        guard response.head.status / 100 == 3 else { return false }
+        do {
+            switch try redirect.next(for: response, to: request) {
+            case .follow(let next) where uploading?.isFollowUp == true:
+                // Of these requests the client knows nothing; one that would become another is not made.
+                guard next.method == request.method else { return false }
+                followSilently(next)
+            case .follow(let next):
+                outstanding = .redirect(next)
+                applyFlow()
+                guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
+                // Nearly always the rest of the response has come with its head, and once that is read the next
+                // request can have its connection.
+                let answer = LoopBox({ self.answerRedirect(next) })
+                environment.loop.post { answer.value() }
+            case .leaveHTTP(let redirected):
+                // It may be refused, and is then a response like any other.
+                var left = request
+                if !redirected.keepsBody { left.body = .none }
+                outstanding = .redirect(left)
+                applyFlow()
+                if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return true }
+                end(LoadError.unsupportedURL.at(redirected.url))
+            case nil: return false
+            }
+        } catch { end(error) }
+        return true
     }
 
     func deliverResponseOrRest() {
@@ -78,8 +84,7 @@ extension Load {
         case .replace:
             deliverResponse()
         case .restart:
-            exchange?.drain()
-            exchange = nil
+            dropExchange()
             resumption?.restart(&request)
             beginFetch(.retry)
         case .fail(let error):
@@ -106,8 +111,7 @@ extension Load {
     }
 
     func follow(_ next: LoadRequest) {
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         response = nil
         authentication.redirected()
         let priority = request.priority

@@ -11,6 +11,7 @@ extension Load {
             return false
         }
         parts = stage
+        stopGathering()
         flow()
         return true
     }

@@ -45,12 +45,14 @@ extension Load {
 
     private func send(_ next: UploadRequest, _ pause: Int) {
         guard let uploading else { return }
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         response = nil
         let priority = request.priority
         do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
         request.priority = priority
+        // Who is resumed in the pause begins with these.
+        cookies = ClientQuestion()
+        cache.begin()
         guard pause > 0 else { return beginFetch(.retry) }
         uploading.pause(pause, on: environment.loop) { [weak self] in
             // Who was suspended meanwhile has begun by himself.
@@ -68,8 +70,7 @@ extension Load {
 
     /// Follows a redirect of a request that the client knows nothing of.
     func followSilently(_ next: LoadRequest) {
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         request = next
         authentication.redirected()
         beginFetch(.retry)

@@ -1,7 +1,7 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 package import LoadingConnections
 package import LoadingEvents
-package import LoadingProtocols
+internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -12,6 +12,8 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
+///     ClientQuestion      attach cookies, and take those of responses
+///     CacheStage          serve what is stored, have it confirmed, keep what comes
 ///     BodyStage           have the body ready, once more when it goes out again
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
@@ -33,6 +35,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
     var authentication: AuthenticationStage
+    /// The value of the `Cookie` field.
+    var cookies = ClientQuestion<String?>()
+    var cache = CacheStage()
+    /// Until the client has decided about what is to be kept.
+    var isKeeping = false
     let supply = BodyStage()
     var resumption: ResumptionStage?
     /// While a body comes in parts.
@@ -58,6 +65,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     let originalURL: String
     var destination: BodyDestination
     var collector: BodyCollector?
+    /// What was collected, once it is complete.
+    var whole: Data?
     /// From the moment that there is a body to write.
     var writer: FileWriter?
     var isClosingFile = false
@@ -148,7 +157,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         lastActivity = environment.loop.now
         startTime += lastActivity - suspensionTime
         armTimer()
-        if case .exchanging = state, exchange == nil, bodyEnd == nil, case .nothing = outstanding {
+        if case .exchanging = state, exchange == nil, bodyEnd == nil, cache.served == nil, case .nothing = outstanding {
             beginExchange()
         } else {
             exchange?.setSuspended(false)
@@ -166,8 +175,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     package func abandon() {
         guard !hasEnded else { return }
-        exchange?.drain()
-        exchange = nil
+        dropExchange()
         stop()
         state = .ended
         client = nil
@@ -196,7 +204,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     package func answerResponse(_ destination: BodyDestination?) {
         guard case .response = outstanding, !hasEnded else { return }
         outstanding = .nothing
-        if let destination { self.destination = destination }
+        if let destination {
+            self.destination = destination
+            // What goes to a file is not kept (CACHE-2).
+            stopGathering()
+        }
         openDestination()
         lastActivity = environment.loop.now
         exchange?.readRest()
@@ -246,13 +258,32 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         partsAreOver = false
         bodyEnd = nil
         backlog = []
+        wireBytes = 0
+        cookies = ClientQuestion()
+        cache.begin()
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
     }
 
+    /// Goes on with a request that has waited for an answer of the client's.
+    func goOnWithRequest() {
+        guard !hasEnded else { return }
+        lastActivity = environment.loop.now
+        guard case .exchanging = state, !isSuspended, exchange == nil, bodyEnd == nil, case .nothing = outstanding
+        else { return }
+        beginExchange()
+    }
+
+    /// Has what is left of the response pass by.
+    func dropExchange() {
+        exchange?.drain()
+        exchange = nil
+    }
+
     func beginExchange() {
+        guard hasCookies(), knowsStored() else { return }
         if request.body.isNone { return beginExchange(with: .none) }
         withBody { [weak self] body in
             guard let self, exchange == nil, !isSuspended else { return }
@@ -261,7 +292,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
-        let sent = marked(ExchangeRequest(request, body: body, defaults: environment))
+        var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
+        guard passesCache(&sent) else { return }
         let exchange = ExchangeStage(
             sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
         self.exchange = exchange
@@ -317,7 +349,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             if !isClosingFile { writer.close() }
             return
         }
-        let body = collector?.take()
+        let body = whole ?? collector?.take()
+        whole = nil
         collector = nil
         if error == nil {
             tellEnd(nil, body.map { .whole($0) } ?? .nothing)

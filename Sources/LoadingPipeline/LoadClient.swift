@@ -10,6 +10,19 @@ package protocol LoadClient: AnyObject {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
+    /// A request is to go out: the value of its `Cookie` field, or nil without cookies. Answered `.later`, the load stands still until `load.provideCookies`.
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?>
+    /// The response to a request sets cookies, by so many fields.
+    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest)
+    /// What is stored for a request, or for the GET of its address; nil without a cache. Answered `.later`, the load stands still until
+    /// `load.provideStored`.
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?>
+    /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
+    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer
+    /// What is stored for the request is still good, and is this now.
+    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry)
+    /// What is stored for these is no longer good.
+    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey])
     func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
@@ -23,7 +36,8 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
     /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
     func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?)
-    /// The request goes out again after the server has asked who the user is, by a response if it speaks HTTP.
+    /// The request goes out again after the server has asked who the user is, by a response if it speaks HTTP; or is
+    /// answered by what is stored, which the response has confirmed.
     func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?)
     /// A server has taken a credential that the client gave, and that may be kept.
     func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace)

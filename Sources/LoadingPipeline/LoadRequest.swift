@@ -14,6 +14,9 @@ package struct LoadRequest {
     /// Seconds from start to end before the load fails (C-8); infinite for none.
     package var totalTimeout: Double
     package var waitsForConnectivity: Bool
+    package var cachePolicy = CachePolicy.useProtocolCachePolicy
+    /// The jar of its own that it uses for cookies and for what is stored, or nil for the common one (COOK-24).
+    package var partition: String?
     /// Whether the addresses of a name have to be proved by DNSSEC, which nobody here can do (CONN-20).
     package var requiresProvedNames: Bool
     /// 0 to 1; who waits for a connection goes by it.
@@ -38,4 +41,7 @@ package struct LoadRequest {
     }
 
     var hasBody: Bool { !body.isNone }
+
+    /// Where what a GET of the address brings is stored.
+    package var cacheKey: CacheKey? { CacheKey(url: url, partition: partition) }
 }

@@ -1,5 +1,5 @@
 package import LoadingConnections
-package import LoadingEvents
+internal import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 

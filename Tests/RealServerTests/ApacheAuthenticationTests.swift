@@ -46,7 +46,10 @@ import URLLoading
     @Test("a nonce that has grown old") func aNonceThatHasGrownOld() async throws {
         let server = try ApacheServer()
         defer { server.stop() }
-        let session = URLSession(configuration: .ephemeral)
+        let configuration = URLSessionConfiguration.ephemeral
+        // The second request shall bring the page, not only hear that it is as before.
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration)
         #expect(try await status(session, server.url("/short/page", user: secret)) == 200)
         let pause = Signal("two seconds")
         await #expect(throws: DeadlineExceeded.self) { try await pause.wait(within: .seconds(2)) }

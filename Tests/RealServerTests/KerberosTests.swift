@@ -35,7 +35,10 @@ import URLLoading
     }
 
     private func session(_ delegate: Delegate) -> URLSession {
-        URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+        let configuration = URLSessionConfiguration.ephemeral
+        // Each request shall bring the page, not only hear that it is as before.
+        configuration.urlCache = nil
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
     private func credential(_ user: String, _ password: String) -> URLCredential {
@@ -90,6 +93,29 @@ import URLLoading
         session.invalidateAndCancel()
         server.stop()
         #expect(server.log == ["1 GET /negotiate/page HTTP/1.1 401 -"])
+    }
+
+    // S-57, AUTH-20: nobody's password is told unasked, though NTLM would have one
+    @Test("the system's user is Kerberos's alone") func theSystemsUserIsKerberossAlone() async throws {
+        let realm = try KerberosRealm.shared()
+        let server = try ApacheServer(realm: realm)
+        defer { server.stop() }
+        setenv("NTLM_USER_FILE", server.ntlmUsers.path, 1)
+        defer { unsetenv("NTLM_USER_FILE") }
+        let stranger = URLSession(configuration: .ephemeral)
+        #expect(try await status(stranger, server.url("/either/page")) == 401)
+        stranger.invalidateAndCancel()
+        try realm.getTicket()
+        defer { realm.removeTicket() }
+        let known = URLSession(configuration: .ephemeral)
+        #expect(try await status(known, server.url("/either/page")) == 200)
+        known.invalidateAndCancel()
+        server.stop()
+        #expect(
+            server.log == [
+                "1 GET /either/page HTTP/1.1 401 -", "2 GET /either/page HTTP/1.1 401 -",
+                "3 GET /either/page HTTP/1.1 200 ali@TEST.EXAMPLE",
+            ])
     }
 
     // AUTH-5, AUTH-19, AUTH-26: all steps on one connection, which is the user's then

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import URLLoading
 import URLSessionCommandCore
 
 /// `--user` and the schemes, against servers that ask.
@@ -49,6 +50,52 @@ import URLSessionCommandCore
         defer { server.stop() }
         #expect(try run(server.url(), "-u", "ali:open sesame").exit == .httpError)
         #expect(stranger.requests.map { $0["Authorization"] } == [nil])
+    }
+
+    // AUTH-4, AUTH-12, MISC-17: whatever the switches say of HTTP's ways
+    @Test func theUserOfAnFTPServer() throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("in".utf8)]
+        options.users = ["ali": "open sesame"]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        let url = server.url("/a.txt")
+        #expect(try run(url, "-u", "ali:open sesame") == (.success, "in"))
+        #expect(try run(url, "-u", "ali:open sesame", "--digest") == (.success, "in"))
+        #expect(try run(url, "-u", "ali:wrong").exit != .success)
+        #expect(try run(url).exit != .success)
+    }
+
+    // AUTH-12
+    @Test(
+        "whom the user is made known to",
+        arguments: [
+            ("https://a.test/", "https", "a.test", 443, true), ("https://a.test/", "http", "a.test", 443, false),
+            ("https://a.test:80/", "http", "a.test", 80, false), ("http://a.test:443/", "https", "a.test", 443, false),
+            ("HTTP://A.test/", "http", "a.TEST", 80, true), ("http://a.test/", "http", "a.test", 8080, false),
+            ("http://a.test/", "http", "b.test", 80, false), ("ftp://a.test/", "ftp", "a.test", 21, true),
+            ("ftp://a.test/", "ftp", "a.test", 80, false), ("http://a.test:21/", "ftp", "a.test", 21, false),
+        ])
+    func places(url: String, scheme: String, host: String, port: Int, isKnown: Bool) throws {
+        guard case .load(let request) = try Arguments.parse(["-u", "ali:open sesame", url]) else {
+            Issue.record("no load")
+            return
+        }
+        let answers = try UserAnswers(request, url: URL(string: url))
+        let method = scheme == "ftp" ? NSURLAuthenticationMethodDefault : NSURLAuthenticationMethodHTTPBasic
+        let space = URLProtectionSpace(
+            host: host, port: port, protocol: scheme, realm: nil, authenticationMethod: method)
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil,
+            sender: Sender())
+        #expect((answers.answer(to: challenge).1?.user == "ali") == isKnown)
+    }
+
+    /// Challenges have one; nobody asks it anything.
+    private final class Sender: NSObject, URLAuthenticationChallengeSender {
+        func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+        func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+        func cancel(_ challenge: URLAuthenticationChallenge) {}
     }
 
     @Test func archivesAndTracesKeepTheSecret() throws {

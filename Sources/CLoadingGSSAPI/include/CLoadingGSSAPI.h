@@ -25,11 +25,15 @@ typedef enum {
 // Whether there is a library that knows the mechanism. Reads files.
 bool clg_is_supported(clg_mechanism mechanism);
 
-// A conversation with the HTTP server of that name, as the user whom the system knows (a ticket). NULL without a library
-// or memory.
+// A conversation with the HTTP server of that name. NULL without a library or memory. Before its first step one of the two
+// that follow says whose it is; when that fails, it must not begin.
 clg_conversation *clg_begin(clg_mechanism mechanism, const char *host);
 
-// Has the conversation be that of another user. May wait for a network.
+// The user's whom the system knows by a ticket of Kerberos. False also for NTLM, which has no tickets. May wait for a
+// network.
+bool clg_use_ticket(clg_conversation *conversation);
+
+// The user's with that password. May wait for a network.
 bool clg_use_password(clg_conversation *conversation, const char *user, const char *password);
 
 // Takes the peer's token, none at first, and gives the next one. May wait for a network. The token is the conversation's

@@ -112,6 +112,17 @@ static inline int cll_socket_error(int descriptor) {
     if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
     return error;
 }
+// How many bytes the peer of a TCP connection has taken; 0 where the kernel does not say.
+static inline uint64_t cll_bytes_taken(int descriptor) {
+    // The beginning of the kernel's tcp_info (linux/tcp.h); glibc's own ends before the counts.
+    struct {
+        uint8_t bits[8];
+        uint32_t numbers[24];
+        uint64_t pacing_rate, max_pacing_rate, bytes_acked;
+    } information = { 0 };
+    socklen_t length = sizeof information;
+    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &information, &length) == 0 ? information.bytes_acked : 0;
+}
 static inline int cll_connect(int descriptor, const struct sockaddr_storage *address, socklen_t length) {
     int done;
     do done = connect(descriptor, (const struct sockaddr *)address, length); while (done < 0 && errno == EINTR);

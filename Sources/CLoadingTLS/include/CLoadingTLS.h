@@ -143,10 +143,23 @@ typedef struct {
 } clt_demand;
 
 // Whether the chain leads to one of the roots, is valid at the time, belongs to the host, and is not revoked by the
-// response. `built`, unless NULL, is then the chain from leaf to root, or as far as it could be built; the caller's to
-// free, and NULL when there is none.
-bool clt_evaluate(
-    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure);
+// response.
+bool clt_evaluate(clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure);
+
+// Something that is wrong with a chain.
+typedef struct {
+    int32_t verify;      // an X509_V_ERR_ code
+    int32_t depth;       // of the certificate that is at fault, 0 for the leaf
+    const char *reason;  // a constant text of OpenSSL's
+} clt_fault;
+
+// The same without stopping at the first fault: writes each, once, in the order in which OpenSSL comes upon them. The
+// first is the one that clt_evaluate fails with. False, with the cause, when the chain was not looked at to its end,
+// also for want of room: then there may be more. `built` is the chain from leaf to root, or as far as it could be built;
+// the caller's to free, and NULL when there is none.
+bool clt_find_faults(
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_fault *faults, size_t capacity,
+    size_t *count, clt_chain **built, clt_failure *failure);
 
 // ---- certificates
 

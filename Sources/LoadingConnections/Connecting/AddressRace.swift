@@ -29,7 +29,7 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
     private var unresolvedFamilies = 0
     private var hasRememberedAddresses = false
     private var tried: Set<SocketAddress> = []
-    private var firstConnectTime: Int64 = .max
+    var firstConnectTime: Int64 = .max
     /// What became of the remembered addresses, once the name is asked anew.
     private var rememberedFailure: LoadError?
 

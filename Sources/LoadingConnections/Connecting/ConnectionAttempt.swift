@@ -1,5 +1,5 @@
 internal import Glibc
-package import LoadingEvents
+internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 

@@ -1,8 +1,7 @@
-package import FoundationEssentials
-internal import Glibc
+internal import FoundationEssentials
 package import LoadingEvents
-package import LoadingProtocols
-package import LoadingSemantics
+internal import LoadingProtocols
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// A connection that speaks HTTP/1.1: carries one exchange after the other over a `ByteStream`. Confined to its loop,
@@ -12,8 +11,8 @@ package import LoadingTransport
 package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     let home: OriginConnections
     let generation: Int
-    private let pool: ConnectionPool
-    private let stream: ByteStream
+    let pool: ConnectionPool
+    let stream: ByteStream
     package let protocolName = "http/1.1"
 
     // Kept by the pool.
@@ -27,48 +26,38 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     private(set) var announcedIdleLifetime: Int64 = .max
 
     // The exchange that is under way.
-    private var machine = HTTP1Exchange()
-    private var observer: (any ExchangeObserver)?
+    var machine = HTTP1Exchange()
+    var observer: (any ExchangeObserver)?
     /// Counts the exchanges: an observer may give way to another within one.
-    private var exchangeNumber: UInt64 = 0
+    private(set) var exchangeNumber: UInt64 = 0
     private var parser = HTTP1ResponseParser()
-    private var sending = Sending.nothing
-    /// What the socket did not take yet.
-    private var unsent = UnsentBytes()
-    private var isChunked = false
-    /// What a source has still to give, when its length is announced.
-    private var missing: Int64?
-    private var isSentWhole = false
     /// The final response's head is here, and so many bytes after it.
     private var hasHead = false
     package private(set) var receivedBodyWireBytes: Int64 = 0
-    private var isPaused = false
+    private(set) var isPaused = false
     /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
     private var isHeld = false
-    /// Whether what follows the head of the response waits for `readRest`, and what of it has been read already.
-    private var isRestHeld = false
-    private var rest: [UInt8] = []
-    private var isTellingHead = false
+    private(set) var isTellingHead = false
     /// The response has ended HTTP on this connection.
-    private var hasSwitched = false
-    private var isSuspended = false
-    private var isHandlingReadiness = false
+    private(set) var hasSwitched = false
+    private(set) var isSuspended = false
+    private(set) var isHandlingReadiness = false
     /// For how long an answer to `Expect`, or the rest of what nobody wants, is waited for.
-    private let timer = LoopTimer()
+    let timer = LoopTimer()
 
-    /// What is to be sent after `unsent`.
-    private enum Sending {
-        case nothing
-        /// Bytes of the caller's, from `offset` on, and what follows them.
-        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
-        /// So many bytes that lie in a pipe, and what follows them.
-        case pipe(SplicePipe, Int, then: (any RequestBodySource)?)
-        case source(any RequestBodySource)
-        /// The source was asked and has not answered.
-        case awaiting(any RequestBodySource)
-        /// Until the machine says that the body may go (CONN-23).
-        case held(RequestBody)
-    }
+    // Its request; see `HTTP1Connection+Sending`.
+    var sending = Sending.nothing
+    /// What the socket did not take yet.
+    var unsent = UnsentBytes()
+    private(set) var isChunked = false
+    /// What a source has still to give, when its length is announced.
+    var missing: Int64?
+    var isSentWhole = false
+
+    // What follows the head of its response; see `HTTP1Connection+Rest`.
+    /// Whether that waits for `readRest`, and what of it has been read already.
+    var isRestHeld = false
+    var rest: [UInt8] = []
 
     /// A body up to this size goes out in one write with the head.
     private static let joinedBodyLimit = 64 * 1024
@@ -162,64 +151,13 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         if observer === self.observer { pump() }
     }
 
-    // MARK: Giving away
-
-    /// Has what follows the head wait, unread as far as may be, for `readRest` or `giveAway`. Has no effect but while the
-    /// head is told.
-    package func holdRest() { isRestHeld = isTellingHead }
-
-    /// Goes on with what follows the head.
-    package func readRest() {
-        guard isRestHeld, observer != nil else { return }
-        isRestHeld = false
-        let bytes = rest
-        rest = []
-        if hasSwitched { return finish(mayReuse: false) }
-        bytes.withUnsafeBytes { parse($0) }
-    }
-
-    /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when it has gone
-    /// another way already, or the request is not sent to its end.
-    package func giveAway() -> HandedConnection? {
-        guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
-        let bytes = rest
-        rest = []
-        observer = nil
-        endSending()
-        pool.loop.disarm(expiryTimer)
-        pool.letGo(self)
-        return HandedConnection(stream: stream, origin: home.origin, rest: bytes)
-    }
-
     /// Returns a connection that was given out and has carried nothing.
     private func giveBack() {
         if isClosed { return }
         if seemsSilent { pool.release(self) } else { pool.discard(self) }
     }
 
-    /// Writes the head (and a small body with it) and keeps what the socket did not take.
-    private func writeFirst(_ bytes: [UInt8]) {
-        var taken = 0
-        switch bytes.withUnsafeBytes({ stream.write($0) }) {
-        case .bytes(let count): taken = count
-        case .wouldBlock: break
-        case .failed(let failure): return fail(writing: failure)
-        }
-        if taken < bytes.count { unsent.keep(bytes[taken...]) }
-        if taken > 0 { note(unsent.sent(taken)) }
-    }
-
-    private func note(_ sent: UnsentBytes.Sent) {
-        machine.sentBytes()
-        if sent.head > 0 {
-            observer?.exchangeSentHead(bytes: sent.head)
-            if !unsent.hasHead { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
-        }
-        let onWire = sent.body + sent.framing
-        if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }
-    }
-
-    private func perform(_ action: HTTP1Exchange.Action) {
+    func perform(_ action: HTTP1Exchange.Action) {
         switch action {
         case .wait, .sendHead: break
         case .sendBody: releaseBody()
@@ -236,134 +174,6 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         if observer is Drain { return cancel() }
         perform(machine.deadlinePassed(at: UInt64(bitPattern: pool.loop.now)))
         pump()
-    }
-
-    /// The body that was held back may go.
-    private func releaseBody() {
-        guard case .held(let body) = sending else { return }
-        pool.loop.disarm(timer)
-        switch body {
-        case .none: sending = .nothing
-        case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
-        case .source(let source, let length):
-            sending = .source(source)
-            missing = length
-        }
-    }
-
-    private func stopSending() {
-        endSending()
-        unsent.clear()
-        isSentWhole = true
-    }
-
-    // MARK: Sending
-
-    /// Sends as much as the socket takes.
-    private func pump() {
-        while observer != nil, !isSentWhole, !isSuspended {
-            if !unsent.isEmpty {
-                guard flushUnsent() else { return }
-                continue
-            }
-            switch sending {
-            case .nothing:
-                isSentWhole = true
-                _ = machine.sentBody()
-                observer?.exchangeSentRequest()
-            case .bytes(let data, let offset, let next):
-                guard pump(data, from: offset, then: next) else { return }
-            case .pipe(let pipe, let count, let next):
-                guard pump(pipe, count, then: next) else { return }
-            case .source(let source):
-                sending = .awaiting(source)
-                let exchange = exchangeNumber
-                source.nextPiece(mayBePiped: stream.isPlain && !isChunked) { [weak self] piece in
-                    guard let self, self.isCarrying(exchange) else { return }
-                    self.received(piece, from: source)
-                }
-                if case .awaiting = sending { return }
-            case .awaiting, .held:
-                return
-            }
-        }
-    }
-
-    /// False when the socket is full or the exchange is over.
-    private func flushUnsent() -> Bool {
-        guard let count = count(of: unsent.withUnsent { stream.write($0) }) else { return false }
-        note(unsent.took(count))
-        return unsent.isEmpty
-    }
-
-    private func pump(_ data: Data, from offset: Int, then next: (any RequestBodySource)?) -> Bool {
-        guard offset < data.endIndex else {
-            sending = next.map { .source($0) } ?? .nothing
-            return true
-        }
-        // A piece this long keeps one write well within the time of a turn.
-        let end = min(data.endIndex, offset + 1024 * 1024)
-        guard let count = count(of: data[offset..<end].withUnsafeBytes { stream.write($0) }) else { return false }
-        sending = .bytes(data, offset: offset + count, then: next)
-        note(UnsentBytes.Sent(body: count))
-        return true
-    }
-
-    private func pump(_ pipe: SplicePipe, _ left: Int, then next: (any RequestBodySource)?) -> Bool {
-        guard left > 0 else {
-            sending = next.map { .source($0) } ?? .nothing
-            return true
-        }
-        guard let count = count(of: stream.splice(from: pipe.exit, most: left)) else { return false }
-        sending = .pipe(pipe, left - count, then: next)
-        note(UnsentBytes.Sent(body: count))
-        return true
-    }
-
-    /// How much was written; nil when the socket is full, or the exchange over.
-    private func count(of write: StreamWrite) -> Int? {
-        switch write {
-        case .bytes(let count): return count
-        case .wouldBlock: return nil
-        case .failed(let failure):
-            fail(writing: failure)
-            return nil
-        }
-    }
-
-    private func received(_ piece: Result<BodyPiece, LoadError>, from source: any RequestBodySource) {
-        guard case .awaiting = sending else { return }
-        switch piece {
-        case .failure(let error):
-            return fail(error)
-        case .success(.bytes(let data)):
-            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
-            let next = rest(of: source, after: taken.count)
-            if isChunked {
-                unsent.append(chunk: taken)
-                sending = next.map { .source($0) } ?? .nothing
-            } else {
-                sending = .bytes(taken, offset: taken.startIndex, then: next)
-            }
-        case .success(.piped(let pipe, let count)):
-            let taken = missing.map { min(count, Int(clamping: $0)) } ?? count
-            sending = .pipe(pipe, taken, then: rest(of: source, after: taken))
-        case .success(.end):
-            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
-            sending = .nothing
-            if isChunked { unsent.appendLastChunk() }
-        }
-        pump()
-    }
-
-    /// The source as long as it has more to give than the bytes it has just given. Whatever is behind an announced length
-    /// would be read as another request.
-    private func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
-        guard let missing else { return source }
-        self.missing = missing - Int64(count)
-        if missing > count { return source }
-        source.cancel()
-        return nil
     }
 
     // MARK: Receiving
@@ -400,9 +210,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
-    private func isCarrying(_ exchange: UInt64) -> Bool { observer != nil && exchangeNumber == exchange }
+    func isCarrying(_ exchange: UInt64) -> Bool { observer != nil && exchangeNumber == exchange }
 
-    private func receive() {
+    func receive() {
         var budget = Self.readBudget
         let exchange = exchangeNumber
         while let observer, !isPaused {
@@ -448,7 +258,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         }
     }
 
-    private func parse(_ bytes: UnsafeRawBufferPointer) {
+    func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
         let exchange = exchangeNumber
         _ = machine.receivedBytes()
@@ -525,7 +335,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     // MARK: Ending
 
-    private func finish(mayReuse: Bool) {
+    func finish(mayReuse: Bool) {
         guard let observer else { return }
         self.observer = nil
         endSending()
@@ -547,33 +357,13 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
         fail(LoadError(failure))
     }
 
-    /// A server that answered and closed while we were still sending makes the write fail. Its answer counts, so what
-    /// it sent is read first; the reading ends with the connection's own end or failure.
-    private func fail(writing failure: StreamFailure) {
-        guard failure.isPeerGone else { return fail(LoadError(failure)) }
-        stopSending()
-        // Otherwise the readiness that is being handled, or that the kernel has still to tell of, leads there.
-        if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
-    }
-
-    private func fail(_ error: LoadError) {
+    func fail(_ error: LoadError) {
         guard let observer else { return }
         let safety = machine.retrySafety
         self.observer = nil
         endSending()
         pool.discard(self)
         observer.exchangeFailed(ExchangeFailure(error: error, safety: safety))
-    }
-
-    private func endSending() {
-        switch sending {
-        case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?),
-            .pipe(_, _, let source?):
-            source.cancel()
-        case .nothing, .bytes, .pipe, .held: break
-        }
-        sending = .nothing
-        pool.loop.disarm(timer)
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
@@ -616,17 +406,5 @@ extension HTTP1RequestKind {
             case "HEAD": .head
             default: request.fields.contains("Upgrade") ? .upgrade : .other
             }
-    }
-}
-
-extension StreamFailure {
-    /// A write failed because the peer has closed the connection: reading tells how it ended.
-    fileprivate var isPeerGone: Bool {
-        let code =
-            switch self {
-            case .posix(let failure): failure.code
-            case .tls(let error): error.posix
-            }
-        return code == ECONNRESET || code == EPIPE
     }
 }

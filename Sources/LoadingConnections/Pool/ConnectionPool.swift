@@ -1,5 +1,5 @@
-package import LoadingEvents
-package import LoadingSemantics
+internal import LoadingEvents
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.

@@ -1,5 +1,5 @@
 package import LoadingEvents
-package import LoadingSemantics
+internal import LoadingSemantics
 
 /// One load's wish for a connection, from asking to having. Confined to the pool's loop.
 package final class ConnectionRequest {
@@ -33,18 +33,4 @@ package final class ConnectionRequest {
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] { attempt?.events ?? [] }
-}
-
-/// The load that asked. Called on the pool's loop, exactly one of `took` and `failed` once, and neither after
-/// `ConnectionPool.withdraw`.
-package protocol ConnectionTaker: AnyObject {
-    /// A connection is being made for this request, so its time counts as activity from now on (CONN-24).
-    func connectionIsBeingMade()
-    /// The connection that is being made needs an answer before it can go on. False when nobody wants to be asked.
-    /// What the question awaits is no activity of the network's.
-    func connectionAsks(_ question: SecurityQuestion) -> Bool
-    /// The connection is the taker's until it calls `start` and the exchange ends. `events` tell how it was made; none
-    /// when it is reused.
-    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent])
-    func connectionFailed(_ error: LoadError, events: [LoadEvent])
 }

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LoadingEvents
-package import LoadingSemantics
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// A connection of plain bytes that belongs to one owner and never to a pool: made for him, or taken over from HTTP.
@@ -152,18 +152,4 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         stream?.close()
         stream = nil
     }
-}
-
-/// Who drives a connection of plain bytes. Called on its loop.
-package protocol StreamConnectionOwner: AnyObject {
-    func connectionOpened()
-    func connectionSecured()
-    /// It could not be made, or not be made secure.
-    func connectionFailed(_ error: LoadError)
-    /// A handshake needs an answer. False to have the default apply.
-    func connectionAsks(_ question: SecurityQuestion) -> Bool
-    /// An answer has come; the network has its turn again.
-    func connectionIsActive()
-    /// It may be read or written again.
-    func connectionIsReady()
 }

@@ -1,4 +1,4 @@
-package import LoadingSemantics
+internal import LoadingSemantics
 
 /// What a session has learned of where credentials are wanted, so that they are sent unasked (AUTH-26). Shared by the
 /// loads of the session and confined to their loop.

@@ -1,5 +1,5 @@
 package import FoundationEssentials
-package import LoadingConnections
+internal import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics

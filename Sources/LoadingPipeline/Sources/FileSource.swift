@@ -1,4 +1,4 @@
-package import FoundationEssentials
+internal import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics

@@ -1,7 +1,7 @@
-package import LoadingConnections
-package import LoadingEvents
-package import LoadingProtocols
-package import LoadingSemantics
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
 
 /// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.

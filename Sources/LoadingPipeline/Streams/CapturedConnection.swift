@@ -1,5 +1,5 @@
 internal import CLoadingLinux
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
 package import LoadingTransport
@@ -17,7 +17,11 @@ package final class CapturedConnection: @unchecked Sendable {
     private var rest: StreamBuffer
     private var failureCode: Int32 = 0
 
-    init(_ stream: ByteStream, rest: Data) {
+    /// Nanoseconds in which a peer has to take something of what is left of a connection with TLS that the program has let
+    /// go of. Without TLS that is up to the kernel.
+    package static let patience: Int64 = 60 * 1_000_000_000
+
+    package init(_ stream: ByteStream, rest: Data, patience: Int64 = CapturedConnection.patience) {
         self.rest = StreamBuffer([UInt8](rest))
         if stream.isPlain {
             descriptor = stream.release() ?? -1
@@ -26,7 +30,7 @@ package final class CapturedConnection: @unchecked Sendable {
             let isMade = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
             descriptor = ends[0]
             if isMade {
-                StreamRelay.start(between: stream, and: ends[1], for: self)
+                StreamRelay.start(between: stream, and: ends[1], for: self, patience: patience)
             } else {
                 failureCode = cll_errno()
                 stream.close()

@@ -5,12 +5,19 @@ internal import LoadingTransport
 /// Carries bytes between a connection with TLS and a local socket that a program reads and writes without knowing of
 /// TLS. Confined to the connection's loop, which holds it until both sides are done. What either side does not take is
 /// not read from the other, so one buffer a direction is all it holds.
-final class StreamRelay: ByteStreamOwner {
+///
+/// What the program has left behind when it lets go is still sent, unless the peer takes nothing of it for a while: nobody
+/// is left then who could give it up.
+final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private let remote: ByteStream
     private let local: ByteStream
     private weak var captured: CapturedConnection?
     private var inward = Direction()
     private var outward = Direction()
+    private let limit: Int64
+    private let timer = LoopTimer()
+    /// Set when the program has let go.
+    private var patience: PeerPatience?
 
     private struct Direction {
         /// Read from one side and not yet taken by the other.
@@ -19,29 +26,35 @@ final class StreamRelay: ByteStreamOwner {
         var hasEnded = false
         /// The other side has been told so, or takes no more.
         var isClosed = false
+
+        /// Whether there is something to do that the other side does not allow yet.
+        var isHeldUp: Bool { !isClosed && (hasEnded || !pending.isEmpty) }
     }
 
     /// Bytes a direction moves in one turn.
     private static let budget = 256 * 1024
 
     /// Takes both over. Without a descriptor for the loop the connection fails.
-    static func start(between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection) {
+    static func start(
+        between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection, patience: Int64
+    ) {
         guard let local = ByteStream(descriptor: descriptor, loop: remote.loop, owner: Nobody()) else {
             captured.fail(cll_errno())
             close(descriptor)
             return remote.close()
         }
-        let relay = StreamRelay(remote, local, captured)
+        let relay = StreamRelay(remote, local, captured, patience)
         remote.owner = relay
         local.owner = relay
         // What has come already makes no readiness of its own.
         remote.callAgain()
     }
 
-    private init(_ remote: ByteStream, _ local: ByteStream, _ captured: CapturedConnection) {
+    private init(_ remote: ByteStream, _ local: ByteStream, _ captured: CapturedConnection, _ limit: Int64) {
         self.remote = remote
         self.local = local
         self.captured = captured
+        self.limit = limit
     }
 
     func streamBecameReady(_ stream: ByteStream) {
@@ -49,7 +62,18 @@ final class StreamRelay: ByteStreamOwner {
         move(&outward, from: local, to: remote)
         // TLS may have had to read before it could write.
         move(&inward, from: remote, to: local)
-        if outward.isClosed, inward.isClosed || isLocalGone { end() }
+        if outward.isClosed {
+            if inward.isClosed || isLocalGone { end() }
+        } else if outward.isHeldUp, patience == nil, !remote.isClosed, isLocalGone {
+            let now = remote.loop.now
+            patience = PeerPatience(limit, taken: remote.bytesTaken, at: now)
+            remote.loop.arm(timer, at: now &+ limit, for: self)
+        }
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        guard let next = patience?.nextLook(taken: remote.bytesTaken, at: remote.loop.now) else { return end() }
+        remote.loop.arm(timer, at: next, for: self)
     }
 
     private func move(_ direction: inout Direction, from source: ByteStream, to sink: ByteStream) {
@@ -101,6 +125,7 @@ final class StreamRelay: ByteStreamOwner {
     }
 
     private func end() {
+        remote.loop.disarm(timer)
         remote.close()
         local.close()
     }

@@ -1,4 +1,4 @@
-package import LoadingSemantics
+internal import LoadingSemantics
 
 /// Reads a multipart body (RFC 2046 §5.1), such as the pictures of a camera that come as `multipart/x-mixed-replace`
 /// (MISC-23, S-69). Owns no socket and no clock.

@@ -3,6 +3,8 @@
 package struct CacheKey: Sendable, Hashable {
     /// One line.
     package let text: String
+    /// Without the jar.
+    package var address: String { String(text.prefix { $0 != " " }) }
 
     /// Nil for what is never stored: other methods, and other schemes than http and https (CACHE-1).
     package init?(method: String, url: HTTPURL, partition: String? = nil) {

@@ -8,7 +8,7 @@ extension HTTPFields {
         return result
     }
 
-    mutating func append(contentsOf other: HTTPFields) {
+    package mutating func append(contentsOf other: HTTPFields) {
         append(Array(other.positions.indices), of: other)
     }
 

@@ -1,10 +1,3 @@
-/// What becomes of a request whose connection was lost.
-package enum RetryDecision: Sendable, Equatable {
-    /// On a new connection: another idle one may be as stale.
-    case retry
-    case fail(LoadError)
-}
-
 /// Whether a request is sent again when its connection is lost (CONN-10, CONN-4).
 package enum RetryRules {
     /// A server that closes every connection must not be asked for ever.

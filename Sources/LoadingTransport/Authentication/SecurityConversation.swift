@@ -46,7 +46,7 @@ package final class SecurityConversation: Callout, @unchecked Sendable {
     /// How often the peer was answered. Of the loop.
     package private(set) var steps = 0
 
-    /// - Parameter user: Nil for the one whom the system knows.
+    /// - Parameter user: Nil for the one whom the system knows by a ticket, which is Kerberos then in any case.
     package init(
         _ mechanism: Mechanism, with host: String, as user: (name: String, password: String)?, on loop: EventLoop
     ) {
@@ -93,10 +93,13 @@ package final class SecurityConversation: Callout, @unchecked Sendable {
 
     private func begin(_ mechanism: clg_mechanism) -> OpaquePointer? {
         guard let conversation = clg_begin(mechanism, host) else { return nil }
-        guard let user else { return conversation }
-        // C's texts end with a zero.
-        let isText = !user.name.utf8.contains(0) && !user.password.utf8.contains(0)
-        if isText, clg_use_password(conversation, user.name, user.password) { return conversation }
+        if let user {
+            // C's texts end with a zero.
+            let isText = !user.name.utf8.contains(0) && !user.password.utf8.contains(0)
+            if isText, clg_use_password(conversation, user.name, user.password) { return conversation }
+        } else if clg_use_ticket(conversation) {
+            return conversation
+        }
         // Never as somebody else.
         clg_end(conversation)
         return nil

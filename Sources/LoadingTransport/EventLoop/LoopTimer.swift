@@ -14,11 +14,6 @@ package final class LoopTimer {
     package var isArmed: Bool { heapIndex >= 0 }
 }
 
-/// Called on the loop when a timer's deadline has come. The timer is no longer armed then.
-package protocol LoopTimerTarget: AnyObject {
-    func timerFired(_ timer: LoopTimer)
-}
-
 /// The armed timers of a loop, earliest first: a binary heap that knows each timer's place, so that a load which ends
 /// long before its deadline leaves nothing behind.
 struct TimerHeap {

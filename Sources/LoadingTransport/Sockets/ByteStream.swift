@@ -247,6 +247,9 @@ package final class ByteStream: ReadinessHandler {
 
     // MARK: Facts
 
+    /// How many bytes, TLS's own among them, the peer has taken so far. Of a socket that is not TCP's it is always 0.
+    package var bytesTaken: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }
+
     package var localAddress: SocketAddress? {
         address { cll_getsockname(descriptor, $0, $1) }
     }

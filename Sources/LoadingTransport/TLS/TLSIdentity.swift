@@ -62,13 +62,3 @@ package final class TLSIdentity: @unchecked Sendable {
         clt_identity_chain(pointer).map(CertificateChain.init(owning:))
     }
 }
-
-/// What a server says about the client certificate it wants.
-package struct TLSIdentityRequest: Equatable, Sendable {
-    /// The host that was asked for.
-    package let serverName: String
-    /// The DER forms of the issuers it accepts. None: it does not say.
-    package let distinguishedNames: [[UInt8]]
-    /// The signature schemes it accepts (RFC 8446 §4.2.3).
-    package let signatureSchemes: [UInt16]
-}

@@ -4,10 +4,3 @@ package enum TLSRoots: Hashable, Sendable {
     case systemAnd([TLSAnchor])
     case only([TLSAnchor])
 }
-
-/// Where a root certificate comes from.
-package enum TLSAnchor: Hashable, Sendable {
-    /// A file of PEM certificates, or of one in DER.
-    case file(String)
-    case der([UInt8])
-}

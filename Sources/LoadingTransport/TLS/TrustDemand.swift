@@ -35,4 +35,30 @@ package struct TrustDemand: Sendable {
         self.response = response
         self.needsGoodResponse = needsGoodResponse
     }
+
+    /// For C, as long as `body` runs. Throws when the host is none.
+    func withCValue<Outcome>(_ body: (inout clt_demand) -> Outcome) throws(TLSError) -> Outcome {
+        let serverName = host.map { ServerName(host: $0) }
+        if let serverName, serverName == nil {
+            throw TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name")
+        }
+        let (name, address): (String?, [UInt8]) =
+            switch serverName ?? nil {
+            case .name(let name)?: (name, [])
+            case .address(let bytes)?: (nil, bytes)
+            case nil: (nil, [])
+            }
+        func give(_ name: UnsafePointer<CChar>?) -> Outcome {
+            address.withUnsafeBufferPointer { address in
+                response.withUnsafeBufferPointer { response in
+                    var wanted = clt_demand(
+                        purpose: purpose.number, names_host: host != nil, name: name, address: address.baseAddress,
+                        address_count: address.count, time: time, response: response.baseAddress,
+                        response_count: response.count, needs_good_response: needsGoodResponse)
+                    return body(&wanted)
+                }
+            }
+        }
+        return name.map { $0.withCString { give($0) } } ?? give(nil)
+    }
 }

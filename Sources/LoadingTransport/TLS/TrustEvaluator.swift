@@ -77,58 +77,77 @@ package final class TrustEvaluator: @unchecked Sendable {
     package func evaluate(
         _ chain: CertificateChain, host: String, at time: Int64, stapledResponse: [UInt8]? = nil
     ) -> TrustEvaluation {
-        var built: CertificateChain?
         let demand = TrustDemand(purpose: .server, host: host, time: time, response: stapledResponse ?? [])
-        return evaluate(chain, demand, built: &built)
+        do throws(TLSError) {
+            let failure = try withAllRoots { () throws(TLSError) -> clt_failure? in
+                try demand.withCValue { (wanted: inout clt_demand) -> clt_failure? in
+                    var failure = clt_failure()
+                    return clt_evaluate(roots, chain.pointer, &wanted, &failure) ? nil : failure
+                }
+            } isAboutRoot: {
+                $0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
+            }
+            return failure.map { .rejected(.evaluation($0)) } ?? .trusted
+        } catch {
+            return .rejected(error)
+        }
     }
 
-    /// Evaluates a chain for what is demanded of it. `built` is the chain as it was put together, from the leaf up, also
-    /// when it leads nowhere.
-    package func evaluate(
-        _ chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
-    ) -> TrustEvaluation {
-        let serverName = demand.host.map { ServerName(host: $0) }
-        if let serverName, serverName == nil {
-            return .rejected(TLSError(code: TLSError.certificateUntrusted, reason: "invalid host name"))
+    /// All that keeps a chain from being what is demanded of it; nothing if it is trusted. `built` is the chain as it was
+    /// put together, from the leaf up, also when it leads nowhere.
+    ///
+    /// Throws when the chain could not be looked at to its end: there may be more then than anybody knows of.
+    package func faults(
+        of chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+    ) throws(TLSError) -> [TrustFault] {
+        let finding = try withAllRoots { () throws(TLSError) -> Finding in
+            try find(demand, in: chain)
+        } isAboutRoot: {
+            $0.faults.contains { TLSError.isAboutRoot(verifyCode: $0.error.verifyCode) }
         }
+        built = finding.built
+        if let failure = finding.failure { throw .evaluation(failure) }
+        return finding.faults
+    }
+
+    private struct Finding {
+        var faults: [TrustFault]
+        /// Why there may be more.
         var failure: clt_failure?
-        // A second look takes the bundles in, and what a moment before could not be read for want of a descriptor.
-        for _ in 0..<2 {
-            failure = evaluate(chain, demand, serverName ?? nil, &built)
-            guard let code = failure?.verify, TLSError.isAboutRoot(verifyCode: code) else { break }
+        var built: CertificateChain?
+    }
+
+    /// More than any chain has that somebody made a mistake with.
+    private static let mostFaults = 64
+
+    private func find(_ demand: TrustDemand, in chain: CertificateChain) throws(TLSError) -> Finding {
+        try demand.withCValue { (wanted: inout clt_demand) -> Finding in
+            var failure = clt_failure()
+            var pointer: OpaquePointer?
+            var isComplete = false
+            let faults = [clt_fault](unsafeUninitializedCapacity: Self.mostFaults) { faults, count in
+                isComplete = clt_find_faults(
+                    roots, chain.pointer, &wanted, faults.baseAddress, faults.count, &count, &pointer, &failure)
+            }
+            return Finding(
+                faults: faults.map { TrustFault($0) }, failure: isComplete ? nil : failure,
+                built: pointer.map { CertificateChain(owning: $0) })
+        }
+    }
+
+    /// Looks at a chain. A second look takes the bundles in, and what a moment before could not be read for want of a
+    /// descriptor.
+    private func withAllRoots<Outcome>(
+        _ look: () throws(TLSError) -> Outcome, isAboutRoot: (Outcome) -> Bool
+    ) throws(TLSError) -> Outcome {
+        var outcome = try look()
+        for isLast in [false, true] where isAboutRoot(outcome) {
             // Roots are read when they are asked for: those that could not be read are not unknown.
             let shortage = loadBundles()
-            if shortage != 0 { return .rejected(.noDescriptor(shortage)) }
+            if shortage != 0 { throw .noDescriptor(shortage) }
+            if !isLast { outcome = try look() }
         }
-        return failure.map { .rejected(.evaluation($0)) } ?? .trusted
-    }
-
-    private func evaluate(
-        _ chain: CertificateChain, _ demand: TrustDemand, _ serverName: ServerName?, _ built: inout CertificateChain?
-    ) -> clt_failure? {
-        let (name, address): (String?, [UInt8]) =
-            switch serverName {
-            case .name(let name)?: (name, [])
-            case .address(let bytes)?: (nil, bytes)
-            case nil: (nil, [])
-            }
-        var failure = clt_failure()
-        var pointer: OpaquePointer?
-        let evaluate = { (name: UnsafePointer<CChar>?) in
-            address.withUnsafeBufferPointer { address in
-                demand.response.withUnsafeBufferPointer { response in
-                    var wanted = clt_demand(
-                        purpose: demand.purpose.number, names_host: serverName != nil, name: name,
-                        address: address.baseAddress, address_count: address.count, time: demand.time,
-                        response: response.baseAddress, response_count: response.count,
-                        needs_good_response: demand.needsGoodResponse)
-                    return clt_evaluate(self.roots, chain.pointer, &wanted, &pointer, &failure)
-                }
-            }
-        }
-        let trusted = name.map { $0.withCString { evaluate($0) } } ?? evaluate(nil)
-        built = pointer.map { CertificateChain(owning: $0) }
-        return trusted ? nil : failure
+        return outcome
     }
 
     /// Has the bundles loaded, if there are any and they are not yet. 0, or the errno for which roots cannot be read now.
@@ -154,10 +173,4 @@ package final class TrustEvaluator: @unchecked Sendable {
         case .rejected(let error): .reject(error)
         }
     }
-}
-
-/// The result of a trust evaluation.
-package enum TrustEvaluation: Equatable, Sendable {
-    case trusted
-    case rejected(TLSError)
 }

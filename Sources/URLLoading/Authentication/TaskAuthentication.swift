@@ -101,7 +101,7 @@ extension TaskCore {
             // Before the response, so that who hears of that finds the credential in the storage.
             enqueue(.credential(given, space))
         } else if let task = heldTask {
-            core.loop.callOut(CredentialKeeping { self.keep(given, for: space, task) })
+            core.loop.callOut(CalledOut { self.keep(given, for: space, task) })
         }
     }
 
@@ -126,15 +126,6 @@ extension TaskCore {
             storage.credentials(for: space)?.values.contains { credential.isSame(as: $0) } == true
         }
     }
-}
-
-/// Keeps a credential with the loop lent, for a task that uses no queue.
-private final class CredentialKeeping: Callout {
-    private let keep: @Sendable () -> Void
-
-    init(_ keep: @escaping @Sendable () -> Void) { self.keep = keep }
-
-    func callOut() { keep() }
 }
 
 extension LoadCredential {

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 
 /// A response and its body as the cache holds them. Immutable and safe to use from any thread.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
@@ -7,6 +8,8 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     private let body: Data
     private let info: [AnyHashable: Any]?
     private let policy: URLCache.StoragePolicy
+    /// What is known of a response of HTTP besides: when it came, and for which requests it is meant.
+    private let known: StoredResponse?
 
     /// A response that may be kept in memory and on disk.
     public init(response: URLResponse, data: Data) {
@@ -14,6 +17,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         body = data
         info = nil
         policy = .allowed
+        known = nil
     }
 
     /// A response with values of the user's own, and where it may be kept.
@@ -24,6 +28,35 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         body = data
         info = userInfo
         policy = storagePolicy
+        known = nil
+    }
+
+    /// A response as the loader has it.
+    init(
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy,
+        facts: StoredResponse?
+    ) {
+        stored = response
+        body = data
+        info = userInfo
+        policy = storagePolicy
+        known = facts
+    }
+
+    /// What the rules of the cache go by; nil if the response is none of HTTP.
+    final var facts: StoredResponse? {
+        if let known { return known }
+        guard let response = response as? HTTPURLResponse else { return nil }
+        return StoredResponse(status: response.statusCode, fields: response.headerFields)
+    }
+
+    /// The same with what is known of another, of which somebody has made it, where it has nothing of its own.
+    final func withFacts(of proposed: CachedURLResponse) -> CachedURLResponse {
+        guard known == nil, var facts = proposed.known, let response = response as? HTTPURLResponse else { return self }
+        facts.status = response.statusCode
+        facts.fields = response.headerFields
+        return CachedURLResponse(
+            response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, facts: facts)
     }
 
     private enum Key {
@@ -43,6 +76,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         stored = response
         body = data
         self.policy = policy
+        known = nil
         info = coder.data(forKey: Key.info).flatMap {
             (try? PropertyListSerialization.propertyList(from: $0, format: nil)) as? [AnyHashable: Any]
         }

@@ -1,5 +1,6 @@
 public import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// Keeps responses to GET requests and their bodies. May be used from any thread.
 ///
@@ -140,9 +141,43 @@ open class URLCache: NSObject, @unchecked Sendable {
     private static func key(of request: URLRequest) -> String? {
         guard request.method == "GET", let url = request.url else { return nil }
         let address = url.absoluteString
+        if let target = try? HTTPURL(address),
+            let key = CacheKey(url: target, partition: request.cookiePartitionIdentifier)
+        {
+            return key.text
+        }
         let bare = address.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(address[..<$0]) } ?? address
         // A space cannot occur in an address.
         return request.cookiePartitionIdentifier.map { bare + " " + $0 } ?? bare
+    }
+}
+
+/// What the loader asks of a cache that is no subclass.
+extension URLCache {
+    func response(for key: CacheKey) -> CachedURLResponse? { lock.withLock { memory.response(for: key.text) } }
+
+    func store(_ response: CachedURLResponse, for key: CacheKey) {
+        guard response.storagePolicy != .notAllowed, response.data.count <= limit else { return }
+        let now = Date()
+        lock.withLock { memory.store(response, for: key.text, at: now) }
+    }
+
+    /// Puts a response in the place of one that is still the same: what was removed or stored meanwhile stays so.
+    func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
+        let now = Date()
+        lock.withLock {
+            if memory.response(for: key.text) === old { memory.store(new, for: key.text, at: now) }
+        }
+    }
+
+    func remove(_ keys: [CacheKey]) {
+        lock.withLock { for key in keys { memory.remove(key.text) } }
+    }
+
+    /// The largest body that is kept, in bytes. Of what a subclass does with its capacities nothing is known.
+    var limit: Int64 {
+        CacheRoom(memoryCapacity: Int64(memoryCapacity), diskCapacity: Int64(diskCapacity))
+            .limit(allowed: type(of: self) == URLCache.self ? .memory : [.memory, .disk])
     }
 }
 

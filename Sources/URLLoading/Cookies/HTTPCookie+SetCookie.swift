@@ -58,13 +58,7 @@ extension HTTPCookie {
     /// A domain from a response covers its subdomains, hence the dot; an IP address has none.
     private static func cookieDomain(_ value: String) -> String {
         let domain = value.lowercased()
-        return domain.hasPrefix(".") || isAddress(domain) ? domain : "." + domain
-    }
-
-    /// Whether a host is an IP address rather than a name: the last label of a name is never all digits.
-    private static func isAddress(_ host: String) -> Bool {
-        host.contains(":")
-            || (host.split(separator: ".").last.map { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } } ?? false)
+        return domain.hasPrefix(".") || CookieDomain.isAddress(domain) ? domain : "." + domain
     }
 }
 

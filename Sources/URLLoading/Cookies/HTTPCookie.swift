@@ -5,8 +5,10 @@ internal import LoadingSemantics
 open class HTTPCookie: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let values: Values
+    /// The request whose response set it, if one did: that says what it may be stored for.
+    final let origin: CookieRequest?
 
-    private struct Values: Hashable {
+    struct Values: Hashable {
         var version: Int
         var name: String
         var value: String
@@ -24,6 +26,12 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         var created: Date
     }
 
+    /// The cookie that a response sets, or that a storage keeps.
+    init(_ cookie: Cookie, from origin: CookieRequest? = nil) {
+        values = Values(cookie)
+        self.origin = origin
+    }
+
     /// A cookie from its properties, or nil if name, value, path, or both domain and origin are missing or malformed.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
         guard let name = Self.text(properties[.name]), !name.isEmpty, let value = Self.text(properties[.value]),
@@ -35,6 +43,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
             !(name + value).utf8.contains(UInt8(ascii: ";"))
         else { return nil }
 
+        origin = nil
         let version = Self.text(properties[.version]).flatMap { Int($0) } == 1 ? 1 : 0
         let created = properties[.created] as? Date ?? Date()
         var expires: Date?
@@ -111,13 +120,15 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// Whether requests that start at another site carry the cookie; nil if it does not say.
     open var sameSitePolicy: HTTPCookieStringPolicy? { values.sameSite }
 
+    final var setByJavaScript: String? { values.setByJavaScript }
+
     /// When the cookie was made, which decides the order of those with paths of one length.
     package final var created: Date { values.created }
 
     /// The header field that carries these cookies, in their order: `["Cookie": "a=b; c=d"]`, or empty without any.
     open class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
         if cookies.isEmpty { return [:] }
-        return ["Cookie": cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")]
+        return ["Cookie": cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")]
     }
 
     open override func isEqual(_ object: Any?) -> Bool {

@@ -1,16 +1,20 @@
 public import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// Keeps cookies and tells which of them belong to a request. May be used from any thread.
 ///
-/// What is kept here lives in memory: it ends with the process. A subclass may keep cookies elsewhere; the loader
-/// goes through ``storeCookies(_:for:)`` and ``getCookiesFor(_:completionHandler:)``. After each change
-/// `NSHTTPCookieManagerCookiesChanged` is posted on the thread that made it.
+/// What a response may set, how many cookies there are and which of them a request carries goes by RFC 6265bis; what the
+/// program itself sets is kept whatever its domain. What is kept here lives in memory: it ends with the process.
+///
+/// A subclass may keep cookies elsewhere; the loader goes through ``storeCookies(_:for:)`` and
+/// ``getCookiesFor(_:completionHandler:)``. After a change `NSHTTPCookieManagerCookiesChanged` is posted: on the thread
+/// that made it, and for cookies of a response on a thread of the loader's.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is behind the lock.
     private let lock = Lock()
     /// Guarded by `lock`.
-    private var jar = CookieJar()
+    private var jar = CookieJar(suffixes: .system)
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
 
@@ -44,7 +48,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     /// All cookies, the oldest first.
-    open var cookies: [HTTPCookie]? { lock.withLock { jar.all } }
+    open var cookies: [HTTPCookie]? {
+        lock.withLock { jar.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
+    }
 
     /// Which cookies of responses are taken; all, unless set. A session's configuration has its own policy too, and
     /// both must agree.
@@ -54,26 +60,31 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     /// Keeps a cookie in place of one with the same name, domain and path. Has no effect if the policy is `never`.
-    open func setCookie(_ cookie: HTTPCookie) { set([cookie], in: nil) }
+    open func setCookie(_ cookie: HTTPCookie) {
+        let cookie = Cookie(cookie, in: nil)
+        change { jar in policy != .never && jar.insert(cookie, at: Self.now).isChange }
+    }
 
     /// Removes the cookie with that name, domain and path.
     open func deleteCookie(_ cookie: HTTPCookie) {
-        change { $0.remove(cookie, in: nil) }
+        let identity = Cookie(cookie, in: nil).identity
+        change { $0.remove(identity) }
     }
 
     /// Removes the cookies made at or after that time.
     open func removeCookies(since date: Date) {
-        change { $0.removeAll { $0.created >= date } }
+        let time = date.timeIntervalSince1970
+        change { !$0.removeAll { $0.created >= time }.isEmpty }
     }
 
     /// The cookies to send to an address: the longest path first, then the oldest.
-    open func cookies(for URL: URL) -> [HTTPCookie]? { cookies(for: URL, in: nil) }
+    open func cookies(for URL: URL) -> [HTTPCookie]? { cookies(for: URL, document: nil, in: nil) }
 
-    /// Keeps the cookies of a response as far as the policy and their domains allow.
+    /// Keeps the cookies of a response as far as the policy and the rules for responses allow.
     ///
     /// - Parameter mainDocumentURL: the document the response belongs to; nil makes it first-party.
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
-        set(acceptable(cookies, for: URL, mainDocumentURL: mainDocumentURL), in: nil)
+        store(cookies, from: URL.flatMap { CookieRequest($0, document: mainDocumentURL, partition: nil) })
     }
 
     /// All cookies in that order.
@@ -93,8 +104,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Keeps the cookies of a response to a task. What the loader calls.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         guard let request = task.currentRequest else { return }
-        if let partition = request.cookiePartitionIdentifier {
-            set(acceptable(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL), in: partition)
+        // Calls of subclasses see what the task is asked to keep; what it is for says each cookie of a response itself.
+        if request.cookiePartitionIdentifier != nil || cookies.contains(where: { $0.origin != nil }) {
+            store(cookies, from: CookieRequest(request))
         } else {
             setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
         }
@@ -106,41 +118,87 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
         guard let request = task.currentRequest, let url = request.url else { return completionHandler(nil) }
-        if let partition = request.cookiePartitionIdentifier {
-            completionHandler(cookies(for: url, in: partition))
+        if request.cookiePartitionIdentifier != nil || request.mainDocumentURL != nil {
+            completionHandler(
+                cookies(for: url, document: request.mainDocumentURL, in: request.cookiePartitionIdentifier))
         } else {
             completionHandler(cookies(for: url))
         }
     }
 
-    private func cookies(for url: URL, in partition: String?) -> [HTTPCookie] {
-        lock.withLock { jar.isEmpty ? [] : jar.cookies(for: url, in: partition, at: Date()) }
+    private func cookies(for url: URL, document: URL?, in partition: String?) -> [HTTPCookie] {
+        guard !isEmpty, let request = CookieRequest(url, document: document, partition: partition) else { return [] }
+        return lock.withLock { jar.cookies(for: request, at: Self.now) }.map { HTTPCookie($0) }
     }
 
-    private func acceptable(_ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?) -> [HTTPCookie] {
-        guard let host = url?.host?.lowercased() else { return [] }
-        if cookieAcceptPolicy == .onlyFromMainDocumentDomain, let mainDocumentURL {
-            guard let mainHost = mainDocumentURL.host?.lowercased(),
-                mainHost == host || mainHost.hasSuffix("." + host)
-            else { return [] }
-        }
-        return cookies.filter { CookieJar.matches(host: host, domain: $0.domain) }
-    }
-
-    private func set(_ cookies: [HTTPCookie], in partition: String?) {
-        let now = Date()
+    private func store(_ cookies: [HTTPCookie], from request: CookieRequest?) {
+        let now = Self.now
         change { jar in
-            guard policy != .never else { return false }
             var didChange = false
-            for cookie in cookies where jar.set(cookie, in: partition, at: now) { didChange = true }
+            for cookie in cookies {
+                guard let origin = cookie.origin ?? request else { continue }
+                let outcome = jar.store(
+                    Cookie(cookie, in: origin.partition), from: origin, policy: CookieAcceptPolicy(policy), at: now)
+                if outcome.isChange { didChange = true }
+            }
             return didChange
         }
     }
 
     /// Changes the jar under the lock and tells the world after it.
     private func change(_ body: (inout CookieJar) -> Bool) {
-        guard lock.withLock({ body(&jar) }) else { return }
+        if lock.withLock({ body(&jar) }) { announceChange() }
+    }
+
+    static var now: Double { Date().timeIntervalSince1970 }
+}
+
+/// What the loader asks of a storage that is no subclass.
+extension HTTPCookieStorage {
+    var isEmpty: Bool { lock.withLock { jar.isEmpty } }
+
+    /// The value of the `Cookie` field of a request, or nil if it has none.
+    func field(for request: CookieRequest) -> String? {
+        Cookie.field(lock.withLock { jar.cookies(for: request, at: Self.now) })
+    }
+
+    /// Does what the `Set-Cookie` fields of a response say, if the response may. True if that changed anything: then the
+    /// caller announces it.
+    func receive(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) -> Bool {
+        let now = Self.now
+        return lock.withLock {
+            let policy = policy.combined(with: CookieAcceptPolicy(self.policy))
+            var didChange = false
+            for field in fields where jar.receive(field, from: request, policy: policy, at: now).isChange {
+                didChange = true
+            }
+            return didChange
+        }
+    }
+
+    /// Tells the world that the cookies have changed. Calls the world's code.
+    func announceChange() {
         NotificationCenter.default.post(name: .NSHTTPCookieManagerCookiesChanged, object: self)
+    }
+}
+
+extension CookieOutcome {
+    fileprivate var isChange: Bool {
+        switch self {
+        case .stored, .removed: true
+        case .nothing, .refused: false
+        }
+    }
+}
+
+extension CookieAcceptPolicy {
+    init(_ policy: HTTPCookie.AcceptPolicy) {
+        self =
+            switch policy {
+            case .always: .always
+            case .never: .never
+            case .onlyFromMainDocumentDomain: .onlyFromMainDocumentDomain
+            }
     }
 }
 

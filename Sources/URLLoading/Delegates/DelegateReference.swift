@@ -98,8 +98,3 @@ private final class SingleAnswer<Answer: Sendable>: Sendable {
         if !isGiven.exchange(true, ordering: .relaxed) { reply(answer) }
     }
 }
-
-/// A stream on its way from the delegate to the engine. Whoever opens it owns it; nobody else touches it.
-struct HandedStream: @unchecked Sendable {
-    var stream: InputStream?
-}

@@ -104,20 +104,3 @@ struct DownloadResumeData: Codable {
         return (request, current)
     }
 }
-
-/// Where downloads are written.
-enum DownloadFolder {
-    static var path: String {
-        let path = NSTemporaryDirectory()
-        return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-    }
-}
-
-extension URLRequest {
-    /// What a task is made of that is to fail.
-    static var withoutURL: URLRequest {
-        var request = URLRequest(url: URL(fileURLWithPath: "/"))
-        request.url = nil
-        return request
-    }
-}

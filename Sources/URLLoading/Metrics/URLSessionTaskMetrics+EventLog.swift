@@ -21,7 +21,7 @@ extension URLSessionTaskMetrics {
             event.time = max(event.time, fetchTime)
             if case .fetchStarted(let reason) = event.kind {
                 if reason == .redirect { redirects += 1 }
-                if reason == .redirect || reason == .authentication { requests += 1 }
+                if reason == .redirect || reason == .authentication || reason == .cache { requests += 1 }
                 var record = TransactionRecord()
                 record.fetchStart = clock.date(event.time)
                 fetchTime = event.time
@@ -39,7 +39,9 @@ extension URLSessionTaskMetrics {
                 guard fetches.indices.contains(fetch) else { return nil }
                 var record = record
                 // A transaction that failed has no response (MET-16).
-                if record.responseHeaderBytesReceived != nil, !record.hasFailed {
+                let hasResponse =
+                    record.responseHeaderBytesReceived != nil || record.resourceFetchType == .localCache
+                if hasResponse, !record.hasFailed {
                     record.response = fetches[fetch].response
                 }
                 return URLSessionTaskTransactionMetrics(request: fetches[fetch].request, record: record)
@@ -76,6 +78,7 @@ extension TransactionRecord {
             negotiatedTLSProtocolVersion = version
             negotiatedTLSCipherSuite = cipherSuite
         case .connectionAssigned(let facts): apply(facts)
+        case .servedFromCache: resourceFetchType = .localCache
         case .requestStarted: requestStart = date
         case .requestHeadSent(let bytes): requestHeaderBytesSent = (requestHeaderBytesSent ?? 0) + bytes
         case .requestEnded(let bytes, let content):

@@ -37,6 +37,10 @@ extension LoadRequest {
             waitsForConnectivity: configuration.waitsForConnectivity,
             requiresProvedNames: request.requiresDNSSECValidation || configuration.requiresDNSSECValidation,
             priority: priority)
+        partition = request.cookiePartitionIdentifier
+        cachePolicy = CachePolicy.effective(
+            request: request.explicitCachePolicy.flatMap { CachePolicy($0) },
+            session: CachePolicy(configuration.requestCachePolicy) ?? .useProtocolCachePolicy)
     }
 }
 

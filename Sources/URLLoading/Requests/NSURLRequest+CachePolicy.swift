@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 extension NSURLRequest {
     /// How a load may use stored responses. The rules of each case are those of RFC 9111 with Apple's reading of them.
     public enum CachePolicy: UInt, Sendable {
@@ -17,4 +19,9 @@ extension NSURLRequest {
         /// The older name of ``reloadIgnoringLocalCacheData``.
         public static var reloadIgnoringCacheData: CachePolicy { .reloadIgnoringLocalCacheData }
     }
+}
+
+extension CachePolicy {
+    /// Nil for a policy that does not exist.
+    init?(_ policy: NSURLRequest.CachePolicy) { self.init(rawValue: UInt8(truncatingIfNeeded: policy.rawValue)) }
 }

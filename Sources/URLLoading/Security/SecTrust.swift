@@ -25,11 +25,19 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         var time: Date?
         var response: [UInt8] = []
         var exceptions: SecTrustExceptions?
+
+        var names: [String] {
+            policies.compactMap { policy in
+                if case .tls(_, let host) = policy.kind { host } else { nil }
+            }
+        }
     }
 
     struct Outcome {
         var result: SecTrustResultType
         var error: TLSError?
+        /// Whatever is wrong, also what is overlooked. Empty when the evaluation itself failed.
+        var faults: [TrustFault] = []
         /// From the leaf up, as far as a chain could be built.
         var chain: [SecCertificate]
         var time: Date
@@ -47,6 +55,9 @@ public final class SecTrust: NSObject, @unchecked Sendable {
             peer.chain.certificates.map { SecCertificate($0) },
             policies: [SecPolicy(.tls(isServer: true, host: peer.serverName))], response: peer.stapledResponse ?? [])
     }
+
+    /// What the leaf has to be for.
+    var names: [String] { read { $0.names } }
 
     /// The leaf.
     var certificate: SecCertificate? { read { $0.chain.first } }
@@ -99,21 +110,33 @@ extension SecTrust.Values {
         }
         for demand in demands(at: moment) {
             var built: CertificateChain?
-            guard case .rejected(let error) = evaluate(given, demand, built: &built) else {
-                outcome.chain = certificates(of: built)
-                continue
+            do throws(TLSError) {
+                outcome.faults += try faults(given, demand, built: &built)
+            } catch {
+                // Nobody knows what else there is, so there is nothing to overlook.
+                outcome.error = error
+                outcome.faults = []
             }
             outcome.chain = certificates(of: built)
-            if exceptions?.cover(error, of: chain.first) == true {
-                outcome.result = .proceed
-            } else {
-                outcome.error = error
-                outcome.result =
-                    error.status == errSecCertificateRevoked ? .fatalTrustFailure : .recoverableTrustFailure
-                return outcome
-            }
+            if outcome.error != nil { break }
         }
+        judge(&outcome)
         return outcome
+    }
+
+    /// Sets error and result: by what cannot be overlooked, else by the first fault that is not.
+    private func judge(_ outcome: inout SecTrust.Outcome) {
+        guard outcome.error == nil else { return outcome.result = .recoverableTrustFailure }
+        if let fatal = outcome.faults.first(where: \.isFatal) {
+            outcome.error = fatal.error
+            outcome.result = .fatalTrustFailure
+        } else if let first = outcome.faults.first(where: { exceptions?.cover($0, of: chain.first, for: names) != true }
+        ) {
+            outcome.error = first.error
+            outcome.result = .recoverableTrustFailure
+        } else if !outcome.faults.isEmpty {
+            outcome.result = .proceed
+        }
     }
 
     private func certificates(of built: CertificateChain?) -> [SecCertificate] {
@@ -142,22 +165,24 @@ extension SecTrust.Values {
     }
 
     /// By the anchors that were set, then by the system's unless they are the only ones.
-    private func evaluate(
+    private func faults(
         _ given: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
-    ) -> TrustEvaluation {
+    ) throws(TLSError) -> [TrustFault] {
         if let anchors {
-            let evaluator: TrustEvaluator
-            do throws(TLSError) {
-                evaluator = try TrustEvaluator.evaluator(for: .only(anchors.map { .der($0.der) }))
-            } catch { return .rejected(error) }
-            let verdict = evaluator.evaluate(given, demand, built: &built)
-            if verdict == .trusted || trustsAnchorsOnly { return verdict }
+            let evaluator = try TrustEvaluator.evaluator(for: .only(anchors.map { .der($0.der) }))
+            if trustsAnchorsOnly { return try evaluator.faults(of: given, demand, built: &built) }
+            if (try? evaluator.faults(of: given, demand, built: &built))?.isEmpty == true { return [] }
         }
         guard let system = TrustEvaluator.system else {
-            return .rejected(TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory"))
+            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
         }
-        return system.evaluate(given, demand, built: &built)
+        return try system.faults(of: given, demand, built: &built)
     }
+}
+
+extension TrustFault {
+    /// Whether nobody may overlook it.
+    var isFatal: Bool { error.status == errSecCertificateRevoked }
 }
 
 extension TLSError {

@@ -2,37 +2,89 @@ internal import Foundation
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What is wrong with a certificate and is to be overlooked, for that certificate alone.
+/// What is wrong with a certificate's chain and is to be overlooked, for that certificate alone, and a wrong name for the
+/// name alone that was asked for. Whatever else comes to be wrong is not.
 struct SecTrustExceptions {
-    private let certificate: [UInt8]
-    private let verifyCode: Int32
+    /// A fault: what it is, and how far above the leaf.
+    private struct Exception: Equatable {
+        let verifyCode: Int32
+        let depth: Int32
 
-    /// Nil if there is nothing to overlook, or nothing that may be.
-    init?(_ outcome: SecTrust.Outcome, of certificate: SecCertificate?) {
-        guard let certificate, let error = outcome.error, error.status != errSecCertificateRevoked else { return nil }
-        self.certificate = Self.fingerprint(of: certificate)
-        verifyCode = error.verifyCode
+        init(verifyCode: Int32, depth: Int32) { (self.verifyCode, self.depth) = (verifyCode, depth) }
+
+        init(_ fault: TrustFault) {
+            self.init(verifyCode: fault.error.verifyCode, depth: Int32(clamping: fault.depth))
+        }
+    }
+
+    private let exceptions: [Exception]
+    /// The hash of the leaf.
+    private let certificate: [UInt8]
+    /// The hash of the names that were asked for; empty if their being wrong is not among the exceptions.
+    private let names: [UInt8]
+
+    /// That the certificate is for another host, or another address (X509_V_ERR_HOSTNAME_MISMATCH and
+    /// X509_V_ERR_IP_ADDRESS_MISMATCH).
+    private static let wrongNames: Set<Int32> = [62, 64]
+    private static let hashLength = 32
+
+    /// Nil if there is nothing to overlook, or something that must not be.
+    ///
+    /// - Parameter names: What the certificate had to be for.
+    init?(_ outcome: SecTrust.Outcome, of certificate: SecCertificate?, for names: [String]) {
+        guard let certificate, !outcome.faults.isEmpty, !outcome.faults.contains(where: \.isFatal) else { return nil }
+        exceptions = outcome.faults.map { Exception($0) }
+        guard let leaf = Self.hash(certificate), let asked = Self.hash(names) else { return nil }
+        self.certificate = leaf
+        self.names = Self.haveWrongName(exceptions) ? asked : []
     }
 
     /// Reads what `encoded` wrote.
     init?(_ data: Data) {
-        let bytes = [UInt8](data)
-        guard bytes.count > 4 else { return nil }
-        verifyCode = bytes.prefix(4).reduce(0) { $0 << 8 | Int32($1) }
-        certificate = Array(bytes.dropFirst(4))
+        var rest = [UInt8](data)[...]
+        func number() -> Int32? {
+            guard rest.count >= 4 else { return nil }
+            defer { rest = rest.dropFirst(4) }
+            return rest.prefix(4).reduce(0) { $0 << 8 | Int32($1) }
+        }
+        guard let count = number(), count > 0, count <= rest.count / Self.encodedLength else { return nil }
+        var exceptions: [Exception] = []
+        for _ in 0..<count {
+            guard let code = number(), let depth = number() else { return nil }
+            exceptions.append(Exception(verifyCode: code, depth: depth))
+        }
+        self.exceptions = exceptions
+        guard rest.count == Self.hashLength * (Self.haveWrongName(exceptions) ? 2 : 1) else { return nil }
+        certificate = Array(rest.prefix(Self.hashLength))
+        names = Array(rest.dropFirst(Self.hashLength))
     }
 
+    /// How many there are, and each: numbers of four bytes, the highest byte first. Then the hashes.
     var encoded: Data {
-        Data((0..<4).map { UInt8(truncatingIfNeeded: verifyCode >> (24 - 8 * $0)) } + certificate)
+        let numbers = [Int32(clamping: exceptions.count)] + exceptions.flatMap { [$0.verifyCode, $0.depth] }
+        let bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+        return Data(bytes + certificate + names)
     }
 
-    func cover(_ error: TLSError, of leaf: SecCertificate?) -> Bool {
-        isAbout(leaf) && error.verifyCode == verifyCode && verifyCode != 0
+    private static let encodedLength = 8
+
+    func cover(_ fault: TrustFault, of leaf: SecCertificate?, for names: [String]) -> Bool {
+        isAbout(leaf) && !fault.isFatal && exceptions.contains(Exception(fault))
+            && (!Self.wrongNames.contains(fault.error.verifyCode) || Self.hash(names) == self.names)
     }
 
-    func isAbout(_ leaf: SecCertificate?) -> Bool { leaf.map { Self.fingerprint(of: $0) } == certificate }
+    func isAbout(_ leaf: SecCertificate?) -> Bool { leaf.flatMap { Self.hash($0) } == certificate }
 
-    private static func fingerprint(of certificate: SecCertificate) -> [UInt8] {
-        MessageDigest.hash(.sha256, certificate.der) ?? certificate.der
+    private static func haveWrongName(_ exceptions: [Exception]) -> Bool {
+        exceptions.contains { wrongNames.contains($0.verifyCode) }
+    }
+
+    private static func hash(_ certificate: SecCertificate) -> [UInt8]? {
+        MessageDigest.hash(.sha256, certificate.der)
+    }
+
+    private static func hash(_ names: [String]) -> [UInt8]? {
+        // No name has a byte of 0, so none looks like two.
+        MessageDigest.hash(.sha256, names.flatMap { Array($0.lowercased().utf8) + [0] })
     }
 }

@@ -188,14 +188,15 @@ public func SecTrustSetOCSPResponse(_ trust: SecTrust, _ responseData: CFTypeRef
     return errSecSuccess
 }
 
-/// What is wrong with the chain now, to be overlooked later by ``SecTrustSetExceptions(_:_:)``. Nil if there is nothing,
-/// or nothing that may be overlooked.
+/// All that is wrong with the chain now, to be overlooked later by ``SecTrustSetExceptions(_:_:)``. Nil if there is nothing,
+/// or something that may not be overlooked.
 @discardableResult
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? {
-    SecTrustExceptions(trust.evaluate(), of: trust.certificate).map { $0.encoded as NSData }
+    SecTrustExceptions(trust.evaluate(), of: trust.certificate, for: trust.names).map { $0.encoded as NSData }
 }
 
-/// Has what was wrong overlooked; nil takes that back. False if the exceptions are those of another certificate.
+/// Has what was wrong overlooked, and nothing else; nil takes that back. False if the exceptions are those of another
+/// certificate.
 @discardableResult
 public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool {
     guard let exceptions else {

@@ -3,12 +3,6 @@ internal import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// Something with calls to make for a session: a task with events, or a block.
-protocol Delivery: AnyObject, Sendable {
-    /// Makes the calls that are due now. True when more have come meanwhile.
-    func deliver() -> Bool
-}
-
 /// Where a session's delegate calls and completion handlers run, one task's strictly one after the other.
 ///
 /// Every caller gets what Apple documents, in the cheapest way that nobody can tell from the documented one:

@@ -158,10 +158,17 @@ extension TaskCore {
         }
     }
 
+    /// Tells a body that was gathered before its end, since something is to be asked about it after that (T-42).
+    func tellBodyEarly(_ body: Data) {
+        if body.isEmpty { return }
+        locked { $0.hasToldBody = true }
+        enqueue(.data(body), bytes: body.count)
+    }
+
     private func tellBody(_ body: LoadedBody, _ file: URL?, _ session: URLSession, _ task: URLSessionTask) {
         switch task {
         case let task as URLSessionDataTask:
-            guard case .whole(let data) = body, !data.isEmpty else { return }
+            guard case .whole(let data) = body, !data.isEmpty, !locked({ $0.hasToldBody }) else { return }
             _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
         case let task as URLSessionDownloadTask:
             guard let file else { return }

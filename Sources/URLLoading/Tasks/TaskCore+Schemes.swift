@@ -107,12 +107,26 @@ extension TaskCore {
 
     /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
+        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+        propose(response, isAsked: isAsked, replacing: false, done)
+    }
+
+    /// Has the cache keep what was loaded, unless the delegate is asked and does not want that.
+    ///
+    /// - Parameter isNewer: Whether something older is stored, which is not to stay in any case.
+    func propose(
+        _ response: CachedURLResponse, isAsked: Bool, replacing isNewer: Bool, _ done: @escaping @Sendable () -> Void
+    ) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
-        let store: @Sendable (CachedURLResponse?) -> Void = { [core] response in
-            if let response { cache.storeCachedResponse(response, for: task) }
+        let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
+            if let kept = answered?.withFacts(of: response) {
+                cache.storeCachedResponse(kept, for: task)
+            } else if isNewer {
+                cache.removeCachedResponse(for: task)
+            }
             core.loop.post(done)
         }
-        if isForDelegate, !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync]) {
+        if isAsked {
             enqueue(.willCache(response, reply: store))
         } else {
             // Nobody is asked (T-47); the cache may be anybody's code all the same.
@@ -134,6 +148,8 @@ extension TaskCore {
     /// A protocol of the caller's leads elsewhere.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
+        // The protocol says what the request has; what the configuration adds is as with a server's redirect.
+        if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
         // Who knows no HTTP has nothing to ask the delegate with.
         guard wantsRedirects, let shown = response as? HTTPURLResponse else { return redirect(load, to: request) }
         enqueue(.redirect(shown, proposed: request))
@@ -189,15 +205,6 @@ extension TaskCore {
             }
         }
     }
-}
-
-/// A block of the caller's code.
-private final class CalledOut: Callout {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    func callOut() { body() }
 }
 
 /// Which of several protocols of the caller's loads a task. Asked with the loop lent, since it is the caller's code.

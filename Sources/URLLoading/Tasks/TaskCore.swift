@@ -57,6 +57,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var session: URLSession?
         /// Who wants to go on with the download later.
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
+        /// A body that was gathered has been told before the end.
+        var hasToldBody = false
         /// How many parts of a body in parts have been told.
         var partCount = 0
         /// The task, from `resume` to the end (T-9).
@@ -86,6 +88,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Fields of the configuration that a redirect has taken off.
     var droppedFields: [String] = []
     var authentication = TaskAuthentication()
+    /// How often a storage of the caller's is at keeping cookies, and who waits for that.
+    var cookieKeepings = 0
+    var awaitedLookup: (any Callout)?
+    /// What the cache had for the request that is fetched.
+    var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(
@@ -252,13 +259,22 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// A download that goes on begins where a redirect once led: what that took off stays off.
     private func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
-        guard !kind.isData, let from = originalRequest.url, let to = current.url, from != to else { return [] }
+        guard !kind.isData, originalRequest.url != current.url else { return [] }
+        return additionalFieldsDropped(from: originalRequest, to: current)
+    }
+
+    /// Those of the configuration's own fields that a redirect takes off which leads from one request to another (R-5,
+    ///
+    func additionalFieldsDropped(from previous: URLRequest, to next: URLRequest) -> [String] {
+        guard let url = previous.url, let target = next.url else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
-        let origin = RedirectedFrom(method: "GET", url: from.absoluteString, fields: fields, hasBody: false)
+        let origin = RedirectedFrom(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
+        // The status for which the rules come to the method that the next request has.
+        let status = next.method == "GET" ? 303 : 307
         guard
             case .follow(let redirected) = RedirectRules.decide(
-                status: 307, location: to.absoluteString, from: origin, count: 0)
+                status: status, location: target.absoluteString, from: origin, count: 0)
         else { return [] }
         return redirected.droppedFields
     }

@@ -125,8 +125,3 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         "<\(type(of: self)): \(taskIdentifier)\(taskDescription.map { ", \"\($0)\"" } ?? "")>"
     }
 }
-
-/// A load whose body goes to memory.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
-    // Sendable for the same reason as its superclass; it adds nothing.
-}

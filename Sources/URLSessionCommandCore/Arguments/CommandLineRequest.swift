@@ -71,24 +71,3 @@ package struct CommandLineRequest: Equatable, Sendable {
         self.url = url
     }
 }
-
-/// What the program is asked to do.
-package enum CommandLineAction: Equatable, Sendable {
-    case load(CommandLineRequest)
-    /// To the file of its destination.
-    case download(CommandLineRequest)
-    case demo(color: CommandLineRequest.ColorChoice, showsProgress: Bool)
-    case help
-    case version
-}
-
-/// A command line that cannot be carried out, and the one line that says why.
-package struct UsageError: Error, Equatable, Sendable {
-    package var message: String
-    package var exitCode: ExitCode
-
-    package init(_ message: String, exitCode: ExitCode = .usage) {
-        self.message = message
-        self.exitCode = exitCode
-    }
-}

@@ -4,19 +4,6 @@
     import Glibc
 #endif
 
-/// A write that failed.
-package struct WriteError: Error, Equatable, Sendable {
-    package var path: String
-    package var code: Int32
-
-    package init(path: String, code: Int32) {
-        self.path = path
-        self.code = code
-    }
-
-    package var reason: String { String(cString: strerror(code)) }
-}
-
 /// The file or standard stream that a body goes to. Blocking: a slow reader holds up the transfer, as it should.
 package struct OutputDescriptor {
     private let descriptor: Int32
@@ -74,15 +61,4 @@ package struct OutputDescriptor {
         guard descriptor > STDERR_FILENO else { return }
         guard close(descriptor) == 0 || errno == EINTR else { throw WriteError(path: name, code: errno) }
     }
-}
-
-/// Messages for people. Nothing can be done when even they cannot be written.
-enum StandardError {
-    static func write(_ text: String) {
-        try? OutputDescriptor.standardError.write(text)
-    }
-}
-
-extension WriteError {
-    package var isBrokenPipe: Bool { code == EPIPE }
 }

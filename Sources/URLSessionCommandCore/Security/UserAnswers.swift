@@ -1,20 +1,40 @@
-import Foundation
-import URLLoading
+package import Foundation
+package import URLLoading
 
 /// What is said to a server that asks who the user is.
-struct UserAnswers: @unchecked Sendable {
+package struct UserAnswers: @unchecked Sendable {
     // Sendable: constants only.
     private let credential: URLCredential?
     private let methods: Set<String>
     /// Where the name and the password are for: a redirect may lead elsewhere.
-    private let host: String?
-    private let port: Int?
+    private let place: Place?
+
+    private struct Place: Equatable {
+        let scheme: String
+        let host: String
+        let port: Int
+
+        init?(_ url: URL?) {
+            guard let scheme = url?.scheme?.lowercased(), let host = url?.host?.lowercased() else { return nil }
+            self.scheme = scheme
+            self.host = host
+            port = url?.port ?? (scheme == "https" ? 443 : scheme == "ftp" ? 21 : 80)
+        }
+
+        init?(_ space: URLProtectionSpace) {
+            guard !space.isProxy(), let scheme = space.protocol else { return nil }
+            self.scheme = scheme
+            host = space.host.lowercased()
+            port = space.port
+        }
+    }
 
     /// Asks for the password on the terminal if the command line has only the name.
-    init(_ command: CommandLineRequest, url: URL?) throws(UsageError) {
-        host = url?.host?.lowercased()
-        port = url?.port ?? (url?.scheme?.lowercased() == "https" ? 443 : 80)
-        methods = Set((command.schemes.isEmpty ? Set(UserScheme.allCases) : command.schemes).map(\.method))
+    package init(_ command: CommandLineRequest, url: URL?) throws(UsageError) {
+        place = Place(url)
+        // The switches choose among what HTTP has; FTP has one way.
+        let schemes = command.schemes.isEmpty ? Set(UserScheme.allCases) : command.schemes
+        methods = Set(schemes.map(\.method) + [NSURLAuthenticationMethodDefault])
         guard let user = command.user else {
             credential = nil
             return
@@ -34,27 +54,14 @@ struct UserAnswers: @unchecked Sendable {
         credential = URLCredential(user: name, password: password, persistence: .forSession)
     }
 
-    func answer(
+    package func answer(
         to challenge: URLAuthenticationChallenge
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
         let space = challenge.protectionSpace
         guard methods.contains(space.authenticationMethod) else { return (.rejectProtectionSpace, nil) }
-        guard let credential, challenge.previousFailureCount == 0, space.host.lowercased() == host, space.port == port
-        else { return (.performDefaultHandling, nil) }
-        return (.useCredential, credential)
-    }
-}
-
-/// The schemes that a user can be known by, as the switches name them.
-package enum UserScheme: String, Sendable, CaseIterable {
-    case basic, digest, negotiate, ntlm
-
-    var method: String {
-        switch self {
-        case .basic: NSURLAuthenticationMethodHTTPBasic
-        case .digest: NSURLAuthenticationMethodHTTPDigest
-        case .negotiate: NSURLAuthenticationMethodNegotiate
-        case .ntlm: NSURLAuthenticationMethodNTLM
+        guard let credential, challenge.previousFailureCount == 0, let place, place == Place(space) else {
+            return (.performDefaultHandling, nil)
         }
+        return (.useCredential, credential)
     }
 }

@@ -29,23 +29,42 @@ import Testing
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let house = PoolOnLoop(to: server.port)
-        await house.onLoop { $0.idleLifetime = 400_000_000 }
         let a = await house.customer("a", keeps: true)
         try await house.heard.wait(for: "a took a new one")
-        await house.onLoop { _ in a.putBack() }
-        let start = ContinuousClock.now
+        var deadlines: [Int64] = []
+        // Each use in a turn of its own, which has a later time.
         for _ in 0..<3 {
-            try await Task.sleep(for: .milliseconds(200))
+            deadlines.append(
+                try #require(
+                    await house.onLoop { _ in
+                        let connection = a.connection
+                        a.putBack()
+                        return connection?.idleDeadline
+                    }))
             await house.onLoop { _ in a.ask() }
-            await house.onLoop { _ in a.putBack() }
         }
-        let end = ContinuousClock.now
-        // Only a machine that stood still for a while may have let it expire.
-        if end - start < .milliseconds(900) {
-            #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
+        #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
+        #expect(deadlines == deadlines.sorted() && Set(deadlines).count == 3)
+        let (first, last) = (deadlines[0], deadlines[2])
+        // The timer is still that of the first use. It fires, and is wound up for the last.
+        let isKept = await house.onLoop { pool in
+            guard let connection = a.connection, connection.expiryTimer.deadline == first else { return false }
+            a.putBack()
+            let deadline = connection.idleDeadline
+            pool.loop.disarm(connection.expiryTimer)
+            connection.timerFired(connection.expiryTimer)
+            return deadline > last && !connection.isClosed && connection.expiryTimer.deadline == deadline
+        }
+        #expect(isKept)
+        // The time of the last comes.
+        await house.onLoop { _ in
+            a.ask()
+            guard let connection = a.connection else { return }
+            a.putBack()
+            connection.idleDeadline = house.loop.now
+            connection.timerFired(connection.expiryTimer)
         }
         #expect(try await server.connection(0).waitForEnd() == .finished)
-        #expect(ContinuousClock.now - end >= .milliseconds(390))
         await house.close()
     }
 
@@ -62,7 +81,8 @@ import Testing
             a.putBack()
             a.ask()
         }
-        try await Task.sleep(for: .milliseconds(150))
+        // The timer of the idle time fires nevertheless.
+        try await eventually { await house.onLoop { _ in a.connection?.expiryTimer.isArmed == false } }
         #expect(house.heard.events.last == "a took a used one")
         #expect(await house.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [nil])
@@ -202,7 +222,8 @@ import Testing
             to: server.port, host: "localhost", isSecure: true, configuration: configuration)
         let first = await house.customer("first", keeps: true)
         try await house.heard.wait(for: "first took a new one")
-        try await Task.sleep(for: .milliseconds(20))
+        // The tickets are the last that the server's part of the handshake sends.
+        #expect(try await server.connection(0).waitForHandshake() != nil)
         await house.onLoop { _ in first.putBack() }
         _ = await house.customer("second", isRepeatable: false, sends: "POST")
         try await house.heard.wait(for: "second is done")

@@ -142,6 +142,36 @@ import Testing
         }
     }
 
+    private func faults(_ identity: TestIdentity, host: String = "localhost", at time: Int64 = now) throws -> [[Int]] {
+        let chain = try #require(CertificateChain(der: identity.chain.map(\.der)))
+        var built: CertificateChain?
+        let demand = TrustDemand(purpose: .server, host: host, time: time)
+        let faults = try evaluator.faults(of: chain, demand, built: &built)
+        #expect(built?.certificates.isEmpty == false)
+        let verdict = evaluator.evaluate(chain, host: host, at: time)
+        #expect(verdict == (faults.first.map { .rejected($0.error) } ?? .trusted))
+        return faults.map { [$0.error.code, $0.depth] }
+    }
+
+    // TLS-4, TLS-5
+    @Test("all faults of a chain, the first one first") func allFaultsOfAChain() throws {
+        #expect(try faults(authority.issue(.localhost)) == [])
+        #expect(try faults(TestIdentity.selfSigned(.localhost)) == [[-1202, 0]])
+        let wrong = try TestIdentity.selfSigned(.localhost.with { $0.validity = .expired })
+        #expect(try faults(wrong, host: "other.test") == [[-1202, 0], [-1202, 0], [-1201, 0]])
+        let ago = Date(timeIntervalSinceNow: -86_400)
+        let soon = Date(timeIntervalSinceNow: 10 * 86_400)
+        let old = try authority.intermediate(.authority("Old").with { $0.validity = .expired })
+            .issue(.localhost.with { $0.validity = .between(ago, soon) })
+        #expect(try faults(old) == [[-1201, 1]])
+        #expect(try faults(old, host: "other.test", at: now + 20 * 86_400) == [[-1202, 0], [-1201, 1], [-1201, 0]])
+        var built: CertificateChain?
+        let chain = try #require(CertificateChain(der: old.chain.map(\.der)))
+        #expect(throws: TLSError(code: -1202, reason: "invalid host name")) {
+            try evaluator.faults(of: chain, TrustDemand(purpose: .server, host: "", time: now), built: &built)
+        }
+    }
+
     @Test("roots come from files too, and add to the system's") func rootsComeFromFilesTooAndAddToTheSystems() throws {
         let directory = try TemporaryDirectory()
         let pem = try directory.write(authority.root.pem, to: "root.pem").path

@@ -10,6 +10,7 @@ internal import Glibc
 /// | `/short/…` | the same by Digest, with nonces that last a second |
 /// | `/negotiate/…` | whoever has a ticket of the Kerberos realm |
 /// | `/ntlm/…` | `Apache.user` of the domain `DOMAIN`, by NTLM |
+/// | `/either/…` | whoever may see one of these two |
 package final class ApacheServer: Sendable {
     package static let user = "Mufasa"
     package static let password = "Circle of Life"
@@ -26,7 +27,7 @@ package final class ApacheServer: Sendable {
     package init(realm: KerberosRealm? = nil) throws {
         let executable = try ServerFarm.Part.apache2.requireExecutable()
         directory = try TemporaryDirectory()
-        for folder in ["basic", "digest", "short", "negotiate", "ntlm"] {
+        for folder in ["basic", "digest", "short", "negotiate", "ntlm", "either"] {
             try directory.write(Array("in".utf8), to: "files/\(folder)/page")
         }
         try directory.write(Array("\(Self.user):\(try Self.hashedPassword())\n".utf8), to: "basic")
@@ -69,6 +70,9 @@ package final class ApacheServer: Sendable {
     deinit { stop() }
 
     package func stop() { process.end() }
+
+    /// In which gss-ntlmssp finds users with their passwords when the environment names it.
+    package var ntlmUsers: URL { directory.file("ntlm") }
 
     package func url(_ path: String, user: String? = nil) -> URL {
         let user = user.map { $0 + "@" } ?? ""
@@ -142,6 +146,13 @@ package final class ApacheServer: Sendable {
                 AuthType GSSAPI
                 AuthName r
                 GssapiAllowedMech ntlmssp
+                GssapiConnectionBound On
+                Require valid-user
+            </Location>
+            <Location /either>
+                AuthType GSSAPI
+                AuthName r
+                GssapiCredStore keytab:\(realm.keytab.path)
                 GssapiConnectionBound On
                 Require valid-user
             </Location>

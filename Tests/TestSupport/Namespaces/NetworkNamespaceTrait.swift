@@ -3,9 +3,14 @@ package import Testing
 
 /// Runs each test it stands at, or each test of its suite, in a network of its own, in which nothing is up.
 ///
-///     @Suite(.inNetworkNamespace, .enabled(if: NetworkNamespace.isAvailable, "no network namespace can be made"))
+///     @Suite(.inNetworkNamespace, .needsNetworkNamespace)
 package struct NetworkNamespaceTrait: TestTrait, SuiteTrait, TestScoping {
     package var isRecursive: Bool { true }
+
+    /// The other run is that of the whole test, with all of its arguments.
+    package func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? {
+        test.isSuite || testCase != nil ? nil : self
+    }
 
     package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
@@ -26,4 +31,11 @@ package struct NetworkNamespaceTrait: TestTrait, SuiteTrait, TestScoping {
 extension Trait where Self == NetworkNamespaceTrait {
     /// The test has a network of its own, in which nothing is up.
     package static var inNetworkNamespace: Self { Self() }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips the test where it can have no network of its own.
+    package static var needsNetworkNamespace: Self {
+        .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace")
+    }
 }

@@ -5,10 +5,7 @@ import URLLoading
 
 /// Loads without a way to their server, for real: each test has a network of its own, in which loopback is down until
 /// it is raised.
-@Suite(
-    .inNetworkNamespace,
-    .enabled(if: NetworkNamespace.isAvailable, "this machine lets us make no network namespace"))
-struct ConnectivityTests {
+@Suite(.inNetworkNamespace, .needsNetworkNamespace) struct ConnectivityTests {
     /// A server to which there is no way, since the loopback interface is down again.
     private func unreachableServer(
         _ answer: @escaping @Sendable (ReceivedRequest) -> CannedResponse = { .text($0.target) }

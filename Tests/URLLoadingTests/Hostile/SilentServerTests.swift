@@ -63,6 +63,7 @@ import URLLoading
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n")
+            // Longer in all than the request may be idle.
             for _ in 0..<6 {
                 Thread.sleep(forTimeInterval: 0.4)
                 try connection.send("x")
@@ -81,6 +82,7 @@ import URLLoading
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 200 OK\r\n\r\n")
             while true {
+                // Never as long as the request may be idle.
                 Thread.sleep(forTimeInterval: 0.01)
                 try connection.send("x")
             }

@@ -52,6 +52,7 @@ import URLLoading
         let ahead = Watched(0)
         let delegate = CountingDelegate()
         delegate.during = { count, task in
+            // What makes it slow.
             usleep(400)
             peak.withValue { $0 = max($0, Memory.resident) }
             let lead = (server.connections.first?.bytesAccepted ?? 0) - count

@@ -204,4 +204,68 @@ import URLLoading
         #expect(String(decoding: data, as: UTF8.self) == "got \(body ?? "")")
         #expect(server.requests.map(\.target) == ["/there"])
     }
+
+    // R-9, R-10, R-27: to another place the configuration's secrets do not go, whoever leads there
+    @Test("the configuration's own fields", arguments: [true, false])
+    func theConfigurationsOwnFields(isAsked: Bool) async throws {
+        let server = try ScriptedServer.answering { request in
+            request.target == "/first" ? .redirect(to: "/last") : .text("served")
+        }
+        defer { server.stop() }
+        let start = script(to: server.url("/first"))
+        let delegate = RecordingDelegate()
+        if isAsked { delegate.redirect = { $1($0) } }
+        let session = URLSession(delegate) {
+            $0.usesScripts()
+            $0.httpAdditionalHeaders = [
+                "authorization": "secret", "Cookie": "a=b", "Proxy-Authorization": "secret", "Origin": "here",
+                "X-Own": "kept",
+            ]
+        }
+        session.dataTask(with: start.url()).resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(server.requests.map(\.target) == ["/first", "/last"])
+        for request in server.requests {
+            for name in ["Authorization", "Cookie", "Proxy-Authorization", "Origin"] { #expect(request[name] == nil) }
+            #expect(request["X-Own"] == "kept")
+        }
+    }
+
+    private final class LeadsOn: ScriptedProtocol, @unchecked Sendable {
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.path == "/mine" }
+        override func startLoading() {
+            guard let url = request.url, let target = URL(string: "/theirs", relativeTo: url)?.absoluteURL else {
+                return
+            }
+            var next = URLRequest(url: target)
+            next.setValue("c=d", forHTTPHeaderField: "Cookie")
+            guard let response = HTTPURLResponse(url: url, statusCode: 303, httpVersion: nil, headerFields: nil) else {
+                return
+            }
+            client?.urlProtocol(self, wasRedirectedTo: next, redirectResponse: response)
+        }
+        override func stopLoading() {}
+    }
+
+    // R-5, R-9, R-27: what the protocol itself gives is sent, and within one place so are all but credentials
+    @Test("fields of a request that a protocol leads to") func fieldsOfARequestThatAProtocolLeadsTo() async throws {
+        let server = try ScriptedServer.answering(.text("served"))
+        defer { server.stop() }
+        let session = URLSession {
+            $0.protocolClasses = [LeadsOn.self]
+            $0.httpAdditionalHeaders = [
+                "Authorization": "secret", "Cookie": "a=b", "Origin": "here", "Content-Language": "de",
+            ]
+        }
+        var request = URLRequest(url: server.url("/mine"))
+        request.httpMethod = "POST"
+        _ = try await session.data(for: request)
+        let sent = try #require(server.requests.first)
+        #expect(sent.method == "GET")
+        #expect(sent["Authorization"] == nil)
+        #expect(sent["Cookie"] == "c=d")
+        #expect(sent["Origin"] == "here")
+        #expect(sent["Content-Language"] == nil)
+    }
 }

@@ -146,6 +146,79 @@ import URLLoading
         #expect(result(sound) == .unspecified)
     }
 
+    /// What is wrong with one trust, overlooked in another.
+    private func overlook(_ wrong: SecTrust, in trust: SecTrust) throws -> Int {
+        #expect(verdict(wrong) != 0)
+        let exceptions = try #require(SecTrustCopyExceptions(wrong))
+        #expect(SecTrustSetExceptions(trust, exceptions))
+        return verdict(trust)
+    }
+
+    // TLS-4, AUTH-30: no fault hides behind another that is overlooked
+    @Test("an exception covers no fault that comes after it") func anExceptionCoversNoFaultThatComesAfterIt() throws {
+        let unknown = try TestIdentity.selfSigned(.localhost)
+        let known = try trust(unknown)
+        #expect(try overlook(known, in: try trust(unknown)) == 0)
+        #expect(try overlook(known, in: try trust(unknown, host: "other.example")) == Int(errSecHostNameMismatch))
+        let later = try trust(unknown)
+        #expect(SecTrustSetVerifyDate(later, Date(timeIntervalSinceNow: 60 * 86_400) as CFDate) == errSecSuccess)
+        #expect(try overlook(known, in: later) == Int(errSecCertificateExpired))
+        #expect(result(later) == .recoverableTrustFailure)
+        // A fault of a certificate above is not the leaf's.
+        let soon = Date(timeIntervalSinceNow: 10 * 86_400)
+        let issued = try authority.intermediate(.authority("Old").with { $0.validity = .expired })
+            .issue(.localhost.with { $0.validity = .between(Date(timeIntervalSinceNow: -86_400), soon) })
+        let old = try trust(issued, anchors: [authority.root])
+        let older = try trust(issued, anchors: [authority.root])
+        #expect(try overlook(old, in: older) == 0)
+        #expect(SecTrustSetVerifyDate(older, soon.addingTimeInterval(86_400) as CFDate) == errSecSuccess)
+        #expect(verdict(older) == Int(errSecCertificateExpired))
+    }
+
+    // AUTH-30
+    @Test("exceptions are of all faults that there are") func exceptionsAreOfAllFaultsThatThereAre() throws {
+        let wrong = try TestIdentity.selfSigned(.localhost.with { $0.validity = .expired })
+        func made(_ host: String) throws -> SecTrust { try trust(wrong, host: host) }
+        #expect(try overlook(made("other.example"), in: made("other.example")) == 0)
+        // A wrong name is overlooked for that name.
+        #expect(
+            try overlook(made("other.example"), in: made("bank.example")) == Int(errSecHostNameMismatch))
+        // Fewer are covered too.
+        #expect(try overlook(made("other.example"), in: made("localhost")) == 0)
+        #expect(try overlook(made("localhost"), in: made("other.example")) == Int(errSecHostNameMismatch))
+        // What is overlooked is still wrong.
+        let overlooked = try made("localhost")
+        let exceptions = try #require(SecTrustCopyExceptions(overlooked))
+        #expect(SecTrustSetExceptions(overlooked, exceptions))
+        #expect(verdict(overlooked) == 0)
+        #expect(SecTrustCopyExceptions(overlooked) == exceptions)
+        // What was cut off on the way is no exception.
+        for count in 0..<(exceptions as Data).count {
+            #expect(!SecTrustSetExceptions(overlooked, (exceptions as Data).prefix(count) as CFData))
+        }
+    }
+
+    // TLS-10
+    @Test("revocation is not overlooked, whatever else is") func revocationIsNotOverlooked() throws {
+        let issuer = try authority.intermediate()
+        let leaf = try issuer.issue(.localhost)
+        let response = Data(try issuer.ocspResponse(for: leaf.certificate, status: .revoked))
+        for (host, anchors) in [("localhost", []), ("other.example", [authority.root])] {
+            let wrong = try trust(leaf, host: host, anchors: anchors)
+            let revoked = try trust(leaf, host: host, anchors: anchors)
+            #expect(SecTrustSetOCSPResponse(revoked, response as CFData) == errSecSuccess)
+            #expect(try overlook(wrong, in: revoked) == Int(errSecCertificateRevoked))
+            #expect(result(revoked) == .fatalTrustFailure)
+            #expect(SecTrustCopyExceptions(revoked) == nil)
+        }
+        // A forger revokes nothing.
+        let forged = Data(try TestCertificateAuthority().ocspResponse(for: leaf.certificate, status: .revoked))
+        let wrong = try trust(leaf, anchors: [])
+        let accused = try trust(leaf, anchors: [])
+        #expect(SecTrustSetOCSPResponse(accused, forged as CFData) == errSecSuccess)
+        #expect(try overlook(wrong, in: accused) == 0)
+    }
+
     @Test func chain() throws {
         let trust = try trust(identity, anchors: [authority.root])
         let whole = try (identity.chain + [authority.root]).map { try certificate($0) }

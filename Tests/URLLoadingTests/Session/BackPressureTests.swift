@@ -55,6 +55,7 @@ import URLLoading
         let peak = Watched(0)
         let delegate = CountingDelegate()
         delegate.during = { count, task in
+            // What makes it slow.
             usleep(500)
             let memory = self.residentMemory
             peak.withValue { $0 = max($0, memory) }

@@ -31,11 +31,14 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
     /// The directions of a stream.
     case readClosed(Int)
     case writeClosed(Int)
+    case betterRoute(Int)
     /// What a read of a stream brought, whether it was at the end, and why it failed.
     case read(String?, Bool, URLError.Code?)
     case written(URLError.Code?)
     /// The connection of a stream is a pair of streams now.
     case captured(Int)
+    /// A body of so many bytes is to be kept.
+    case willCache(Int, Int)
     case metrics(Int)
     case completed(Int, URLError.Code?)
     case invalid
@@ -50,7 +53,7 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
             .resumed(let task, _, _), .challenge(let task, _, _),
             .needsStream(let task, _), .became(let task, _),
             .downloaded(let task, _), .metrics(let task), .completed(let task, _), .readClosed(let task),
-            .writeClosed(let task), .captured(let task):
+            .writeClosed(let task), .willCache(let task, _), .betterRoute(let task), .captured(let task):
             task
         case .invalid, .handled, .read, .written: nil
         }
@@ -80,10 +83,12 @@ enum Call: Sendable, Hashable, CustomStringConvertible {
         case .downloaded(let task, let count): "downloaded(\(task), \(count) bytes)"
         case .readClosed(let task): "readClosed(\(task))"
         case .writeClosed(let task): "writeClosed(\(task))"
+        case .betterRoute(let task): "betterRoute(\(task))"
         case .read(let text, let isAtEnd, let code):
             "read(\(text ?? "nil"), \(isAtEnd), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .written(let code): "written(\(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .captured(let task): "captured(\(task))"
+        case .willCache(let task, let count): "willCache(\(task), \(count) bytes)"
         case .metrics(let task): "metrics(\(task))"
         case .completed(let task, let code): "completed(\(task), \(code.map { "\($0.rawValue)" } ?? "nil"))"
         case .invalid: "invalid"

@@ -29,6 +29,8 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     var challenge: (@Sendable (URLAuthenticationChallenge, @escaping ChallengeHandler) -> Void)?
     /// What is said when the time of a request has come. Without it the request goes on, and nothing is recorded.
     var delay: (@Sendable (URLRequest, @escaping AskedDelegate.DelayReply) -> Void)?
+    /// What is said to the question what to keep. Without it what is proposed is kept, and nothing is recorded.
+    var keep: (@Sendable (URLSessionDataTask, CachedURLResponse, @escaping KeepReply) -> Void)?
     /// What is said to a question for a stream; the number counts the questions from 0.
     var stream: @Sendable (Int, @escaping @Sendable (InputStream?) -> Void) -> Void = { $1(nil) }
     /// The same for what follows an offset.
@@ -55,6 +57,7 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         active.withValue { $0[key, default: 0] -= 1 }
     }
 
+    typealias KeepReply = @Sendable (CachedURLResponse?) -> Void
     typealias ChallengeHandler = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
     // MARK: Waiting
@@ -75,6 +78,15 @@ class RecordingDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         // On the caller's thread by contract.
         calls.record(.created(task.taskIdentifier))
         during(.created(task.taskIdentifier), session, task)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping KeepReply
+    ) {
+        guard let keep else { return completionHandler(proposedResponse) }
+        note(.willCache(dataTask.taskIdentifier, proposedResponse.data.count), session, dataTask)
+        keep(dataTask, proposedResponse, completionHandler)
     }
 
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {

@@ -17,6 +17,10 @@ final class RecordingStreamDelegate: RecordingDelegate, URLSessionStreamDelegate
         note(.writeClosed(streamTask.taskIdentifier), session, streamTask)
     }
 
+    func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
+        note(.betterRoute(streamTask.taskIdentifier), session, streamTask)
+    }
+
     func urlSession(
         _ session: URLSession, streamTask: URLSessionStreamTask, didBecome inputStream: InputStream,
         outputStream: OutputStream

@@ -191,7 +191,8 @@ import URLLoading
             .expectRequest,
             .send(
                 "HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=b\r\n"
-                    + "Content-Length: \(parts.utf8.count)\r\n\r\n" + parts),
+                    // The script answers one request a connection.
+                    + "Connection: close\r\nContent-Length: \(parts.utf8.count)\r\n\r\n" + parts),
             .waitForClose,
         ])
         defer { server.stop() }

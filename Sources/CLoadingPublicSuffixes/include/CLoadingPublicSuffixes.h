@@ -1,0 +1,12 @@
+// The Public Suffix List as the system has it, by libpsl, which is looked for when it is asked first: a program need not
+// have it.
+#ifndef C_LOADING_PUBLIC_SUFFIXES_H
+#define C_LOADING_PUBLIC_SUFFIXES_H
+
+#include <stdbool.h>
+
+// Whether a domain is in the list. It is in lower-case ASCII, without a dot at its end. Without a library there is no list.
+// The first call reads files.
+bool clp_is_public_suffix(const char *domain);
+
+#endif

@@ -1,0 +1,31 @@
+internal import LoadingTransport
+
+/// What follows the head of a response can wait, until it is known whose it is.
+extension HTTP1Connection {
+    /// Has what follows the head wait, unread as far as may be, for `readRest` or `giveAway`. Has no effect but while the
+    /// head is told.
+    package func holdRest() { isRestHeld = isTellingHead }
+
+    /// Goes on with what follows the head.
+    package func readRest() {
+        guard isRestHeld, observer != nil else { return }
+        isRestHeld = false
+        let bytes = rest
+        rest = []
+        if hasSwitched { return finish(mayReuse: false) }
+        bytes.withUnsafeBytes { parse($0) }
+    }
+
+    /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when it has gone
+    /// another way already, or the request is not sent to its end.
+    package func giveAway() -> HandedConnection? {
+        guard observer != nil, isRestHeld, isSentWhole, !isClosed else { return nil }
+        let bytes = rest
+        rest = []
+        observer = nil
+        endSending()
+        pool.loop.disarm(expiryTimer)
+        pool.letGo(self)
+        return HandedConnection(stream: stream, origin: home.origin, rest: bytes)
+    }
+}

@@ -1,0 +1,28 @@
+/// The connection that carried a request.
+package struct ConnectionFacts: Sendable, Equatable {
+    /// The ALPN name of what is spoken: "http/1.1".
+    package var protocolName: String
+    package var isReused: Bool
+    package var localAddress: String?
+    package var localPort: Int?
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    /// 0x0303 for TLS 1.2, 0x0304 for 1.3; nil in clear.
+    package var tlsVersion: UInt16?
+    /// The number of IANA's registry.
+    package var tlsCipherSuite: UInt16?
+
+    package init(
+        protocolName: String, isReused: Bool, localAddress: String?, localPort: Int?, remoteAddress: String?,
+        remotePort: Int?, tlsVersion: UInt16?, tlsCipherSuite: UInt16?
+    ) {
+        self.protocolName = protocolName
+        self.isReused = isReused
+        self.localAddress = localAddress
+        self.localPort = localPort
+        self.remoteAddress = remoteAddress
+        self.remotePort = remotePort
+        self.tlsVersion = tlsVersion
+        self.tlsCipherSuite = tlsCipherSuite
+    }
+}

@@ -1,0 +1,150 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
+/// comes.
+extension Load {
+    /// Whether it is known what is stored for the request. Else the exchange begins when it is.
+    func knowsStored() -> Bool {
+        // What the requests that go on with an upload bring is nobody's response.
+        if uploading?.isFollowUp == true { return true }
+        if cache.contents.mustAsk(), case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) {
+            cache.contents.take(contents)
+        }
+        return cache.contents.isAnswered
+    }
+
+    /// The client's answer.
+    package func provideStored(_ contents: CacheContents) {
+        if cache.contents.take(contents) { goOnWithRequest() }
+    }
+
+    /// Whether a request has to go to the server, and if so with what besides its own fields.
+    func passesCache(_ sent: inout ExchangeRequest) -> Bool {
+        // Nothing to look at, and nothing to say to caches on the way.
+        if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
+            return true
+        }
+        // Who wants the connection for something else has no use for a stored response.
+        if request.fields.contains("Upgrade") { return true }
+        var fields = sent.fields
+        fields.append(contentsOf: sent.defaults)
+        let asked = CacheRequest(
+            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy)
+        switch cache.decide(asked, now: Self.wallTime) {
+        case .load(let more, _), .revalidate(_, let more, _):
+            sent.fields.append(contentsOf: more)
+            sent.defaults = sent.defaults.without(more)
+            return true
+        case .fail(let error, _): end(error)
+        case .serve(_, let age, _):
+            guard let entry = cache.entry else { return true }
+            serve(entry, fields: age.map { entry.response.fields(age: $0) } ?? entry.response.fields)
+        }
+        return false
+    }
+
+    /// The stored response is the answer.
+    private func serve(_ entry: CacheEntry, fields: HTTPFields) {
+        heldConnection?.letGo()
+        heldConnection = nil
+        record(.servedFromCache)
+        decoding = DecodingStage()
+        // What is stored has been told already where it had parts.
+        partsAreOver = true
+        cache.served = entry.body
+        let response = LoadResponse(
+            url: request.url,
+            head: HTTP1ResponseHead(
+                status: entry.response.status, minorVersion: 1, reason: "", fields: fields, byteCount: 0),
+            expectedLength: Int64(entry.body.count))
+        self.response = response
+        //
+        if !leadsElsewhere(response) { deliverResponse() }
+    }
+
+    /// Gives the body of a stored response to the client, who has let the response through.
+    func deliverServed() {
+        guard isFlowing, let body = cache.served else { return }
+        cache.served = nil
+        if !body.isEmpty {
+            if collector != nil { body.withUnsafeBytes { deliver($0) } } else { deliver(body) }
+        }
+        if !hasEnded { finishBody(.complete) }
+    }
+
+    /// Whether a response is not the answer itself: it confirms the stored one, or is to be asked for anew.
+    func isForCache(_ response: LoadResponse) -> Bool {
+        if cache.isAbsent { return false }
+        switch cache.read(
+            status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
+            partition: request.partition, now: Self.wallTime)
+        {
+        case .nothing:
+            // Parts are not told apart once they are stored.
+            if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
+        case .outdated: outdate()
+        case .remove(let keys): client?.load(self, hasOutdated: keys)
+        case .refresh(let stored): refresh(stored)
+        case .serve(let stored, let fate):
+            guard let body = cache.entry?.body else { return false }
+            switch fate {
+            case .stored: refresh(stored)
+            case .removed: outdate()
+            case .untouched: break
+            }
+            dropExchange()
+            record(.responseEnded(bytes: 0, decoded: 0))
+            client?.load(self, willSendAgainAfter: response)
+            record(.fetchStarted(.cache))
+            serve(CacheEntry(response: stored, body: body), fields: stored.fields)
+            return true
+        case .sendAgain:
+            dropExchange()
+            beginFetch(.retry)
+            return true
+        }
+        return false
+    }
+
+    /// What comes is not kept. What is stored is older than that.
+    func stopGathering() {
+        if cache.stopGathering() { outdate() }
+    }
+
+    /// What is stored for the request is no longer good.
+    private func outdate() {
+        if let key = request.cacheKey { client?.load(self, hasOutdated: [key]) }
+    }
+
+    private func refresh(_ stored: StoredResponse) {
+        guard let body = cache.entry?.body else { return }
+        client?.load(self, hasRefreshed: CacheEntry(response: stored, body: body))
+    }
+
+    /// Proposes to keep what has come. True if the client has to think about it (T-42).
+    func proposesKeeping(_ whole: Data?) -> Bool {
+        guard let client, cache.isGathering else { return false }
+        guard let entry = cache.takeGathered(whole: whole) else {
+            stopGathering()
+            return false
+        }
+        if case .later = client.load(self, proposes: entry) { return true }
+        return false
+    }
+
+    /// The client has kept what was proposed, or not.
+    package func finishKeeping() {
+        guard isKeeping, !hasEnded else { return }
+        isKeeping = false
+        end(nil)
+    }
+
+    /// Seconds since 1970.
+    private static var wallTime: Int64 { Int64(time(nil)) }
+}

@@ -1,0 +1,34 @@
+internal import LoadingConnections
+internal import LoadingProtocols
+internal import LoadingSemantics
+
+/// Cookies: attached to each request that goes out, taken from each response.
+extension Load {
+    /// Whether the cookies of the request are known. Else the exchange begins when they are.
+    func hasCookies() -> Bool {
+        if cookies.mustAsk(), case .now(let field) = client?.load(self, cookiesFor: request) ?? .now(nil) {
+            cookies.take(field)
+        }
+        return cookies.isAnswered
+    }
+
+    /// The client's answer: the value of the `Cookie` field, or nil if it has none.
+    package func provideCookies(_ field: String?) {
+        if cookies.take(field) { goOnWithRequest() }
+    }
+
+    /// The request with its cookies. What the caller has put into the field himself gives way to them (COOK-22).
+    func withCookies(_ exchange: ExchangeRequest) -> ExchangeRequest {
+        guard let field = cookies.answer ?? nil else { return exchange }
+        var exchange = exchange
+        exchange.fields = exchange.fields.without(names: ["Cookie"])
+        exchange.fields.append("Cookie", field)
+        return exchange
+    }
+
+    /// Any response may set cookies, also one that the client never sees (COOK-23).
+    func takeCookies(of head: HTTP1ResponseHead) {
+        guard head.fields.contains("Set-Cookie") else { return }
+        client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
+    }
+}

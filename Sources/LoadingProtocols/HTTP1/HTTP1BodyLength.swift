@@ -1,0 +1,8 @@
+/// How the end of a response's body is found (RFC 9112 §6.3).
+package enum HTTP1BodyLength: Sendable, Equatable {
+    /// Never a body: HEAD, 204, 304.
+    case none
+    case known(Int64)
+    case chunked
+    case untilClose
+}

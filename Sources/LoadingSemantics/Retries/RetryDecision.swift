@@ -1,0 +1,6 @@
+/// What becomes of a request whose connection was lost.
+package enum RetryDecision: Sendable, Equatable {
+    /// On a new connection: another idle one may be as stale.
+    case retry
+    case fail(LoadError)
+}

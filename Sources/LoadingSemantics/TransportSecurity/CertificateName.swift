@@ -1,0 +1,31 @@
+/// Whom a certificate is for (RFC 9525 §6.3, §6.4).
+enum CertificateName {
+    /// Whether one of the names is a host's. An address has to be there as an address, and a name as a name.
+    ///
+    /// - Parameter host: As in `HTTPURL`.
+    static func isFor(_ host: String, _ names: [CertificateFacts.Name]) -> Bool {
+        if let address = address(host) { return names.contains(.address(address)) }
+        // Nothing that looks like an address is a name.
+        if CookieDomain.isAddress(host) { return false }
+        let bare = host.utf8.last == UInt8(ascii: ".") ? String(Substring(host.utf8.dropLast())) : host
+        return !bare.isEmpty
+            && names.contains { if case .host(let pattern) = $0 { matches(bare, pattern) } else { false } }
+    }
+
+    /// A star stands for one whole label, the first, where at least two follow it: nobody speaks for a whole top-level
+    /// domain.
+    private static func matches(_ host: String, _ pattern: String) -> Bool {
+        let host = host.utf8.map(asciiLowercase)
+        let pattern = pattern.utf8.map(asciiLowercase)
+        if pattern.starts(with: "*.".utf8) {
+            let rest = pattern.dropFirst()
+            guard rest.dropFirst().contains(UInt8(ascii: ".")), rest.last != UInt8(ascii: "."),
+                let dot = host.firstIndex(of: UInt8(ascii: ".")), dot > 0
+            else { return false }
+            return host[dot...] == rest && !rest.contains(UInt8(ascii: "*"))
+        }
+        return host == pattern && !pattern.contains(UInt8(ascii: "*"))
+    }
+
+    private static func address(_ host: String) -> [UInt8]? { IPAddressRange.bytes(String(host.prefix { $0 != "%" })) }
+}

@@ -1,0 +1,16 @@
+/// What is known of one host that wants secure connections only (RFC 6797 §5.3).
+package struct HSTSRecord: Sendable, Equatable {
+    /// In lower-case ASCII, without a dot at the end.
+    package var host: String
+    /// In seconds since 1970; at that moment it is over.
+    package var expires: Int64
+    package var includesSubdomains: Bool
+
+    package init(host: String, expires: Int64, includesSubdomains: Bool) {
+        self.host = host
+        self.expires = expires
+        self.includesSubdomains = includesSubdomains
+    }
+
+    package func isExpired(at now: Int64) -> Bool { expires <= now }
+}

@@ -1,0 +1,43 @@
+internal import Glibc
+
+/// IP addresses that begin with the same bits (RFC 4632 §3.1, RFC 4291 §2.3): one address, or a whole network.
+struct IPAddressRange: Sendable, Equatable {
+    /// 4 or 16 bytes.
+    private let bytes: [UInt8]
+    /// How many bits count.
+    let length: Int
+
+    /// Reads "192.0.2.1", "192.0.2.0/24", "2001:db8::1" and "2001:db8::/32".
+    init?(_ text: String) {
+        let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let bytes = Self.bytes(String(Substring(first))) else { return nil }
+        self.bytes = bytes
+        guard parts.count > 1 else {
+            length = bytes.count * 8
+            return
+        }
+        guard (1...3).contains(parts[1].count), parts[1].allSatisfy({ $0 &- 0x30 < 10 }),
+            let length = Int(Substring(parts[1])), length <= bytes.count * 8
+        else { return nil }
+        self.length = length
+    }
+
+    /// - Parameter host: As in `HTTPURL`; its zone does not matter.
+    func contains(_ host: String) -> Bool {
+        guard let other = Self.bytes(String(host.prefix { $0 != "%" })), other.count == bytes.count else {
+            return false
+        }
+        let whole = length / 8
+        guard other.prefix(whole) == bytes.prefix(whole) else { return false }
+        let rest = length % 8
+        return rest == 0 || (other[whole] ^ bytes[whole]) >> (8 - rest) == 0
+    }
+
+    /// The bytes of one address.
+    static func bytes(_ text: String) -> [UInt8]? {
+        if text.utf8.contains(0) { return nil }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes.prefix(4)) }
+        return inet_pton(AF_INET6, text, &bytes) == 1 ? bytes : nil
+    }
+}

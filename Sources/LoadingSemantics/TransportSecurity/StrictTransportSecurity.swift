@@ -1,0 +1,99 @@
+/// What a `Strict-Transport-Security` field says (RFC 6797 §6.1).
+///
+/// A field that breaks the grammar anywhere says nothing at all (§6.1, item 4), and neither does one in which a
+/// directive comes twice, known or not.
+package struct StrictTransportSecurity: Sendable, Equatable {
+    /// In seconds, at most 2³¹. 0 is the host's wish to be forgotten.
+    package let maximumAge: Int64
+    package let includesSubdomains: Bool
+
+    /// The first field of a response; the others are not even looked at when it is broken (§8.1).
+    package init?(_ fields: HTTPFields) {
+        guard let value = fields.firstValue("Strict-Transport-Security") else { return nil }
+        self.init(value)
+    }
+
+    /// Reads the value of one field.
+    package init?(_ field: String) {
+        var reader = Reader(bytes: Array(field.utf8))
+        var names: Set<[UInt8]> = []
+        var maximumAge: Int64?
+        var includesSubdomains = false
+        repeat {
+            reader.skipWhitespace()
+            // Nothing between two semicolons is a directive too.
+            if reader.isAtDirectiveEnd { continue }
+            guard let directive = reader.directive(), names.insert(directive.name).inserted else { return nil }
+            if directive.name.elementsEqual("max-age".utf8) {
+                guard let seconds = directive.value.flatMap(DeltaSeconds.parse) else { return nil }
+                maximumAge = seconds
+            } else if directive.name.elementsEqual("includesubdomains".utf8) {
+                if directive.value != nil { return nil }
+                includesSubdomains = true
+            }
+        } while reader.takeSemicolon()
+        guard let maximumAge else { return nil }
+        self.maximumAge = maximumAge
+        self.includesSubdomains = includesSubdomains
+    }
+
+    private struct Reader {
+        let bytes: [UInt8]
+        var offset = 0
+
+        private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+        var isAtDirectiveEnd: Bool { next == nil || next == UInt8(ascii: ";") }
+
+        mutating func takeSemicolon() -> Bool {
+            if next == nil { return false }
+            offset += 1
+            return true
+        }
+
+        mutating func skipWhitespace() {
+            while let byte = next, OptionalWhitespace.contains(byte) { offset += 1 }
+        }
+
+        /// Ends before a semicolon or at the end; nil if something else stands there. The name is in lower case.
+        mutating func directive() -> (name: [UInt8], value: [UInt8]?)? {
+            let name = token().map(asciiLowercase)
+            if name.isEmpty { return nil }
+            skipWhitespace()
+            var value: [UInt8]?
+            if next == UInt8(ascii: "=") {
+                offset += 1
+                skipWhitespace()
+                value = next == UInt8(ascii: "\"") ? quoted() : Array(token())
+                // A quoted string may hold nothing, a token not.
+                guard let value, !value.isEmpty || bytes[offset - 1] == UInt8(ascii: "\"") else { return nil }
+                skipWhitespace()
+            }
+            return isAtDirectiveEnd ? (name, value) : nil
+        }
+
+        private mutating func token() -> ArraySlice<UInt8> {
+            let start = offset
+            while let byte = next, ChallengeReader.isToken(byte) { offset += 1 }
+            return bytes[start..<offset]
+        }
+
+        /// Without quotes and backslashes; nil if the end is missing or a control character is in it.
+        private mutating func quoted() -> [UInt8]? {
+            offset += 1
+            var text: [UInt8] = []
+            while var byte = next {
+                offset += 1
+                if byte == UInt8(ascii: "\"") { return text }
+                if byte == UInt8(ascii: "\\") {
+                    guard let escaped = next else { return nil }
+                    byte = escaped
+                    offset += 1
+                }
+                if byte < 0x20 && byte != 0x09 || byte == 0x7F { return nil }
+                text.append(byte)
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// Settings of App Transport Security by domain.
+struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equatable {
+    private struct Named: Sendable, Equatable {
+        var setting: Setting
+        var includesSubdomains: Bool
+    }
+
+    private struct Addressed: Sendable, Equatable {
+        var setting: Setting
+        var range: IPAddressRange
+    }
+
+    private var names: [String: Named] = [:]
+    private var ranges: [Addressed] = []
+
+    /// Adds the setting of a key. What is wrong with the key is said, and the setting not taken.
+    mutating func add(
+        _ setting: Setting, includesSubdomains: Bool, forKey key: String
+    ) -> TransportSecurityComplaint.Reason? {
+        if let range = IPAddressRange(key) {
+            if ranges.contains(where: { $0.range == range }) { return .twice }
+            ranges.append(Addressed(setting: setting, range: range))
+            return nil
+        }
+        guard let name = Self.name(key) else { return .notDomain }
+        if names[name] != nil { return .twice }
+        names[name] = Named(setting: setting, includesSubdomains: includesSubdomains)
+        return nil
+    }
+
+    /// The setting of a host: its own, or that of the domain right above it, if that includes its subdomains. They go
+    /// one label down, as Apple documents it. Of ranges the smallest counts.
+    ///
+    /// - Parameter host: As in `HTTPURL`. A dot at its end makes another name of it.
+    subscript(host: String) -> Setting? {
+        if CookieDomain.isAddress(host) {
+            return ranges.filter { $0.range.contains(host) }.max { $0.range.length < $1.range.length }?.setting
+        }
+        if let own = names[host] { return own.setting }
+        guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")),
+            let above = names[String(host[host.utf8.index(after: dot)...])], above.includesSubdomains
+        else { return nil }
+        return above.setting
+    }
+
+    /// The name as it stands in an `HTTPURL`; nil for what is not the name of a host and nothing else.
+    private static func name(_ key: String) -> String? {
+        let marks = "/?#@:*[]%\\".utf8
+        guard !key.utf8.contains(where: marks.contains), let url = try? HTTPURL("http://\(key)/"),
+            !CookieDomain.isAddress(url.host)
+        else { return nil }
+        return url.host
+    }
+}

@@ -1,0 +1,19 @@
+/// How a domain of `NSExceptionDomains` differs from what App Transport Security wants of all.
+struct TransportSecurityException: Sendable, Equatable {
+    var allowsInsecureLoads: Bool
+    var demands: TransportSecurityDemands
+
+    init(_ reader: inout PropertyListReader) {
+        allowsInsecureLoads = reader.boolean("NSExceptionAllowsInsecureHTTPLoads") ?? false
+        demands = .standard
+        if let text = reader.string("NSExceptionMinimumTLSVersion") {
+            if let version = TransportSecurityDemands.Version(text) {
+                demands.minimumVersion = version
+            } else {
+                reader.complain(.notVersion, about: "NSExceptionMinimumTLSVersion")
+            }
+        }
+        demands.needsForwardSecrecy = reader.boolean("NSExceptionRequiresForwardSecrecy") ?? true
+        demands.needsCertificateTransparency = reader.boolean("NSRequiresCertificateTransparency") ?? false
+    }
+}

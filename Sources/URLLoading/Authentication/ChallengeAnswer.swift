@@ -1,0 +1,13 @@
+/// What a delegate made of a challenge.
+struct ChallengeAnswer: Sendable {
+    var disposition: URLSession.AuthChallengeDisposition
+    /// Only with `.useCredential`.
+    var credential: URLCredential?
+
+    static let defaultHandling = ChallengeAnswer(.performDefaultHandling, nil)
+
+    init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
+        self.disposition = disposition
+        self.credential = disposition == .useCredential ? credential : nil
+    }
+}

@@ -1,0 +1,106 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// A task's way to its cache.
+///
+/// A plain cache is asked on the loop. A subclass is the caller's code: it is called with the loop lent, as delegates are,
+/// and may answer later (CACHE-26).
+extension TaskCore {
+    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
+        guard let cache = core.urlCache else { return .now(nil) }
+        let isRead = request.method == "GET" || request.method == "HEAD"
+        // What other methods change is noted; a download neither reads nor keeps (CACHE-2).
+        guard isRead else { return .now(CacheContents(entry: nil, limit: 0)) }
+        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else {
+            return .now(nil)
+        }
+        if type(of: cache) == URLCache.self {
+            let found = request.cacheKey.flatMap { cache.response(for: $0) }
+            cached = found
+            return .now(CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit))
+        }
+        let provide = LoopBox({ (found: CachedURLResponse?, contents: CacheContents) in
+            self.cached = found
+            load.provideStored(contents)
+        })
+        core.loop.callOut(
+            StoreLookup {
+                cache.getCachedResponse(for: task, completionHandler: $0)
+            } answer: { [core] found in
+                // Their properties are the caller's code too.
+                let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit)
+                core.loop.post { provide.value(found, contents) }
+            })
+        return .later
+    }
+
+    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {
+        guard let cache = core.urlCache, let load = load as? Load, let proposed = response(of: entry, like: nil) else {
+            return .now
+        }
+        // CACHE-3: of lasting redirects nobody is asked.
+        let isAsked =
+            isForDelegate && 200...299 ~= entry.response.status
+            && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+        if !isAsked, type(of: cache) == URLCache.self {
+            keep(proposed, in: cache, load.request)
+            return .now
+        }
+        if isAsked, case .whole = destination { tellBodyEarly(entry.body) }
+        let finish = LoopBox({ load.finishKeeping() })
+        propose(proposed, isAsked: isAsked, replacing: cached != nil) { finish.value() }
+        return .later
+    }
+
+    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {
+        guard let cache = core.urlCache, let load = load as? Load, let cached,
+            let refreshed = response(of: entry, like: cached)
+        else { return }
+        if type(of: cache) == URLCache.self {
+            if let key = load.request.cacheKey { cache.replace(cached, with: refreshed, for: key) }
+            return
+        }
+        guard let task = heldTask as? URLSessionDataTask else { return }
+        core.loop.callOut(CalledOut { cache.storeCachedResponse(refreshed, for: task) })
+    }
+
+    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey]) {
+        guard let cache = core.urlCache else { return }
+        if type(of: cache) == URLCache.self { return cache.remove(keys) }
+        let requests = keys.compactMap { key in
+            URL(string: key.address).map { url in
+                var request = URLRequest(url: url)
+                request.cookiePartitionIdentifier = currentRequest?.cookiePartitionIdentifier
+                return request
+            }
+        }
+        core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
+    }
+
+    private func keep(_ response: CachedURLResponse, in cache: URLCache, _ request: LoadRequest) {
+        if let key = request.cacheKey { cache.store(response, for: key) }
+    }
+
+    /// - Parameter old: What else is kept with it.
+    private func response(of entry: CacheEntry, like old: CachedURLResponse?) -> CachedURLResponse? {
+        guard let url = currentRequest?.url else { return nil }
+        let response = HTTPURLResponse(
+            url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
+            expectedContentLength: Int64(entry.body.count))
+        return CachedURLResponse(
+            response: response, data: entry.body, userInfo: old?.userInfo,
+            storagePolicy: old?.storagePolicy ?? .allowed,
+            facts: entry.response)
+    }
+}
+
+extension CacheEntry {
+    /// Nil for a response that is none of HTTP.
+    fileprivate init?(_ cached: CachedURLResponse) {
+        guard let facts = cached.facts else { return nil }
+        self.init(response: facts, body: cached.data)
+    }
+}

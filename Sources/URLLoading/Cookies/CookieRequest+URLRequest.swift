@@ -1,0 +1,37 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+
+extension CookieRequest {
+    /// Nil for an address that has no cookies.
+    ///
+    /// - Parameters:
+    ///   - document: The document that the request belongs to; nil makes it first-party (COOK-14).
+    ///   - partition: The jar of its own that it uses (COOK-24).
+    init?(_ url: URL, method: String = "GET", document: URL?, partition: String?) {
+        guard let target = try? HTTPURL(url.absoluteString) else { return nil }
+        self.init(target, method: method, document: Document(document), partition: partition)
+    }
+
+    init?(_ request: URLRequest) {
+        guard let url = request.url else { return nil }
+        self.init(
+            url, method: request.method, document: request.mainDocumentURL, partition: request.cookiePartitionIdentifier
+        )
+    }
+
+    init(_ request: LoadRequest, document: URL?) {
+        self.init(
+            request.url, method: request.method, document: Document(document), partition: request.partition)
+    }
+}
+
+extension CookieRequest.Document {
+    fileprivate init(_ url: URL?) {
+        guard let url else {
+            self = .none
+            return
+        }
+        self = (try? HTTPURL(url.absoluteString)).map { .web($0) } ?? .other
+    }
+}

@@ -1,0 +1,70 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The cookies of a task's requests and responses.
+///
+/// A plain storage is asked on the loop, where it costs a lock. A subclass is the caller's code: it is called with the
+/// loop lent, as delegates are, and may answer later.
+extension TaskCore {
+    /// Nil if the task neither sends nor keeps cookies (C-25, COOK-21).
+    private var cookieStorage: HTTPCookieStorage? {
+        guard let storage = core.configuration.httpCookieStorage, currentRequest?.httpShouldHandleCookies != false
+        else { return nil }
+        return storage
+    }
+
+    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
+        guard core.configuration.httpShouldSetCookies, let storage = core.configuration.httpCookieStorage else {
+            return .now(nil)
+        }
+        let isPlain = type(of: storage) == HTTPCookieStorage.self
+        if isPlain, storage.isEmpty { return .now(nil) }
+        guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
+        if isPlain { return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL))) }
+        // It is asked by the task, and so by the task's address: not for what an upload sends to another place.
+        guard let task = heldTask, let load = load as? Load, let target = CookieRequest(shown)?.url,
+            target.scheme == request.url.scheme, target.host == request.url.host
+        else { return .now(nil) }
+        let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
+        let lookup = StoreLookup<[HTTPCookie]?> {
+            storage.getCookiesFor(task, completionHandler: $0)
+        } answer: { [core] cookies in
+            let field = HTTPCookie.requestHeaderFields(with: cookies ?? [])["Cookie"]
+            core.loop.post { provide.value(field) }
+        }
+        // A storage that takes its time may still be at what the response before has set.
+        if cookieKeepings > 0 { awaitedLookup = lookup } else { core.loop.callOut(lookup) }
+        return .later
+    }
+
+    private func cookiesAreKept() {
+        cookieKeepings -= 1
+        guard cookieKeepings == 0, let lookup = awaitedLookup else { return }
+        awaitedLookup = nil
+        core.loop.callOut(lookup)
+    }
+
+    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {
+        guard let storage = cookieStorage else { return }
+        let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
+        let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
+        if type(of: storage) == HTTPCookieStorage.self {
+            guard storage.receive(fields, from: origin, policy: policy) else { return }
+            return core.loop.callOut(CalledOut { storage.announceChange() })
+        }
+        guard policy.accepts(origin), let task = heldTask else { return }
+        let now = HTTPCookieStorage.now
+        let cookies = fields.compactMap { field in
+            (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
+        }
+        if cookies.isEmpty { return }
+        cookieKeepings += 1
+        core.loop.callOut(
+            CalledOut { [self] in
+                storage.storeCookies(cookies, for: task)
+                core.loop.post { self.cookiesAreKept() }
+            })
+    }
+}

@@ -1,0 +1,225 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct AppTransportSecurityTests {
+    private typealias Demands = TransportSecurityDemands
+
+    private static let standard = Demands(minimumVersion: .tls12, needsForwardSecrecy: true)
+
+    private func decide(
+        _ settings: [String: PropertyListValue], _ url: String
+    ) throws -> AppTransportSecurity.Decision {
+        AppTransportSecurity(settings).decide(try HTTPURL(url))
+    }
+
+    private func domain(_ name: String, _ settings: [String: PropertyListValue]) -> [String: PropertyListValue] {
+        ["NSExceptionDomains": .dictionary([name: .dictionary(settings)])]
+    }
+
+    // TLS-3
+    @Test("Without settings everything goes", arguments: ["http://a.example/", "https://a.example/", "ws://1.2.3.4/"])
+    func off(url: String) throws {
+        #expect(AppTransportSecurity.off.decide(try HTTPURL(url)) == .allowed)
+        let other = AppTransportSecurity(info: ["CFBundleIdentifier": .string("x")])
+        #expect(other.decide(try HTTPURL(url)) == .allowed)
+        #expect(other.complaints.isEmpty)
+    }
+
+    // TLS-1, TLS-2, R-15
+    @Test("With settings, even empty ones, connections are secure, and well so")
+    func on() throws {
+        for settings in [[:], ["NSAllowsArbitraryLoads": .boolean(false)]] as [[String: PropertyListValue]] {
+            for url in [
+                "http://a.example/", "ws://a.example/", "http://localhost/", "http://printer.local/",
+                "http://192.0.2.1/", "http://[::1]:8080/",
+            ] {
+                #expect(try decide(settings, url) == .denied)
+            }
+            for url in ["https://a.example/", "wss://a.example/", "https://192.0.2.1/"] {
+                #expect(try decide(settings, url) == .demands(Self.standard))
+            }
+        }
+        let info = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary([:])])
+        #expect(info.decide(try HTTPURL("http://a.example/")) == .denied)
+    }
+
+    // TLS-1
+    @Test("NSAllowsArbitraryLoads lifts all demands but those on the domains named")
+    func arbitraryLoads() throws {
+        var settings = domain("strict.example", [:])
+        settings["NSAllowsArbitraryLoads"] = .boolean(true)
+        #expect(try decide(settings, "http://a.example/") == .allowed)
+        #expect(try decide(settings, "https://a.example/") == .allowed)
+        #expect(try decide(settings, "http://strict.example/") == .denied)
+        #expect(try decide(settings, "https://strict.example/") == .demands(Self.standard))
+        settings["NSAllowsArbitraryLoads"] = .integer(1)
+        #expect(try decide(settings, "http://a.example/") == .allowed)
+    }
+
+    // TLS-1
+    @Test(
+        "A more precise key takes the place of NSAllowsArbitraryLoads, whatever it says",
+        arguments: [
+            "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
+        ])
+    func preciseKeys(key: String) throws {
+        for value in [.boolean(true), .boolean(false), .other] as [PropertyListValue] {
+            let settings = ["NSAllowsArbitraryLoads": .boolean(true), key: value]
+            #expect(try decide(settings, "http://a.example/") == .denied)
+            #expect(try decide(settings, "https://a.example/") == .demands(Self.standard))
+        }
+    }
+
+    // TLS-1
+    @Test(
+        "NSAllowsLocalNetworking is about short names, those below local, and addresses",
+        arguments: [
+            ("http://localhost:8080/", true), ("http://db/", true), ("http://printer.local/", true),
+            ("http://a.b.local./", true), ("http://local/", true), ("http://192.0.2.1/", true),
+            ("http://10.0.0.1:81/", true), ("http://[2001:db8::1]/", true), ("http://[fe80::1%25eth0]/", true),
+            ("ws://localhost/", true), ("http://a.example/", false), ("http://notlocal.example/", false),
+            ("http://xlocal.com/", false), ("http://local.example/", false), ("http://a.localhost/", false),
+            ("http://1.2.3.4.example/", false), ("http://db./", false),
+        ])
+    func localNetworking(url: String, isLocal: Bool) throws {
+        let settings = ["NSAllowsLocalNetworking": .boolean(true)] as [String: PropertyListValue]
+        #expect(try decide(settings, url) == (isLocal ? .allowed : .denied))
+        let secure = "https" + url.drop { $0 != ":" }
+        #expect(try decide(settings, secure) == (isLocal ? .allowed : .demands(Self.standard)))
+        // Named, it is like any other domain.
+        let host = try HTTPURL(url).host
+        var named = domain(String(host.prefix { $0 != "%" }), [:])
+        named["NSAllowsLocalNetworking"] = .boolean(true)
+        #expect(try decide(named, url) == .denied)
+        #expect(AppTransportSecurity(named).complaints == [])
+    }
+
+    // TLS-1
+    @Test("An exception may allow insecure loads, an older TLS, or suites without forward secrecy")
+    func exceptions() throws {
+        let insecure = domain("a.example", ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
+        #expect(try decide(insecure, "http://a.example/") == .allowed)
+        #expect(try decide(insecure, "https://a.example/") == .demands(Self.standard))
+        #expect(try decide(insecure, "http://b.example/") == .denied)
+        for (text, version) in [
+            ("TLSv1.0", .tls10), ("TLSv1.1", .tls11), ("TLSv1.2", .tls12), ("TLSv1.3", .tls13),
+        ] as [(String, Demands.Version)] {
+            let settings = domain("a.example", ["NSExceptionMinimumTLSVersion": .string(text)])
+            let demands = Demands(minimumVersion: version, needsForwardSecrecy: true)
+            #expect(try decide(settings, "https://a.example/") == .demands(demands))
+            #expect(try decide(settings, "http://a.example/") == .denied)
+        }
+        let plain = domain("a.example", ["NSExceptionRequiresForwardSecrecy": .boolean(false)])
+        #expect(try decide(plain, "https://a.example/") == .demands(Demands(minimumVersion: .tls12)))
+        let logged = domain("a.example", ["NSRequiresCertificateTransparency": .boolean(true)])
+        #expect(
+            try decide(logged, "https://a.example/")
+                == .demands(
+                    Demands(minimumVersion: .tls12, needsForwardSecrecy: true, needsCertificateTransparency: true)))
+    }
+
+    // TLS-1
+    @Test(
+        "A key is one domain, one address or one network",
+        arguments: [
+            ("a.example", "http://a.example/", true), ("a.example", "http://A.EXAMPLE:81/", true),
+            ("A.Example", "http://a.example/", true), ("a.example", "http://b.a.example/", false),
+            ("a.example", "http://xa.example/", false), ("a.example", "http://a.example./", false),
+            ("a.example.", "http://a.example./", true), ("a.example.", "http://a.example/", false),
+            ("b\u{FC}cher.example", "http://xn--bcher-kva.example/", true), ("localhost", "http://localhost/", true),
+            ("192.0.2.1", "http://192.0.2.1/", true), ("192.0.2.1", "http://192.0.2.2/", false),
+            ("192.0.2.1", "http://a.example/", false), ("192.0.2.0/24", "http://192.0.2.255/", true),
+            ("192.0.2.0/24", "http://192.0.3.0/", false), ("192.0.2.0/25", "http://192.0.2.128/", false),
+            ("192.0.2.128/25", "http://192.0.2.129/", true), ("0.0.0.0/0", "http://9.9.9.9/", true),
+            ("0.0.0.0/0", "http://[::1]/", false), ("2001:db8:12::/48", "http://[2001:db8:12:ffff::1]/", true),
+            ("2001:db8:12::/48", "http://[2001:db8:13::1]/", false), ("2001:DB8::1", "http://[2001:db8:0::1]/", true),
+            ("fe80::1", "http://[fe80::1%25eth0]/", true), ("::/1", "http://[7fff::]/", true),
+            ("::/1", "http://[8000::]/", false), ("192.0.2.1/32", "http://192.0.2.1/", true),
+        ])
+    func domains(key: String, url: String, isMatch: Bool) throws {
+        let settings = domain(key, ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
+        #expect(try decide(settings, url) == (isMatch ? .allowed : .denied))
+        #expect(AppTransportSecurity(settings).complaints == [])
+    }
+
+    // TLS-1
+    @Test("Subdomains are those one label down, and what is named itself is no subdomain")
+    func subdomains() throws {
+        let settings: [String: PropertyListValue] = [
+            "NSExceptionDomains": .dictionary([
+                "a.example": .dictionary([
+                    "NSIncludesSubdomains": .boolean(true), "NSExceptionAllowsInsecureHTTPLoads": .boolean(true),
+                ]),
+                "own.a.example": .dictionary([:]),
+                "192.0.2.0/24": .dictionary(["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)]),
+                "192.0.2.9": .dictionary([:]),
+            ])
+        ]
+        #expect(try decide(settings, "http://a.example/") == .allowed)
+        #expect(try decide(settings, "http://b.a.example/") == .allowed)
+        #expect(try decide(settings, "http://c.b.a.example/") == .denied)
+        #expect(try decide(settings, "http://own.a.example/") == .denied)
+        #expect(try decide(settings, "http://x.own.a.example/") == .denied)
+        #expect(try decide(settings, "http://192.0.2.8/") == .allowed)
+        // Of networks the smallest counts.
+        #expect(try decide(settings, "http://192.0.2.9/") == .denied)
+    }
+
+    // TLS-1
+    @Test("What cannot be understood counts as not there, and is complained about")
+    func complaints() throws {
+        let security = AppTransportSecurity([
+            "NSAllowsArbitraryLoads": .string("YES"), "NSAllowsLocalNetworking": .integer(2),
+            "NSAllowsAll": .boolean(true),
+            "NSAllowsArbitraryLoadsForMedia": .array([]),
+            "NSPinnedDomains": .boolean(true),
+            "NSExceptionDomains": .dictionary([
+                "*.a.example": .dictionary([:]), "b.example:81": .dictionary([:]), "": .dictionary([:]),
+                "c.example/x": .dictionary([:]), "1.2.3": .dictionary([:]), "1.2.3.4/33": .dictionary([:]),
+                "1.2.3.4/": .dictionary([:]), "::1/+8": .dictionary([:]), "u@d.example": .dictionary([:]),
+                "e.example": .other,
+                "f.example": .dictionary([
+                    "NSExceptionMinimumTLSVersion": .string("1.0"), "NSIncludesSubdomains": .string("YES"),
+                    "NSExceptionRequiresForwardSecrecy": .other, "NSExceptionAllowsHTTP": .boolean(true),
+                ]),
+                "G.example": .dictionary([:]), "g.example": .dictionary([:]),
+                "h.example": .dictionary(["NSExceptionMinimumTLSVersion": .integer(1)]),
+            ]),
+        ])
+        #expect(
+            security.complaints.map(\.description) == [
+                "NSAllowsArbitraryLoads is no boolean", "NSAllowsLocalNetworking is no boolean",
+                "NSAllowsArbitraryLoadsForMedia is no boolean",
+                "NSExceptionDomains ›  is no domain, address or range of addresses",
+                "NSExceptionDomains › *.a.example is no domain, address or range of addresses",
+                "NSExceptionDomains › 1.2.3 is no domain, address or range of addresses",
+                "NSExceptionDomains › 1.2.3.4/ is no domain, address or range of addresses",
+                "NSExceptionDomains › 1.2.3.4/33 is no domain, address or range of addresses",
+                "NSExceptionDomains › ::1/+8 is no domain, address or range of addresses",
+                "NSExceptionDomains › b.example:81 is no domain, address or range of addresses",
+                "NSExceptionDomains › c.example/x is no domain, address or range of addresses",
+                "NSExceptionDomains › e.example is no dictionary",
+                "NSExceptionDomains › f.example › NSIncludesSubdomains is no boolean",
+                "NSExceptionDomains › f.example › NSExceptionMinimumTLSVersion is no version of TLS",
+                "NSExceptionDomains › f.example › NSExceptionRequiresForwardSecrecy is no boolean",
+                "NSExceptionDomains › f.example › NSExceptionAllowsHTTP is not known",
+                "NSExceptionDomains › g.example is there twice",
+                "NSExceptionDomains › h.example › NSExceptionMinimumTLSVersion is no string",
+                "NSExceptionDomains › u@d.example is no domain, address or range of addresses",
+                "NSPinnedDomains is no dictionary", "NSAllowsAll is not known",
+            ])
+        for url in ["http://f.example/", "http://localhost/", "http://x.a.example/"] {
+            #expect(security.decide(try HTTPURL(url)) == .denied)
+        }
+        #expect(security.decide(try HTTPURL("https://f.example/")) == .demands(Self.standard))
+    }
+
+    @Test("Settings that are no dictionary are the strictest")
+    func noDictionary() throws {
+        let security = AppTransportSecurity(info: ["NSAppTransportSecurity": .boolean(false)])
+        #expect(security.decide(try HTTPURL("http://a.example/")) == .denied)
+        #expect(security.complaints.map(\.description) == ["NSAppTransportSecurity is no dictionary"])
+        let nested = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary(["x": .other])])
+        #expect(nested.complaints.map(\.description) == ["NSAppTransportSecurity › x is not known"])
+    }
+}

@@ -1,0 +1,260 @@
+import LoadingSemantics
+import Testing
+
+// TLS-4, TLS-5
+@Suite struct CertificateRulesTests {
+    private typealias Facts = CertificateFacts
+    private typealias Chain = CertificateChainFacts
+
+    private static let day: Int64 = 86_400
+    /// 2024-01-01
+    private static let issued: Int64 = 1_704_067_200
+    private static let now = issued + 10 * day
+
+    private static func leaf(_ change: (inout Facts) -> Void = { _ in }) -> Facts {
+        var facts = Facts(
+            names: [.host("a.example")], key: .elliptic(bits: 256), signature: .sha2, validFrom: issued,
+            validUntil: issued + 90 * day - 1, purposes: .server)
+        change(&facts)
+        return facts
+    }
+
+    private static func issuer(_ change: (inout Facts) -> Void = { _ in }) -> Facts {
+        var facts = Facts(
+            key: .rsa(bits: 2048), signature: .sha2, validFrom: 0, validUntil: now + 3650 * day, isAuthority: true)
+        change(&facts)
+        return facts
+    }
+
+    private static func root(_ change: (inout Facts) -> Void = { _ in }) -> Facts {
+        issuer {
+            $0.isSelfIssued = true
+            change(&$0)
+        }
+    }
+
+    private func refusal(
+        _ certificates: [Facts], _ anchor: Chain.Anchor = .system, host: String = "a.example",
+        at now: Int64 = CertificateRulesTests.now
+    ) -> CertificateRefusal? {
+        CertificateRules.refusal(of: Chain(certificates, anchor: anchor), for: host, at: now)
+    }
+
+    @Test("A chain that keeps every rule will do", arguments: [Chain.Anchor.system, .added])
+    private func good(anchor: Chain.Anchor) {
+        #expect(refusal([Self.leaf(), Self.issuer(), Self.root()], anchor) == nil)
+        #expect(refusal([Self.leaf(), Self.root()], anchor) == nil)
+        #expect(refusal([Self.leaf()], anchor) == nil)
+    }
+
+    @Test("Each refusal has the code that programs look for")
+    func codes() {
+        #expect(
+            CertificateRefusal.allCases.map(\.code) == [
+                -1203, -1202, -1204, -1201, -1202, -1202, -1202, -1202, -1202, -1202, -1202,
+            ])
+    }
+
+    // RFC 5280 §6.1
+    @Test("Without a root that is trusted all else does not matter")
+    func anchors() {
+        #expect(refusal([Self.leaf(), Self.issuer()], .none) == .unknownRoot)
+        #expect(refusal([Self.leaf(), Self.root()], .none) == .unknownRoot)
+        #expect(refusal([Self.leaf()], .none) == .unknownRoot)
+        #expect(refusal([Self.leaf { $0.isSelfIssued = true }], .none) == .selfSigned)
+        #expect(
+            refusal(
+                [
+                    Self.leaf {
+                        $0.isSelfIssued = true; $0.validUntil = 0
+                    }
+                ], .none) == .selfSigned)
+        #expect(refusal([], .none) == .unknownRoot)
+        #expect(refusal([], .system) == .unknownRoot)
+        // One that is self-signed is as good as any if it was added.
+        #expect(
+            refusal(
+                [
+                    Self.leaf {
+                        $0.isSelfIssued = true; $0.signature = .other
+                    }
+                ], .added) == nil)
+    }
+
+    // RFC 5280 §4.1.2.5
+    @Test("Every certificate is valid from its first second to its last")
+    func validity() {
+        let (first, last) = (Self.issued, Self.issued + 90 * Self.day - 1)
+        for (now, expected) in [
+            (first - 1, .notYetValid), (first, nil), (last, nil), (last + 1, .expired), (.min, .notYetValid),
+            (.max, .expired),
+        ] as [(Int64, CertificateRefusal?)] {
+            #expect(
+                refusal(
+                    [
+                        Self.leaf(),
+                        Self.root {
+                            $0.validFrom = .min; $0.validUntil = .max
+                        },
+                    ], at: now) == expected)
+        }
+        let old = Self.issuer { $0.validUntil = Self.now - 1 }
+        let new = Self.issuer { $0.validFrom = Self.now + 1 }
+        #expect(refusal([Self.leaf(), old, Self.root()]) == .expired)
+        #expect(refusal([Self.leaf(), Self.issuer(), old]) == .expired)
+        #expect(refusal([Self.leaf(), new, Self.root()]) == .notYetValid)
+        // What could not be read.
+        #expect(
+            refusal([
+                Self.leaf {
+                    $0.validFrom = .max; $0.validUntil = .min
+                }, Self.root(),
+            ]) == .notYetValid)
+    }
+
+    @Test(
+        "The host is among the alternative names",
+        arguments: [
+            ("a.example", [.host("a.example")], true), ("a.example", [.host("b.example"), .host("A.Example")], true),
+            ("a.example.", [.host("a.example")], true), ("a.example", [], false), ("a.example", [.other], false),
+            ("a.example", [.host("example")], false), ("b.a.example", [.host("a.example")], false),
+            ("a.example", [.host("")], false), ("", [.host("")], false), (".", [.host("")], false),
+            // A star is one whole label, the first.
+            ("b.a.example", [.host("*.a.example")], true), ("a.example", [.host("*.a.example")], false),
+            ("c.b.a.example", [.host("*.a.example")], false), ("B.A.Example", [.host("*.a.EXAMPLE")], true),
+            ("bc.a.example", [.host("b*.a.example")], false), ("b.c.example", [.host("b.*.example")], false),
+            ("b.c.a.example", [.host("*.*.a.example")], false), ("a.example", [.host("*")], false),
+            ("a.example", [.host("*.example")], false), ("a.example", [.host("*.example.")], false),
+            (".a.example", [.host("*.a.example")], false), ("*.a.example", [.host("*.a.example")], true),
+            ("xn--bcher-kva.a.example", [.host("*.a.example")], true),
+            // An address is there as one, and not as a name.
+            ("192.0.2.1", [.address([192, 0, 2, 1])], true), ("192.0.2.1", [.address([192, 0, 2, 2])], false),
+            ("192.0.2.1", [.host("192.0.2.1")], false), ("192.0.2.1", [.host("*.0.2.1")], false),
+            ("::1", [.address([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])], true),
+            ("fe80::1%eth0", [.address([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])], true),
+            ("::1", [.address([0, 0, 0, 1])], false), ("127.1", [.host("127.1")], false),
+            ("a.example", [.address([])], false),
+        ] as [(String, [CertificateFacts.Name], Bool)])
+    func names(host: String, names: [CertificateFacts.Name], isFor: Bool) {
+        let chain = [Self.leaf { $0.names = names }, Self.root()]
+        #expect(refusal(chain, host: host) == (isFor ? nil : .wrongHost))
+    }
+
+    // RFC 5280 §4.2.1.9
+    @Test("Issuers are authorities, and have no more of them below than they may")
+    func authorities() {
+        #expect(refusal([Self.leaf(), Self.issuer { $0.isAuthority = false }, Self.root()]) == .notAnAuthority)
+        // A root of the first version says nothing, and one that was added may be no authority at all.
+        #expect(refusal([Self.leaf(), Self.root { $0.isAuthority = false }]) == nil)
+        #expect(refusal([Self.leaf(), Self.issuer { $0.pathLength = 0 }, Self.root()]) == nil)
+        #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.pathLength = 0 }]) == .pathTooLong)
+        #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.pathLength = 1 }]) == nil)
+        #expect(
+            refusal([Self.leaf(), Self.issuer(), Self.issuer { $0.pathLength = 0 }, Self.root()]) == .pathTooLong)
+        // An authority's new key, signed by its old one, is no step.
+        let renewed = Self.issuer { $0.isSelfIssued = true }
+        #expect(refusal([Self.leaf(), renewed, Self.issuer { $0.pathLength = 0 }, Self.root()]) == nil)
+        #expect(refusal([Self.leaf(), Self.root { $0.pathLength = -1 }]) == .pathTooLong)
+        // Who is an authority may be a server too.
+        #expect(
+            refusal([
+                Self.leaf {
+                    $0.isAuthority = true; $0.pathLength = 0
+                }, Self.root(),
+            ]) == nil)
+    }
+
+    @Test("The certificate says that it is for servers, if it was made since July 2019")
+    func purposes() {
+        let old: Int64 = 1_561_939_199
+        for (purposes, from, isGood) in [
+            (.server, Self.issued, true), ([.server, .any], Self.issued, true), (nil, Self.issued, false),
+            ([], Self.issued, false), (.any, Self.issued, false), (nil, old + 1, false), (nil, old, true),
+            (.any, old, true), ([], old, false), (.server, old, true),
+        ] as [(Facts.Purposes?, Int64, Bool)] {
+            let leaf = Self.leaf {
+                $0.purposes = purposes; $0.validFrom = from; $0.validUntil = from + Self.day
+            }
+            #expect(refusal([leaf, Self.root()], at: from) == (isGood ? nil : .wrongPurpose))
+        }
+        #expect(refusal([Self.leaf(), Self.issuer { $0.purposes = [] }, Self.root()]) == .wrongPurpose)
+        #expect(refusal([Self.leaf(), Self.issuer { $0.purposes = .any }, Self.root()]) == nil)
+        #expect(refusal([Self.leaf(), Self.issuer { $0.purposes = .server }, Self.root()]) == nil)
+        #expect(refusal([Self.leaf(), Self.root { $0.purposes = [] }]) == nil)
+    }
+
+    // TLS-2
+    @Test(
+        "Keys are RSA of 2048 bits or curves of 256, in every certificate",
+        arguments: [
+            (.rsa(bits: 2048), true), (.rsa(bits: 4096), true), (.rsa(bits: 2047), false), (.rsa(bits: 1024), false),
+            (.rsa(bits: 0), false), (.elliptic(bits: 256), true), (.elliptic(bits: 521), true),
+            (.elliptic(bits: 255), false), (.elliptic(bits: 224), false), (.other, false),
+        ] as [(CertificateFacts.Key, Bool)])
+    func keys(key: CertificateFacts.Key, isGood: Bool) {
+        let expected: CertificateRefusal? = isGood ? nil : .weakKey
+        #expect(refusal([Self.leaf { $0.key = key }, Self.issuer(), Self.root()]) == expected)
+        #expect(refusal([Self.leaf(), Self.issuer { $0.key = key }, Self.root()]) == expected)
+        #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.key = key }], .added) == expected)
+    }
+
+    // TLS-2
+    @Test(
+        "Signatures are of SHA-2, but for that on the root",
+        arguments: [(.sha2, true), (.edwards, true), (.sha1, false), (.other, false)]
+            as [(CertificateFacts.SignatureHash, Bool)])
+    func signatures(hash: CertificateFacts.SignatureHash, isGood: Bool) {
+        let expected: CertificateRefusal? = isGood ? nil : .weakSignature
+        #expect(refusal([Self.leaf { $0.signature = hash }, Self.issuer(), Self.root()]) == expected)
+        #expect(refusal([Self.leaf(), Self.issuer { $0.signature = hash }, Self.root()], .added) == expected)
+        #expect(refusal([Self.leaf(), Self.root { $0.signature = hash }]) == nil)
+    }
+
+    @Test("A certificate is valid for 825 days at most, and below the system's roots for 398")
+    func lifetimes() {
+        let (july2019, september2020): (Int64, Int64) = (1_561_939_200, 1_598_918_400)
+        for (from, seconds, anchor, isGood) in [
+            (july2019 - 1, 4000 * Self.day, .system, true), (july2019 - 1, 4000 * Self.day, .added, true),
+            (july2019, 825 * Self.day, .system, true), (july2019, 825 * Self.day + 1, .system, false),
+            (july2019, 825 * Self.day + 1, .added, false), (september2020 - 1, 825 * Self.day, .system, true),
+            (september2020, 398 * Self.day - 1, .system, true), (september2020, 398 * Self.day, .system, false),
+            (september2020, 398 * Self.day, .added, true), (Self.issued, 825 * Self.day, .added, true),
+            (Self.issued, 825 * Self.day + 1, .added, false), (Self.issued, .max - Self.issued, .added, false),
+        ] as [(Int64, Int64, Chain.Anchor, Bool)] {
+            let leaf = Self.leaf {
+                $0.validFrom = from; $0.validUntil = from + seconds
+            }
+            #expect(refusal([leaf, Self.root()], anchor, at: from) == (isGood ? nil : .lastsTooLong))
+        }
+        let endless = Self.leaf {
+            $0.validFrom = .min; $0.validUntil = .max; $0.purposes = nil
+        }
+        #expect(refusal([endless, Self.root()]) == nil)
+        // Issuers live longer.
+        #expect(refusal([Self.leaf(), Self.issuer { $0.validFrom = Self.issued }, Self.root()]) == nil)
+    }
+
+    @Test("Of several faults the one that matters most is told")
+    func order() {
+        let wrong = Self.leaf {
+            $0.names = []
+            $0.key = .rsa(bits: 1024)
+            $0.signature = .sha1
+            $0.purposes = nil
+        }
+        #expect(refusal([wrong, Self.root()]) == .wrongPurpose)
+        #expect(refusal([wrong, Self.root()], at: Self.now + 4000 * Self.day) == .expired)
+        #expect(
+            refusal([
+                Self.leaf {
+                    $0.names = []; $0.key = .other
+                }, Self.root(),
+            ]) == .wrongHost)
+        #expect(
+            refusal([
+                Self.leaf {
+                    $0.key = .other; $0.signature = .sha1
+                }, Self.root(),
+            ]) == .weakKey)
+    }
+}

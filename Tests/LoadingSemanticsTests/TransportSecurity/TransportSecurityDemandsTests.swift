@@ -1,0 +1,124 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct TransportSecurityDemandsTests {
+    private typealias Demands = TransportSecurityDemands
+
+    /// 32 bytes of a number, and their Base64.
+    private let digests: [[UInt8]] = (0..<4).map { Array(repeating: $0, count: 32) }
+    private let texts = [
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
+        "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=", "AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM=",
+    ]
+
+    private func identities(_ texts: [String]) -> PropertyListValue {
+        .array(texts.map { .dictionary(["SPKI-SHA256-BASE64": .string($0)]) })
+    }
+
+    private func security(
+        _ pinned: [String: PropertyListValue], _ more: [String: PropertyListValue] = [:]
+    ) -> AppTransportSecurity {
+        var settings = more
+        settings["NSPinnedDomains"] = .dictionary(["a.example": .dictionary(pinned)])
+        return AppTransportSecurity(settings)
+    }
+
+    private func demands(_ security: AppTransportSecurity, _ url: String) throws -> Demands? {
+        if case .demands(let demands) = security.decide(try HTTPURL(url)) { demands } else { nil }
+    }
+
+    // TLS-2
+    @Test(
+        "Version and cipher suite have to be good enough",
+        arguments: [
+            (0x0303, 0xC02F, nil), (0x0303, 0xC030, nil), (0x0303, 0xC02B, nil), (0x0303, 0xCCA8, nil),
+            (0x0303, 0xC013, nil), (0x0304, 0x1301, nil), (0x0304, 0x1303, nil), (0x0302, 0xC013, .version),
+            (0x0301, 0x002F, .version), (0x0303, 0x009C, .forwardSecrecy), (0x0303, 0x002F, .forwardSecrecy),
+            // Ephemeral, but not over elliptic curves.
+            (0x0303, 0x009E, .forwardSecrecy),
+        ] as [(UInt16, UInt16, Demands.Breach?)])
+    private func connections(version: UInt16, cipher: UInt16, breach: Demands.Breach?) {
+        let demands = Demands(minimumVersion: .tls12, needsForwardSecrecy: true)
+        #expect(demands.breach(version: version, cipher: cipher, keys: []) == breach)
+        #expect(Demands().breach(version: version, cipher: cipher, keys: []) == nil)
+        let newest = Demands(minimumVersion: .tls13)
+        #expect(newest.breach(version: version, cipher: cipher, keys: []) == (version < 0x0304 ? .version : nil))
+    }
+
+    // TLS-1
+    @Test("Pinned authorities are looked for above the leaf, pinned leaves only there, and both if both are pinned")
+    func pins() throws {
+        let leaf = security(["NSPinnedLeafIdentities": identities([texts[0], texts[1]])])
+        let authority = security(["NSPinnedCAIdentities": identities([texts[2], texts[3]])])
+        let both = security([
+            "NSPinnedLeafIdentities": identities([texts[0]]), "NSPinnedCAIdentities": identities([texts[3]]),
+        ])
+        for (chain, isLeaf, isAuthority, isBoth) in [
+            ([0, 2, 3], true, true, true), ([1, 2], true, true, false), ([0], true, false, false),
+            ([2, 1], false, false, false), ([3], false, false, false), ([2, 3], false, true, false),
+            ([0, 1, 2], true, true, false), ([], false, false, false),
+        ] as [([Int], Bool, Bool, Bool)] {
+            let keys = chain.map { digests[$0] }
+            for (security, isMet) in [(leaf, isLeaf), (authority, isAuthority), (both, isBoth)] {
+                let demands = try #require(try demands(security, "https://a.example/"))
+                let breach = demands.breach(version: 0x0304, cipher: 0x1301, keys: keys)
+                #expect(breach == (isMet ? nil : .pins), "\(chain)")
+            }
+        }
+    }
+
+    // TLS-1
+    @Test("Pins hold whatever else is allowed, and for their domain alone")
+    func reach() throws {
+        let pinned = ["NSPinnedLeafIdentities": identities([texts[0]])]
+        let pins = ServerPins(leaves: [digests[0]])
+        for more in [
+            ["NSAllowsArbitraryLoads": .boolean(true)],
+            ["NSExceptionDomains": .dictionary(["a.example": .dictionary([:])])], [:],
+        ] as [[String: PropertyListValue]] {
+            #expect(try demands(security(pinned, more), "https://a.example:81/")?.pins == pins)
+            #expect(try demands(security(pinned, more), "https://b.example/")?.pins == nil)
+            #expect(try demands(security(pinned, more), "https://b.a.example/")?.pins == nil)
+        }
+        let loose = security(pinned, ["NSAllowsArbitraryLoads": .boolean(true)])
+        #expect(try demands(loose, "https://a.example/") == Demands(pins: pins))
+        #expect(loose.decide(try HTTPURL("http://a.example/")) == .allowed)
+        var wide = pinned
+        wide["NSIncludesSubdomains"] = .boolean(true)
+        #expect(try demands(security(wide), "https://b.a.example/")?.pins == pins)
+        #expect(try demands(security(wide), "https://c.b.a.example/")?.pins == nil)
+        let local = AppTransportSecurity([
+            "NSAllowsLocalNetworking": .boolean(true),
+            "NSPinnedDomains": .dictionary(["localhost": .dictionary(pinned), "::1": .dictionary(pinned)]),
+        ])
+        for url in ["https://localhost/", "https://[::1]/"] {
+            #expect(try demands(local, url) == Demands(pins: pins))
+        }
+    }
+
+    // TLS-1: a typing error must not open the door.
+    @Test("Pins that cannot be read are passed over one by one, but not all of them")
+    func unreadable() throws {
+        let some = security([
+            "NSPinnedLeafIdentities": .array([
+                .string(texts[0]), .dictionary([:]), .dictionary(["SPKI-SHA256-BASE64": .other]),
+                .dictionary(["SPKI-SHA256-BASE64": .string(texts[0] + "=")]),
+                .dictionary(["SPKI-SHA256-BASE64": .string("AAAA")]),
+                .dictionary(["SPKI-SHA256-BASE64": .string(texts[1])]),
+            ])
+        ])
+        #expect(try demands(some, "https://a.example/")?.pins == ServerPins(leaves: [digests[1]]))
+        #expect(some.complaints.map(\.path.last) == ["0", "1", "2", "3", "4"])
+        #expect(some.complaints.allSatisfy { $0.reason == .notDigest })
+        for list in [.array([]), .string(texts[0]), identities(["x"])] as [PropertyListValue] {
+            let none = security(["NSPinnedCAIdentities": list])
+            let demands = try #require(try demands(none, "https://a.example/"))
+            #expect(demands.breach(version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
+            #expect(none.complaints.last?.reason == .noReadablePins)
+        }
+        let empty = security([:])
+        #expect(try demands(empty, "https://a.example/")?.pins == nil)
+        #expect(
+            empty.complaints == [TransportSecurityComplaint(path: ["NSPinnedDomains", "a.example"], reason: .noPins)])
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Which calls a task makes when there is a cache, and in which order.
+@Suite(.leavesNothing) struct CacheSequenceTests {
+    static func answer(_ request: ReceivedRequest) -> CannedResponse {
+        if request["If-None-Match"] == "\"1\"" { return .status(304) }
+        let response = CannedResponse.text("hello")
+        return switch request.path {
+        case "/fresh": response.with(field: "Cache-Control", "max-age=60")
+        case "/tagged": response.with(field: "ETag", "\"1\"").with(field: "Cache-Control", "no-cache")
+        default: response.with(field: "Cache-Control", "no-store")
+        }
+    }
+
+    /// All calls of one task after the other.
+    private func calls(_ paths: [String], _ delegate: RecordingDelegate, _ queue: OperationQueue?) async throws
+        -> [Call]
+    {
+        let server = try ScriptedServer.answering { Self.answer($0) }
+        defer { server.stop() }
+        delegate.queue = queue
+        let session = URLSession(delegate, queue: queue)
+        for (index, path) in paths.enumerated() {
+            session.dataTask(with: server.url(path)).resume()
+            _ = try await delegate.calls(untilCompletions: index + 1)
+        }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.faults.events == [])
+        return calls
+    }
+
+    /// A delegate that is asked what to keep, and agrees.
+    static var asked: RecordingDelegate {
+        let delegate = RecordingDelegate()
+        delegate.keep = { $2($1) }
+        return delegate
+    }
+
+    // T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
+    @Test("stored, then a hit", arguments: [false, true]) func hit(hasQueue: Bool) async throws {
+        #expect(
+            try await calls(
+                ["/fresh", "/fresh"], Self.asked, hasQueue ? OperationQueue(name: "calls", width: 1) : nil
+            ) == [
+                .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1), .completed(1, nil),
+                .created(2), .response(2, 200), .data(2, "hello"), .metrics(2), .completed(2, nil), .invalid,
+            ])
+    }
+
+    // T-27, T-42: also of a body that is told in one piece
+    @Test("stored, in one piece") func inOnePiece() async throws {
+        let server = try ScriptedServer.answering { Self.answer($0) }
+        defer { server.stop() }
+        let delegate = Self.asked
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: server.url("/fresh"))
+        task.prefersIncrementalDelivery = false
+        task.resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+    }
+
+    // CACHE-13, CACHE-14
+    @Test("stored, then confirmed", arguments: [false, true]) func confirmed(hasQueue: Bool) async throws {
+        #expect(
+            try await calls(
+                ["/tagged", "/tagged"], Self.asked,
+                hasQueue ? OperationQueue(name: "calls", width: 1) : nil) == [
+                    .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1),
+                    .completed(1, nil),
+                    .created(2), .response(2, 200), .data(2, "hello"), .metrics(2), .completed(2, nil), .invalid,
+                ])
+    }
+
+    // CACHE-3: of what may not be kept nobody is asked
+    @Test("not to be kept") func notToBeKept() async throws {
+        #expect(
+            try await calls(["/no"], Self.asked, nil) == [
+                .created(1), .response(1, 200), .data(1, "hello"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+    }
+
+    // T-42: a task whose delegate thinks about it has not ended, and can be cancelled
+    @Test("cancelled while the delegate thinks about what to keep") func cancelledWhileAsked() async throws {
+        let delegate = Self.asked
+        let late = EventRecorder<String>()
+        delegate.keep = { task, proposed, reply in
+            task.cancel()
+            late.record("asked")
+            reply(proposed)
+        }
+        #expect(
+            try await calls(["/fresh"], delegate, nil) == [
+                .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1),
+                .completed(1, .cancelled), .invalid,
+            ])
+        #expect(late.events == ["asked"])
+    }
+}

@@ -1,0 +1,251 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Cookies between a session and a server: what goes out, what is kept.
+@Suite(.leavesNothing) struct CookieWireTests {
+    /// Sets what the query of `/set` says, redirects from `/to` likewise, asks for a user at `/user`, and tells the
+    /// `Cookie` field of each request.
+    static func answer(_ request: ReceivedRequest) -> CannedResponse {
+        let told = request["Cookie"] ?? "-"
+        let field = (request.query ?? "").removingPercentEncoding ?? ""
+        switch request.path {
+        case "/set": return .text(told).with(field: "Set-Cookie", field)
+        case "/twice":
+            return .text(told).with(field: "Set-Cookie", "one=1").with(field: "Set-Cookie", "two=2; Path=/")
+        case "/redirect": return .redirect(to: "/end").with(field: "Set-Cookie", field)
+        case "/user" where request["Authorization"] == nil:
+            return .text("", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+                .with(field: "Set-Cookie", field)
+        case "/missing": return .text(told, status: 404).with(field: "Set-Cookie", field)
+        default: return .text(told)
+        }
+    }
+
+    private let server: ScriptedServer
+    private let configuration = URLSessionConfiguration.ephemeral
+
+    init() throws {
+        server = try ScriptedServer.answering { Self.answer($0) }
+    }
+
+    private var storage: HTTPCookieStorage { get throws { try #require(configuration.httpCookieStorage) } }
+
+    private func url(_ path: String, setting field: String? = nil) -> URL {
+        let query = field?.addingPercentEncoding(withAllowedCharacters: .alphanumerics)
+        return server.url(path + (query.map { "?" + $0 } ?? ""))
+    }
+
+    /// What the server was told, request by request.
+    private func load(_ requests: [URLRequest]) async throws -> [String] {
+        let session = URLSession(configuration: configuration)
+        defer {
+            session.finishTasksAndInvalidate()
+            server.stop()
+        }
+        var told: [String] = []
+        for request in requests {
+            told.append(String(decoding: try await session.data(for: request).0, as: UTF8.self))
+        }
+        return told
+    }
+
+    private func load(_ urls: URL...) async throws -> [String] { try await load(urls.map { URLRequest(url: $0) }) }
+
+    // COOK-16, COOK-20, COOK-23
+    @Test("what a response sets goes out with the next request")
+    func next() async throws {
+        #expect(
+            try await load(
+                url("/set", setting: "a=b"), url("/end"), url("/set", setting: "a=; Max-Age=0"), url("/end"))
+                == ["-", "a=b", "a=b", "-"])
+    }
+
+    // COOK-12, COOK-16: the default path is the directory of the request; the longest path comes first
+    @Test("paths")
+    func paths() async throws {
+        #expect(
+            try await load(
+                url("/set", setting: "root=1"), url("/set", setting: "deep=2; Path=/deep"), url("/deep/er"),
+                url("/deepest"))
+                == ["-", "root=1", "deep=2; root=1", "root=1"])
+    }
+
+    // COOK-10, COOK-23
+    @Test("several fields in one response")
+    func severalFields() async throws {
+        #expect(try await load(url("/twice"), url("/end")) == ["-", "one=1; two=2"])
+    }
+
+    // COOK-23
+    @Test("responses that the caller never sees set cookies too")
+    func unseenResponses() async throws {
+        let user = URL(
+            string: url("/user", setting: "asked=1").absoluteString.replacing("http://", with: "http://u:p@"))
+        #expect(
+            try await load(url("/redirect", setting: "led=1"), try #require(user), url("/missing", setting: "lost=1"))
+                == ["led=1", "led=1; asked=1", "led=1; asked=1"])
+        #expect(try storage.cookies?.map(\.name) == ["led", "asked", "lost"])
+    }
+
+    // COOK-20: nothing that a server may not set
+    @Test(
+        "refused",
+        arguments: [
+            "a=b; Secure", "__Secure-a=b", "__Host-a=b; Path=/", "a=b; Domain=example.com", "a=b; SameSite=None",
+            "a=b; Partitioned", "=", "a=\u{1}",
+        ])
+    func refused(_ field: String) async throws {
+        #expect(try await load(url("/set", setting: field), url("/end")) == ["-", "-"])
+        #expect(try storage.cookies == [])
+    }
+
+    // COOK-21, COOK-22: a request's own field is sent, and gives way to what the storage has
+    @Test("the request's own field")
+    func ownField() async throws {
+        let own = URLRequest(url: url("/end")).with { $0.setValue("own=1", forHTTPHeaderField: "Cookie") }
+        #expect(
+            try await load([own, URLRequest(url: url("/set", setting: "a=b")), own]) == ["own=1", "-", "a=b"])
+    }
+
+    // COOK-21
+    @Test("a request without cookie handling neither sends nor keeps any")
+    func requestWithoutCookies() async throws {
+        let request = { (url: URL) in URLRequest(url: url).with { $0.httpShouldHandleCookies = false } }
+        #expect(
+            try await load([
+                URLRequest(url: url("/set", setting: "a=b")), request(url("/set", setting: "c=d")),
+                URLRequest(url: url("/end")),
+            ]) == ["-", "-", "a=b"])
+    }
+
+    // COOK-21: what is kept depends on the accept policy alone
+    @Test("a configuration that sets no cookies keeps them all the same")
+    func configurationWithoutCookies() async throws {
+        configuration.httpShouldSetCookies = false
+        #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
+        #expect(try storage.cookies?.map(\.name) == ["a"])
+    }
+
+    // C-25
+    @Test("no storage, no cookies")
+    func noStorage() async throws {
+        configuration.httpCookieStorage = nil
+        #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
+    }
+
+    // C-22, COOK-13, COOK-14: never wins, whoever says it
+    @Test("policies", arguments: [HTTPCookie.AcceptPolicy.always, .never, .onlyFromMainDocumentDomain], [false, true])
+    func policies(_ policy: HTTPCookie.AcceptPolicy, isStorages: Bool) async throws {
+        if isStorages {
+            try storage.cookieAcceptPolicy = policy
+            configuration.httpCookieAcceptPolicy = .always
+        } else {
+            configuration.httpCookieAcceptPolicy = policy
+        }
+        let foreign = { (url: URL) in
+            URLRequest(url: url).with { $0.mainDocumentURL = URL(string: "http://example.com/") }
+        }
+        let sent = try await load([foreign(url("/set", setting: "a=b")), URLRequest(url: url("/set", setting: "c=d"))])
+        #expect(sent == ["-", policy == .always ? "a=b" : "-"])
+        let kept: [HTTPCookie.AcceptPolicy: [String]] = [
+            .always: ["a", "c"], .never: [], .onlyFromMainDocumentDomain: ["c"],
+        ]
+        #expect(try storage.cookies?.map(\.name) == kept[policy])
+    }
+
+    // COOK-7: a strict cookie stays at home, whatever document asks for its site
+    @Test("same-site cookies")
+    func sameSite() async throws {
+        let foreign = URLRequest(url: url("/end")).with {
+            $0.mainDocumentURL = URL(string: "http://example.com/")
+        }
+        let own = URLRequest(url: url("/end")).with { $0.mainDocumentURL = url("/page") }
+        #expect(
+            try await load([
+                URLRequest(url: url("/set", setting: "s=1; SameSite=Strict")),
+                URLRequest(url: url("/set", setting: "l=2; SameSite=Lax")),
+                URLRequest(url: url("/set", setting: "n=3")),
+                foreign, own,
+            ]) == ["-", "s=1", "s=1; l=2", "n=3", "s=1; l=2; n=3"])
+    }
+
+    // COOK-24
+    @Test("jars of their own")
+    func partitions() async throws {
+        let inside = { (url: URL) in URLRequest(url: url).with { $0.cookiePartitionIdentifier = "p" } }
+        #expect(
+            try await load([
+                inside(url("/set", setting: "in=1")), URLRequest(url: url("/set", setting: "out=2")),
+                inside(url("/end")),
+                URLRequest(url: url("/end")),
+            ]) == ["-", "-", "in=1", "out=2"])
+        #expect(try storage.cookies?.map(\.name) == ["out"])
+    }
+
+    // C-34, COOK-26: sessions of one configuration share the jar; that of another is another
+    @Test("who shares a jar")
+    func sharing() async throws {
+        try storage.setCookie(
+            #require(
+                HTTPCookie(properties: [.name: "own", .value: "1", .path: "/", .originURL: server.url("/")])))
+        let other = URLSession(configuration: .ephemeral)
+        defer { other.finishTasksAndInvalidate() }
+        let second = URLSession(configuration: configuration)
+        defer { second.finishTasksAndInvalidate() }
+        #expect(String(decoding: try await other.data(from: url("/end")).0, as: UTF8.self) == "-")
+        #expect(String(decoding: try await second.data(from: url("/end")).0, as: UTF8.self) == "own=1")
+        #expect(try await load(url("/end")) == ["own=1"])
+    }
+
+    // COOK-18
+    @Test("a change is announced")
+    func announcement() async throws {
+        let storage = try storage
+        let names = EventRecorder<[String]>()
+        let observer = NotificationCenter.default.addObserver(
+            forName: .NSHTTPCookieManagerCookiesChanged, object: storage, queue: nil
+        ) { notice in names.record((notice.object as? HTTPCookieStorage)?.cookies?.map(\.name) ?? []) }
+        defer { NotificationCenter.default.removeObserver(observer) }
+        _ = try await load(url("/set", setting: "a=b"), url("/end"), url("/set", setting: "c=d; Secure"))
+        #expect(try await names.waitFor(count: 1) == [["a"]])
+        #expect(names.events == [["a"]])
+    }
+
+    // COOK-17: what a subclass says goes, however late, and it hears of every response
+    @Test("a storage of the caller's", arguments: [false, true])
+    func subclass(answersLater: Bool) async throws {
+        final class Own: HTTPCookieStorage, @unchecked Sendable {
+            let stored = EventRecorder<[String]>()
+            let answersLater: Bool
+            init(_ answersLater: Bool) { self.answersLater = answersLater }
+            override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
+                stored.record(cookies.map { "\($0.name)=\($0.value)" })
+                super.storeCookies(cookies, for: task)
+            }
+            override func getCookiesFor(
+                _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+            ) {
+                super.getCookiesFor(task) { cookies in
+                    let extra = HTTPCookie(properties: [
+                        .name: "extra", .value: "1", .path: "/", .domain: "127.0.0.1",
+                    ])
+                    let answer = (cookies ?? []) + [extra].compactMap { $0 }
+                    guard self.answersLater else { return completionHandler(answer) }
+                    DispatchQueue.global().async {
+                        completionHandler(answer)
+                        completionHandler(nil)
+                    }
+                }
+            }
+        }
+        let own = Own(answersLater)
+        configuration.httpCookieStorage = own
+        #expect(
+            try await load(url("/redirect", setting: "led=1"), url("/set", setting: "a=b; Secure"), url("/end"))
+                == ["led=1; extra=1", "led=1; extra=1", "led=1; extra=1"])
+        // Whether a response may set a cookie is for the storage to say.
+        #expect(own.stored.events == [["led=1"], ["a=b"]])
+    }
+}
