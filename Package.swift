@@ -29,8 +29,8 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "LoadingPipeline", "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "CLoadingPublicSuffixes",
+                "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols", "LoadingTransport",
+                "LoadingSemantics", "LoadingEvents", "CLoadingPublicSuffixes",
             ],
             swiftSettings: strict),
         .target(
@@ -73,7 +73,10 @@ let package = Package(
 
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
-        .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
+        .target(name: "CTestHome", path: "Tests/CTestHome"),
+        .target(
+            name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "LoadingTransport", "TestSupport"],
@@ -107,7 +110,12 @@ let package = Package(
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
             swiftSettings: strict),
-        .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "URLLoadingTests",
+            // The program is started by tests.
+            dependencies: ["URLLoading", "LoadingStorage", "TestSupport", "session-user"], swiftSettings: strict),
+        .executableTarget(
+            name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated
         // on Apple platforms too may be used.
         .testTarget(

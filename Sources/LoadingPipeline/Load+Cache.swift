@@ -35,7 +35,8 @@ extension Load {
         var fields = sent.fields
         fields.append(contentsOf: sent.defaults)
         let asked = CacheRequest(
-            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy)
+            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
+            fingerprint: { Self.fingerprint($0) })
         switch cache.decide(asked, now: Self.wallTime) {
         case .load(let more, _), .revalidate(_, let more, _):
             sent.fields.append(contentsOf: more)
@@ -143,6 +144,12 @@ extension Load {
         guard isKeeping, !hasEnded else { return }
         isKeeping = false
         end(nil)
+    }
+
+    /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
+    private static func fingerprint(_ text: [UInt8]) -> [UInt8] {
+        // Without the hash, one that is like no other.
+        MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     }
 
     /// Seconds since 1970.

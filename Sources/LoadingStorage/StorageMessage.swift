@@ -1,3 +1,6 @@
+internal import CLoadingLinux
+internal import Glibc
+
 /// What a store has to say about its file: once for each change of its state, not for each thing it could not do.
 package enum StorageMessage: Hashable, Sendable {
     /// From now on in memory only, until the file can be written again.
@@ -15,6 +18,15 @@ extension StorageMessage: CustomStringConvertible {
         case .lastsAgain(let path): "\(path) can be written again"
         case .repaired(let path, let saved, let aside):
             "\(path) was damaged; \(saved) rows were saved" + (aside.map { ". The damaged file is \($0)" } ?? "")
+        }
+    }
+}
+
+extension StorageMessage {
+    /// Says it on standard error.
+    package static let show: @Sendable (StorageMessage) -> Void = { message in
+        Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {
+            cll_write_message(STDERR_FILENO, $0.baseAddress, $0.count)
         }
     }
 }

@@ -43,7 +43,7 @@ package struct ResponseSteps: StorageSteps {
             }
             return archive.commit(writer, Self.head(number, step), for: Self.key(number), at: Double(step))
         case .update(let number):
-            guard let entry = archive.entries(for: Self.key(number)).first else { return false }
+            guard let entry = archive.entry(for: Self.key(number)) else { return false }
             return archive.update(entry, Self.head(number, step))
         case .remove(let number):
             archive.remove(Self.key(number))
@@ -70,17 +70,14 @@ package struct ResponseSteps: StorageSteps {
     package func state() -> State {
         var state: State = [:]
         for number in 0..<10 {
-            let entries = archive.entries(for: Self.key(number))
-            for entry in entries {
-                let version = entry.head.response.fields.firstValue("Version") ?? "none"
-                guard let body = archive.body(of: entry), let first = body.first else {
-                    state[number] = version + " without a body"
-                    continue
-                }
-                let isWhole = body == Self.body(Int(first), body.count)
-                state[number] = "\(version) \(isWhole ? Int(first) : -1) \(body.count)"
+            guard let entry = archive.entry(for: Self.key(number)) else { continue }
+            let version = entry.head.response.fields.firstValue("Version") ?? "none"
+            guard let body = archive.body(of: entry), let first = body.first else {
+                state[number] = version + " without a body"
+                continue
             }
-            if entries.count > 1 { state[number] = "several" }
+            let isWhole = body == Self.body(Int(first), body.count)
+            state[number] = "\(version) \(isWhole ? Int(first) : -1) \(body.count)"
         }
         return state
     }

@@ -177,6 +177,9 @@ static inline void cll_futex_wake(const void *word, int count) {
 
 // At most 15 characters.
 void cll_name_thread(const char *name);
+
+// Writes a message as far as it goes; if nobody reads it any more, no signal comes of that.
+void cll_write_message(int descriptor, const void *bytes, size_t count);
 static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid); }
 
 // ---- calls that glibc shows only to _GNU_SOURCE, which a header that Swift imports must not define: it would change

@@ -76,6 +76,12 @@ package struct StorageDirectory: Sendable, Hashable {
         StorageDirectory(location: location.map { $0 + "/" + name }, isCallers: false)
     }
 
+    /// Whether there may be a file of that design: false if it is certain that there is none. One system call.
+    package func mayHold(_ design: DatabaseDesign) -> Bool {
+        guard case .success(let path) = location else { return false }
+        return access(path + "/" + design.name, F_OK) == 0 || cll_errno() != ENOENT
+    }
+
     /// Makes the folder if need be, with those above it, and gives its path without links.
     package func make() throws(StorageFailure) -> String {
         let path = Self.trimmed(try location.get())

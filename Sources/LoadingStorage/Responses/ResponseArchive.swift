@@ -24,8 +24,6 @@ package final class ResponseArchive {
     private var knownUsage: (generation: Int, version: Int64, size: Int64)?
 
     private static let mostUses = 64
-    /// Of one key.
-    private static let mostVariants: Int64 = 8
     private static let largestHead = 1 << 20
 
     private struct Removals {
@@ -56,27 +54,31 @@ package final class ResponseArchive {
     deinit { flush() }
 
     package var path: String { index.path }
+
+    /// Whether anything may be stored in a directory: false if it is certain that nothing is. One system call.
+    package static func mayBeIn(_ directory: StorageDirectory) -> Bool { directory.mayHold(ResponseRow.design) }
+
     /// Why nothing can be written now; nil if all is well.
     package var trouble: StorageFailure? { index.trouble }
 
     // MARK: Looking up
 
-    /// What is stored under a key: its variants, for the cache's rules to choose from.
-    package func entries(for key: CacheKey) -> [ArchivedEntry] {
+    /// What is stored under a key. One response: for another variant it makes room (CACHE-18).
+    package func entry(for key: CacheKey) -> ArchivedEntry? {
         var isDamaged = false
         let found = read { (index) throws(StorageFailure) in
-            var found: [ArchivedEntry] = []
-            try index.rows(ResponseRow.select + " WHERE key = ? LIMIT 64", [.text(key.text)]) {
+            var found: ArchivedEntry?
+            try index.rows(ResponseRow.select + " WHERE key = ? LIMIT 1", [.text(key.text)]) {
                 (row) throws(StorageFailure) in
                 guard let number = row.first?.integer, let row = ResponseRow(sealed: row.dropFirst()),
                     row.key == key.text
                 else { return isDamaged = true }
-                if !removals.covers(row) { found.append(ArchivedEntry(number: number, row)) }
+                if !removals.covers(row) { found = ArchivedEntry(number: number, row) }
             }
             return found
         }
         if isDamaged { remove(key) }
-        return found ?? []
+        return found ?? nil
     }
 
     /// The body of an entry, whole; nil if it is gone. Counts as a use.
@@ -114,7 +116,7 @@ package final class ResponseArchive {
 
     // MARK: Storing
 
-    /// Stores a response in place of what its key and variant had.
+    /// Stores a response in place of what its key had.
     ///
     /// - Parameter now: Seconds since 1970; what `remove(since:)` goes by.
     /// - Returns: False if it is not stored; then what it was to replace is not found any more either.
@@ -139,8 +141,7 @@ package final class ResponseArchive {
             return false
         }
         let isStored: Void? = write { (index, gone) throws(StorageFailure) in
-            let before = [DatabaseValue.text(row.key), .blob(row.variant)]
-            try delete("key = ? AND variant = ?", before, in: index, &gone)
+            try delete("key = ?", [.text(row.key)], in: index, &gone)
             let use = try nextUse(in: index)
             try makeRoom(row.size, in: index, &gone)
             try index.run(ResponseRow.insert, [.integer(use)] + row.sealed)
@@ -151,11 +152,6 @@ package final class ResponseArchive {
                     [.integer(number), .integer(seal), .blob(data)])
             }
             try add(row.size, in: index)
-            try delete(
-                """
-                key = ?1 AND id NOT IN (SELECT id FROM responses WHERE key = ?1 ORDER BY used DESC LIMIT \
-                \(Self.mostVariants))
-                """, [.text(row.key)], in: index, &gone)
         }
         guard isStored != nil else {
             _ = note { $0.keys.insert(key.text) }
@@ -192,10 +188,6 @@ package final class ResponseArchive {
             guard var row = try self.row(of: entry, in: index) else { return false }
             let size = row.size
             row.head = head
-            // Its variant may have become that of another entry.
-            try delete(
-                "key = ? AND variant = ? AND id <> ?", [.text(row.key), .blob(row.variant), .integer(entry.number)],
-                in: index, &gone)
             try index.run(ResponseRow.update, row.sealed + [.integer(entry.number)])
             try add(row.size - size, in: index)
             return true

@@ -8,10 +8,10 @@ struct ResponseRow {
         migrations: [
             """
             CREATE TABLE responses (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, seal INTEGER NOT NULL, \
-            key NOT NULL, variant NOT NULL, size INTEGER NOT NULL, stored, body_count INTEGER NOT NULL, \
+            key NOT NULL, variant, size INTEGER NOT NULL, stored, body_count INTEGER NOT NULL, \
             body_seal INTEGER NOT NULL, file, url, protocol, status, requested, received, is_doubted, names, fields, \
             user_info);
-            CREATE UNIQUE INDEX responses_identity ON responses (key, variant);
+            CREATE UNIQUE INDEX responses_key ON responses (key);
             CREATE INDEX responses_use ON responses (used, size);
             CREATE TABLE bodies (id INTEGER PRIMARY KEY, seal INTEGER NOT NULL, body NOT NULL);
             """
@@ -36,13 +36,6 @@ struct ResponseRow {
         return bodyCount + Int64(fields + texts) + Self.overhead
     }
 
-    /// Which of the responses of its key it is. Of those for which it is not known whom they are meant for there is one.
-    var variant: Data {
-        guard let variant = head.response.variant else { return Data([1]) }
-        if variant.names.isEmpty { return Data() }
-        return Data(variant.fingerprint + [0]) + Data(variant.names.joined(separator: " ").utf8)
-    }
-
     // MARK: Columns
 
     static let columns = [
@@ -62,10 +55,12 @@ struct ResponseRow {
     var sealed: [DatabaseValue] {
         let response = head.response
         return SealedRow.seal([
-            .text(key), .blob(variant), .integer(size), DatabaseValue(stored), .integer(bodyCount), .integer(bodySeal),
+            .text(key), response.variant.map { .blob(Data($0.fingerprint)) } ?? .null, .integer(size),
+            DatabaseValue(stored), .integer(bodyCount), .integer(bodySeal),
             DatabaseValue(file), .text(head.url), DatabaseValue(head.protocolName), .integer(Int64(response.status)),
             .integer(response.requestTime), .integer(response.responseTime), DatabaseValue(response.needsValidation),
-            response.variant.map { .blob(Self.data($0)) } ?? .null, .blob(FieldBlock.data(response.fields)),
+            response.variant.map { .text($0.names.joined(separator: " ")) } ?? .null,
+            .blob(FieldBlock.data(response.fields)),
             head.userInfo.map { .blob($0) } ?? .null,
         ])
     }
@@ -86,7 +81,10 @@ struct ResponseRow {
         self.bodyCount = bodyCount
         self.bodySeal = bodySeal
         file = row[6].text
-        let variant = row[13].blob.flatMap { Self.variant($0, fingerprint: row[1].blob ?? Data()) }
+        let variant = row[13].text.map { names in
+            CacheVariant(
+                names: names.split(separator: " ").map(String.init), fingerprint: row[1].blob.map { Array($0) } ?? [])
+        }
         head = ArchivedResponse(
             url: url,
             response: StoredResponse(
@@ -102,16 +100,5 @@ struct ResponseRow {
         self.bodyCount = bodyCount
         self.bodySeal = bodySeal
         self.file = file
-    }
-
-    /// How many bytes of the column `variant` are the fingerprint, and the names.
-    private static func data(_ variant: CacheVariant) -> Data {
-        TextPairs.data([(String(variant.fingerprint.count), variant.names.joined(separator: " "))])
-    }
-
-    private static func variant(_ data: Data, fingerprint: Data) -> CacheVariant? {
-        guard let (count, names) = TextPairs.pairs(data)?.first, let count = Int(count) else { return nil }
-        return CacheVariant(
-            names: names.split(separator: " ").map(String.init), fingerprint: Array(fingerprint.prefix(max(count, 0))))
     }
 }

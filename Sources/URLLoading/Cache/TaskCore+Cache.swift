@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// A task's way to its cache.
 ///
-/// A plain cache is asked on the loop. A subclass is the caller's code: it is called with the loop lent, as delegates are,
+/// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the caller's code: it is called with the loop lent, as delegates are,
 /// and may answer later (CACHE-26).
 extension TaskCore {
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
@@ -18,14 +18,12 @@ extension TaskCore {
             return .now(nil)
         }
         if type(of: cache) == URLCache.self {
-            let found = request.cacheKey.flatMap { cache.response(for: $0) }
-            cached = found
-            return .now(CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit))
+            let key = request.cacheKey
+            cached = key.flatMap { cache.responseInMemory(for: $0) }
+            if cached == nil, let key, find(key, on: cache, for: load) { return .later }
+            return .now(CacheContents(entry: cached.flatMap { CacheEntry($0) }, limit: cache.limit))
         }
-        let provide = LoopBox({ (found: CachedURLResponse?, contents: CacheContents) in
-            self.cached = found
-            load.provideStored(contents)
-        })
+        let provide = provider(for: load)
         core.loop.callOut(
             StoreLookup {
                 cache.getCachedResponse(for: task, completionHandler: $0)
@@ -35,6 +33,26 @@ extension TaskCore {
                 core.loop.post { provide.value(found, contents) }
             })
         return .later
+    }
+
+    /// Has it looked for on the cache's disk. False if it cannot be there.
+    private func find(_ key: CacheKey, on cache: URLCache, for load: Load) -> Bool {
+        guard let disk = cache.beginLookup(of: key) else { return false }
+        let provide = provider(for: load)
+        let limit = cache.limit
+        cache.lookUp(key, on: disk) { [core] found in
+            let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: limit)
+            core.loop.post { provide.value(found, contents) }
+        }
+        return true
+    }
+
+    /// What takes the answer to the loop.
+    private func provider(for load: Load) -> LoopBox<(CachedURLResponse?, CacheContents) -> Void> {
+        LoopBox { found, contents in
+            self.cached = found
+            load.provideStored(contents)
+        }
     }
 
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {

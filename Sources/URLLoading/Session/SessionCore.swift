@@ -249,6 +249,18 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
+    /// Calls when the stores have written what they keep on disk, on any thread (S-88).
+    func flushStores(_ done: @escaping @Sendable () -> Void) {
+        let cache = urlCache
+        let credentials = configuration.urlCredentialStorage
+        let cookies = configuration.httpCookieStorage
+        let flushCache: @Sendable () -> Void = { if let cache { cache.flush(done) } else { done() } }
+        let flushCredentials: @Sendable () -> Void = {
+            if let credentials { credentials.flush(flushCache) } else { flushCache() }
+        }
+        if let cookies { cookies.flush(flushCredentials) } else { flushCredentials() }
+    }
+
     func renewConnections() {
         let environment = LoopBox(environment)
         loop.post {

@@ -28,7 +28,7 @@ import Testing
         for writer in writers { #expect(try writer.waitForExit() == .code(0)) }
         var size: Int64 = 0
         for number in Array(0..<60) + Array(100..<160) {
-            let entry = try #require(archive.entries(for: ResponseSteps.key(number)).first)
+            let entry = try #require(archive.entry(for: ResponseSteps.key(number)))
             #expect(archive.body(of: entry) == ResponseSteps.body(number, number % 3 == 0 ? 20_000 : 500))
             size += entry.bodyCount
         }
@@ -36,7 +36,7 @@ import Testing
         #expect(names(scene.file("url-loading-responses")).count == 40)
         // What another has removed is not found.
         ResponseArchive(in: scene.directory, capacity: 1 << 30).remove(ResponseSteps.key(3))
-        #expect(archive.entries(for: ResponseSteps.key(3)) == [])
+        #expect(archive.entry(for: ResponseSteps.key(3)) == nil)
         #expect(names(scene.file("url-loading-responses")).count == 39)
         #expect(scene.messages.events == [])
     }

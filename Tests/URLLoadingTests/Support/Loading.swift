@@ -26,6 +26,7 @@ enum Loading {
             // The watch over the machine's routes, which is kept once somebody has asked for it.
             let waiting = URLSession { $0.waitsForConnectivity = true }
             _ = try? await waiting.data(from: Self.refusedURL)
+            await Self.openSharedStores()
             // A session each until every loop is alive.
             for _ in 0..<16 {
                 let session = URLSession(configuration: .ephemeral)
@@ -33,6 +34,33 @@ enum Loading {
             }
         }
     }()
+
+    /// The stores of the process keep their threads and files once there is something in them.
+    private static func openSharedStores() async {
+        let cookies = HTTPCookieStorage.shared
+        let request = URLRequest(url: refusedURL)
+        if let cookie = HTTPCookie(properties: [
+            .name: "a", .value: "b", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+        ]) {
+            cookies.setCookie(cookie)
+            await withCheckedContinuation { continuation in cookies.flush { continuation.resume() } }
+            cookies.deleteCookie(cookie)
+        }
+        URLCache.shared.storeCachedResponse(
+            CachedURLResponse(
+                response: URLResponse(
+                    url: refusedURL, mimeType: nil, expectedContentLength: 0, textEncodingName: nil), data: Data()),
+            for: request)
+        _ = URLCache.shared.currentDiskUsage
+        URLCache.shared.removeCachedResponse(for: request)
+        let credentials = URLCredentialStorage.shared
+        let space = URLProtectionSpace(
+            host: "example.org", port: 1, protocol: nil, realm: nil, authenticationMethod: nil)
+        let credential = URLCredential(user: "a", password: "b", persistence: .permanent)
+        credentials.set(credential, for: space)
+        await withCheckedContinuation { continuation in credentials.flush { continuation.resume() } }
+        credentials.remove(credential, for: space)
+    }
 
     /// Nobody listens at port 1.
     private static let refusedURL = URL(string: "http://127.0.0.1:1/") ?? URL(fileURLWithPath: "/")
