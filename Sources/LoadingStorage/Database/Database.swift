@@ -190,7 +190,18 @@ package final class Database {
     package func transaction<Result>(
         _ work: () throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {
-        try run("BEGIN IMMEDIATE")
+        try perform("BEGIN IMMEDIATE", work)
+    }
+
+    /// Reads the file as it is at one moment.
+    package func snapshot<Result>(_ work: () throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
+        try perform("BEGIN", work)
+    }
+
+    private func perform<Result>(
+        _ begin: String, _ work: () throws(StorageFailure) -> Result
+    ) throws(StorageFailure) -> Result {
+        try run(begin)
         do {
             let result = try work()
             try run("COMMIT")

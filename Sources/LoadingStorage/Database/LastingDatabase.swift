@@ -140,6 +140,11 @@ final class LastingDatabase {
 
     /// 0 for a file that nobody has written to.
     private func version(of database: Database) throws(StorageFailure) -> Int64 {
+        // In one look: another process may be making the file, and half of that would look like somebody else's.
+        try database.snapshot { () throws(StorageFailure) in try versionNow(of: database) }
+    }
+
+    private func versionNow(of database: Database) throws(StorageFailure) -> Int64 {
         let version = try database.value("PRAGMA user_version").integer ?? 0
         let owner = try database.value("PRAGMA application_id").integer ?? 0
         if owner == Int64(design.applicationID) {

@@ -74,7 +74,8 @@ final class ResponseDisk: Sendable {
         if mayHoldAnything { perform { $0.remove(since: time.timeIntervalSince1970) } }
     }
 
-    func setCapacity(_ capacity: Int) { perform { $0.capacity = Int64(capacity) } }
+    /// Waits until what no longer fits is gone.
+    func setCapacity(_ capacity: Int) { wait { $0.capacity = Int64(capacity) } }
 
     /// In bytes. Waits.
     var usage: Int { mayHoldAnything ? Int(clamping: wait { $0.usage }) : 0 }

@@ -147,7 +147,7 @@ open class URLCache: NSObject, @unchecked Sendable {
         set { lock.withLock { memory.capacity = max(0, newValue) } }
     }
 
-    /// How many bytes may be kept on disk. Lowering it drops what no longer fits.
+    /// How many bytes may be kept on disk. Lowering it drops what no longer fits, at once.
     open var diskCapacity: Int {
         get { lock.withLock { diskLimit } }
         set {

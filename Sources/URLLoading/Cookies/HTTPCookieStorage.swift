@@ -77,13 +77,17 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open func setCookie(_ cookie: HTTPCookie) {
         if cookieAcceptPolicy == .never { return }
         let cookie = Cookie(cookie, in: nil)
-        change { jar, changes in jar.insert(cookie, at: Self.now).add(to: &changes) }
+        change { jar, changes in jar.insert(cookie, at: Self.now).isAdded(to: &changes) }
     }
 
     /// Removes the cookie with that name, domain and path.
     open func deleteCookie(_ cookie: HTTPCookie) {
         let identity = Cookie(cookie, in: nil).identity
-        change { jar, changes in if jar.remove(identity) { changes.append(.removed(identity)) } }
+        change { jar, changes in
+            guard jar.remove(identity) else { return false }
+            changes.append(.removed(identity))
+            return true
+        }
     }
 
     /// Removes the cookies made at or after that time.
@@ -91,8 +95,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         let time = date.timeIntervalSince1970
         change { jar, changes in
             let removed = jar.removeAll { $0.created >= time }
-            // What others have just stored, and all traces.
+            // With what others have just stored, and all traces.
             changes += time <= 0 ? [.everythingRemoved] : removed.map { .removed($0) }
+            return !removed.isEmpty
         }
     }
 
@@ -154,21 +159,20 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         let now = Self.now
         let policy = CookieAcceptPolicy(cookieAcceptPolicy)
         change { jar, changes in
+            var isChanged = false
             for cookie in cookies {
                 guard let origin = cookie.origin ?? request else { continue }
-                jar.store(Cookie(cookie, in: origin.partition), from: origin, policy: policy, at: now).add(to: &changes)
+                let cookie = Cookie(cookie, in: origin.partition)
+                let outcome = jar.store(cookie, from: origin, policy: policy, at: now)
+                if outcome.isAdded(to: &changes) { isChanged = true }
             }
+            return isChanged
         }
     }
 
-    /// Changes the jar and tells the world after it.
-    private func change(_ body: (inout CookieJar, inout [CookieChange]) -> Void) {
-        let isChanged = records.change { jar, changes in
-            let count = changes.count
-            body(&jar, &changes)
-            return changes.count > count
-        }
-        if isChanged { announceChange() }
+    /// Changes the jar, and if that was a change tells the world after it.
+    private func change(_ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
+        if records.change(body) { announceChange() }
     }
 
     static var now: Double { Date().timeIntervalSince1970 }
@@ -195,11 +199,12 @@ extension HTTPCookieStorage {
         let now = Self.now
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
         return records.change { jar, changes in
-            let count = changes.count
-            for field in fields {
-                jar.receive(field, from: request, policy: policy, at: now).add(to: &changes)
+            var isChanged = false
+            for field in fields
+            where jar.receive(field, from: request, policy: policy, at: now).isAdded(to: &changes) {
+                isChanged = true
             }
-            return changes.count > count
+            return isChanged
         }
     }
 
@@ -215,14 +220,17 @@ extension HTTPCookieStorage {
 private typealias CookieChange = RecordChange<Cookie>
 
 extension CookieOutcome {
-    /// What the file has to follow.
-    fileprivate func add(to changes: inout [CookieChange]) {
+    /// Adds what the file has to follow. False if there was no change.
+    fileprivate func isAdded(to changes: inout [CookieChange]) -> Bool {
         switch self {
         case .stored(let cookie, let evicted):
             changes += evicted.map { .removed($0) }
             changes.append(.stored(cookie))
-        case .removed(let identity): changes.append(.removed(identity))
-        case .nothing, .refused: break
+            return true
+        case .removed(let identity):
+            changes.append(.removed(identity))
+            return true
+        case .nothing, .refused: return false
         }
     }
 }

@@ -58,7 +58,9 @@ import URLLoading
     func policies() throws {
         let old = cache()
         old.storeCachedResponse(try response("first"), for: try request())
+        #expect(old.currentDiskUsage > 0)
         old.storeCachedResponse(try response("second", policy: .allowedInMemoryOnly), for: try request())
+        #expect(old.currentDiskUsage == 0)
         #expect(old.cachedResponse(for: try request())?.data == Data("second".utf8))
         #expect(cache().cachedResponse(for: try request()) == nil)
         old.storeCachedResponse(try response("third", policy: .notAllowed), for: try request())
@@ -77,6 +79,7 @@ import URLLoading
         let before = Date()
         cache.storeCachedResponse(try response("/d"), for: try request("/d"))
         cache.removeCachedResponses(since: before)
+        #expect(cache.cachedResponse(for: try request("/d")) == nil)
         #expect(self.cache().cachedResponse(for: try request("/d")) == nil)
         #expect(self.cache().cachedResponse(for: try request("/c")) != nil)
         cache.removeAllCachedResponses()
@@ -194,6 +197,7 @@ import URLLoading
         let cache = cache()
         #expect(cache.cachedResponse(for: try request()) == nil)
         cache.storeCachedResponse(try response("new"), for: try request())
+        #expect(cache.currentDiskUsage > 0)
         #expect(self.cache().cachedResponse(for: try request())?.data == Data("new".utf8))
     }
 }

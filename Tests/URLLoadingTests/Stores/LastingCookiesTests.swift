@@ -109,13 +109,13 @@ import URLLoading
     // COOK-19
     @Test("groups have one storage a name, each with a file of its own")
     func groups() async throws {
-        let first = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "org.example.group")
+        let first = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: Loading.cookieGroup)
         first.setCookie(try cookie("group"))
         await flush(first)
         defer { first.removeCookies(since: .distantPast) }
         let home = try #require(ProcessInfo.processInfo.environment["XDG_DATA_HOME"])
         #expect(
-            FileManager.default.fileExists(atPath: home + "/org.example.group/url-loading-cookies.sqlite"))
+            FileManager.default.fileExists(atPath: home + "/\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
         #expect(names(.sharedCookieStorage(forGroupContainerIdentifier: "org.example.other")) == [])
     }
 

@@ -18,7 +18,7 @@ import Testing
             }
             switch request.path {
             case "/login":
-                return CannedResponse.text("hello")
+                return CannedResponse.text("hello").with(field: "Cache-Control", "no-store")
                     .with(field: "Set-Cookie", "lasting=yes; Max-Age=3600").with(field: "Set-Cookie", "passing=yes")
             case "/cookie": return .text(request["Cookie"] ?? "none")
             case "/fresh": return .text("body \(number)").with(field: "Cache-Control", "max-age=3600")

@@ -35,13 +35,18 @@ enum Loading {
         }
     }()
 
+    /// The one group whose cookies tests may use.
+    static let cookieGroup = "org.example.group"
+
     /// The stores of the process keep their threads and files once there is something in them.
     private static func openSharedStores() async {
-        let cookies = HTTPCookieStorage.shared
         let request = URLRequest(url: refusedURL)
-        if let cookie = HTTPCookie(properties: [
-            .name: "a", .value: "b", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
-        ]) {
+        for cookies in [HTTPCookieStorage.shared, .sharedCookieStorage(forGroupContainerIdentifier: cookieGroup)] {
+            guard
+                let cookie = HTTPCookie(properties: [
+                    .name: "a", .value: "b", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+                ])
+            else { continue }
             cookies.setCookie(cookie)
             await withCheckedContinuation { continuation in cookies.flush { continuation.resume() } }
             cookies.deleteCookie(cookie)
