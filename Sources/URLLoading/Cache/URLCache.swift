@@ -80,23 +80,23 @@ open class URLCache: NSObject, @unchecked Sendable {
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
         let now = Date()
-        lock.withLock { memory.store(cachedResponse, for: key, at: now) }
+        change { $0.store(cachedResponse, for: key, at: now) }
     }
 
     /// Removes the stored response to a request.
     open func removeCachedResponse(for request: URLRequest) {
         guard let key = Self.key(of: request) else { return }
-        lock.withLock { memory.remove(key) }
+        change { $0.remove(key) }
     }
 
     /// Removes everything.
     open func removeAllCachedResponses() {
-        lock.withLock { memory.removeAll() }
+        change { $0.removeAll() }
     }
 
     /// Removes what was stored at or after that time.
     open func removeCachedResponses(since date: Date) {
-        lock.withLock { memory.removeAll(since: date) }
+        change { $0.removeAll(since: date) }
     }
 
     /// Stores the response to a task. What the loader calls.
@@ -122,7 +122,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// How many bytes may be kept in memory. Lowering it drops what no longer fits, at once.
     open var memoryCapacity: Int {
         get { lock.withLock { memory.capacity } }
-        set { lock.withLock { memory.capacity = max(0, newValue) } }
+        set { change { $0.capacity = max(0, newValue) } }
     }
 
     /// How many bytes may be kept on disk.
@@ -136,6 +136,15 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     /// How many bytes are kept on disk: 0.
     open var currentDiskUsage: Int { 0 }
+
+    /// Changes what is kept. What leaves is let go after the lock, for its end may call the cache.
+    private func change(_ body: (inout ResponseMemory) -> Void) {
+        let departed = lock.withLock {
+            body(&memory)
+            return memory.takeDeparted()
+        }
+        withExtendedLifetime(departed) {}
+    }
 
     /// What tells responses apart: the address without its fragment, and the cookie jar. Only a GET has one.
     private static func key(of request: URLRequest) -> String? {
@@ -159,19 +168,19 @@ extension URLCache {
     func store(_ response: CachedURLResponse, for key: CacheKey) {
         guard response.storagePolicy != .notAllowed, response.data.count <= limit else { return }
         let now = Date()
-        lock.withLock { memory.store(response, for: key.text, at: now) }
+        change { $0.store(response, for: key.text, at: now) }
     }
 
     /// Puts a response in the place of one that is still the same: what was removed or stored meanwhile stays so.
     func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
         let now = Date()
-        lock.withLock {
+        change { memory in
             if memory.response(for: key.text) === old { memory.store(new, for: key.text, at: now) }
         }
     }
 
     func remove(_ keys: [CacheKey]) {
-        lock.withLock { for key in keys { memory.remove(key.text) } }
+        change { memory in for key in keys { memory.remove(key.text) } }
     }
 
     /// The largest body that is kept, in bytes. Of what a subclass does with its capacities nothing is known.
