@@ -52,6 +52,7 @@ package final class ServerConnection {
                 if try progress.get() == .done { break }
                 let bytes = try receiveWire("the client's part of the handshake")
                 guard !bytes.isEmpty else { throw ConnectionEnded(awaited: "the client's part of the handshake") }
+                record.state.withValue { if $0.handshakeBytes.count < 16_384 { $0.handshakeBytes += bytes } }
                 try session.receive(bytes)
             }
         } catch {
