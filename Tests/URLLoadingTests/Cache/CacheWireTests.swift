@@ -401,7 +401,7 @@ import URLLoading
         ) { self.metrics.record(metrics) }
     }
 
-    // T-42, CACHE-5: after all data, before the end, which waits for the answer
+    // S-68, T-42, CACHE-5: after all data, before the end, which waits for the answer
     @Test("the delegate is asked what to keep", arguments: [true, false])
     func delegateIsAsked(keeps: Bool) async throws {
         let delegate = KeepingDelegate(keeps: keeps)
