@@ -139,6 +139,15 @@ extension Load {
         return false
     }
 
+    /// Keeps a lasting redirect that is followed, if all of it is here: for the rest nobody waits.
+    func keepRedirect() {
+        guard cache.isGathering else { return }
+        guard case .complete? = bodyEnd, !decoding.isActive, let entry = cache.takeGathered(whole: Data(backlog)) else {
+            return stopGathering()
+        }
+        client?.load(self, keeps: entry, of: request)
+    }
+
     /// The client has kept what was proposed, or not.
     package func finishKeeping() {
         guard isKeeping, !hasEnded else { return }

@@ -111,6 +111,7 @@ extension Load {
     }
 
     func follow(_ next: LoadRequest) {
+        keepRedirect()
         dropExchange()
         response = nil
         authentication.redirected()

@@ -19,6 +19,8 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?>
     /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer
+    /// A redirect that is followed is to be kept.
+    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest)
     /// What is stored for the request is still good, and is this now.
     func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry)
     /// What is stored for these is no longer good.

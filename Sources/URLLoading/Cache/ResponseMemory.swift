@@ -2,7 +2,7 @@ internal import Foundation
 internal import LoadingSemantics
 
 /// Responses in memory by key; when there is no room, the one used least recently leaves first. A value: its owner
-/// keeps the lock.
+/// keeps the lock, and lets go of what has left after it.
 struct ResponseMemory {
     /// One response and its neighbours in the order of use, as places in `slots`.
     private struct Slot {
@@ -20,6 +20,8 @@ struct ResponseMemory {
     private var places: [String: Int] = [:]
     private var newest: Int?
     private var oldest: Int?
+    /// What has left, until the owner takes it: its end is other people's code.
+    private var departed: [CachedURLResponse] = []
 
     /// The bytes of all that is kept.
     private(set) var size = 0
@@ -67,9 +69,21 @@ struct ResponseMemory {
         slots[place] = nil
         free.append(place)
         size -= slot.size
+        departed.append(slot.response)
     }
 
-    mutating func removeAll() { self = ResponseMemory(capacity: capacity) }
+    mutating func removeAll() {
+        let all = departed + slots.compactMap { $0?.response }
+        self = ResponseMemory(capacity: capacity)
+        departed = all
+    }
+
+    /// What has left since this was asked last.
+    mutating func takeDeparted() -> [CachedURLResponse] {
+        if departed.isEmpty { return [] }
+        defer { departed = [] }
+        return departed
+    }
 
     /// Drops what was stored at or after that time.
     mutating func removeAll(since time: Date) {

@@ -73,6 +73,17 @@ extension TaskCore {
         return .later
     }
 
+    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest) {
+        // By now the task's own request is the next one.
+        guard let cache = core.urlCache, let url = URL(string: request.urlText),
+            let kept = response(of: redirect, at: url, like: nil)
+        else { return }
+        if type(of: cache) == URLCache.self { return keep(kept, in: cache, request) }
+        var answered = URLRequest(url: url)
+        answered.cookiePartitionIdentifier = request.partition
+        core.loop.callOut(CalledOut { [answered] in cache.storeCachedResponse(kept, for: answered) })
+    }
+
     func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {
         guard let cache = core.urlCache, let load = load as? Load, let cached,
             let refreshed = response(of: entry, like: cached)
@@ -102,9 +113,13 @@ extension TaskCore {
         if let key = request.cacheKey { cache.store(response, for: key) }
     }
 
-    /// - Parameter old: What else is kept with it.
-    private func response(of entry: CacheEntry, like old: CachedURLResponse?) -> CachedURLResponse? {
-        guard let url = currentRequest?.url else { return nil }
+    /// - Parameters:
+    ///   - url: Of the request; nil for the task's own.
+    ///   - old: What else is kept with it.
+    private func response(
+        of entry: CacheEntry, at url: URL? = nil, like old: CachedURLResponse?
+    ) -> CachedURLResponse? {
+        guard let url = url ?? currentRequest?.url else { return nil }
         let response = HTTPURLResponse(
             url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
             expectedContentLength: Int64(entry.body.count))

@@ -113,12 +113,12 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     /// Removes everything.
     open func removeAllCachedResponses() {
-        change { memory in memory.removeAll() }?.removeAll()
+        change { $0.removeAll() }?.removeAll()
     }
 
     /// Removes what was stored at or after that time.
     open func removeCachedResponses(since date: Date) {
-        change { memory in memory.removeAll(since: date) }?.removeAll(since: date)
+        change { $0.removeAll(since: date) }?.removeAll(since: date)
     }
 
     /// Stores the response to a task. What the loader calls.
@@ -144,7 +144,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// How many bytes may be kept in memory. Lowering it drops what no longer fits, at once.
     open var memoryCapacity: Int {
         get { lock.withLock { memory.capacity } }
-        set { lock.withLock { memory.capacity = max(0, newValue) } }
+        set { _ = change([]) { $0.capacity = max(0, newValue) } }
     }
 
     /// How many bytes may be kept on disk. Lowering it drops what no longer fits, at once.
@@ -194,25 +194,26 @@ extension URLCache {
         return new
     }
 
-    /// Changes what is in memory, and gives the tier on disk for the same.
-    private func change(_ body: (inout ResponseMemory) -> Void) -> ResponseDisk? {
-        lock.withLock {
+    /// Changes what is in memory, and gives the tier on disk for the same. What leaves is let go after the lock, for its end
+    /// may call the cache.
+    ///
+    /// - Parameter keys: Whose responses it changes; nil if it may be any.
+    private func change(_ keys: [CacheKey]? = nil, _ body: (inout ResponseMemory) -> Void) -> ResponseDisk? {
+        let (departed, disk) = lock.withLock {
             body(&memory)
-            for key in lookups.keys { lookups[key]?.areOutdated = true }
-            return openDisk()
+            if !lookups.isEmpty {
+                for key in keys?.map(\.text) ?? Array(lookups.keys) { lookups[key]?.areOutdated = true }
+            }
+            return (memory.takeDeparted(), openDisk())
         }
+        withExtendedLifetime(departed) {}
+        return disk
     }
 
     private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheRoom.Tiers) {
         let now = Date()
-        let disk = lock.withLock {
-            if tiers.contains(.memory) {
-                memory.store(response, for: key.text, at: now)
-            } else {
-                memory.remove(key.text)
-            }
-            if !lookups.isEmpty { lookups[key.text]?.areOutdated = true }
-            return openDisk()
+        let disk = change([key]) { memory in
+            if tiers.contains(.memory) { memory.store(response, for: key.text, at: now) } else { memory.remove(key.text) }
         }
         // What is there is older, in any case.
         if tiers.contains(.disk) { disk?.store(response, for: key, at: now) } else { disk?.remove([key]) }
@@ -228,15 +229,17 @@ extension URLCache {
     /// What was found is in memory from now on.
     private func endLookup(of key: CacheKey, found: CachedURLResponse?) -> CachedURLResponse? {
         let now = Date()
-        return lock.withLock {
-            guard var ended = lookups[key.text] else { return found }
+        let (departed, answer) = lock.withLock {
+            guard var ended = lookups[key.text] else { return ([], found) }
             ended.count -= 1
             lookups[key.text] = ended.count == 0 ? nil : ended
-            if ended.areOutdated { return memory.response(for: key.text) }
-            if let known = memory.response(for: key.text) { return known }
+            let known = memory.response(for: key.text)
+            if ended.areOutdated || known != nil { return ([], known) }
             if let found { memory.store(found, for: key.text, at: now) }
-            return found
+            return (memory.takeDeparted(), found)
         }
+        withExtendedLifetime(departed) {}
+        return answer
     }
 }
 
@@ -268,23 +271,14 @@ extension URLCache {
     /// stays so.
     func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
         let now = Date()
-        let disk = lock.withLock {
+        let disk = change([key]) { memory in
             if memory.response(for: key.text) === old { memory.store(new, for: key.text, at: now) }
-            if !lookups.isEmpty { lookups[key.text]?.areOutdated = true }
-            return openDisk()
         }
         disk?.replaceHead(of: old, with: new, for: key)
     }
 
     func remove(_ keys: [CacheKey]) {
-        let disk = lock.withLock {
-            for key in keys {
-                memory.remove(key.text)
-                if !lookups.isEmpty { lookups[key.text]?.areOutdated = true }
-            }
-            return openDisk()
-        }
-        disk?.remove(keys)
+        change(keys) { memory in for key in keys { memory.remove(key.text) } }?.remove(keys)
     }
 
     /// Calls when the disk has all that it is to have, or cannot have it.

@@ -16,9 +16,10 @@ extension TaskCore {
     }
 
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
-        guard core.configuration.httpShouldSetCookies, let storage = core.configuration.httpCookieStorage else {
-            return .now(nil)
-        }
+        guard let storage = core.configuration.httpCookieStorage else { return .now(nil) }
+        // Of machines without a domain the list is not asked.
+        if !PublicSuffixes.isSystemRead, !request.url.needsNoNameServer { PublicSuffixes.readingSystem }
+        guard core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
         if isPlain, storage.isAtHand, storage.isEmpty { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
