@@ -55,7 +55,8 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingStorage",
-            dependencies: ["LoadingSemantics", "CLoadingLinux", "CSQLite"], swiftSettings: strict),
+            dependencies: ["LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CSQLite"],
+            swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
@@ -63,6 +64,7 @@ let package = Package(
         .target(name: "CLoadingLinux"),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingPublicSuffixes"),
+        .target(name: "CLoadingSecretService"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -94,6 +96,10 @@ let package = Package(
         .executableTarget(
             name: "storage-writer", dependencies: ["StorageSteps", "LoadingStorage", "LoadingSemantics", "CTestDisk"],
             path: "Tests/StorageWriter", swiftSettings: strict),
+        // A process that uses the permanent credentials, since libraries of the keyring stay in a process for ever.
+        .executableTarget(
+            name: "keyring-user", dependencies: ["StorageSteps", "LoadingStorage"], path: "Tests/KeyringUser",
+            swiftSettings: strict),
         .target(
             name: "StorageSteps", dependencies: ["LoadingStorage", "LoadingSemantics"], path: "Tests/StorageSteps",
             swiftSettings: strict),

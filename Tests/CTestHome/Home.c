@@ -39,5 +39,7 @@ __attribute__((constructor)) static void make_home(void) {
     setenv("XDG_CACHE_HOME", path, 1);
     snprintf(path, sizeof path, "%s/data", home);
     setenv("XDG_DATA_HOME", path, 1);
+    // Nor does any touch the user's keyring.
+    setenv("DBUS_SESSION_BUS_ADDRESS", "disabled:", 1);
     atexit(remove_home);
 }

@@ -30,6 +30,8 @@ package final class RecordArchive<Record: ArchivedRecord> {
     deinit { flush() }
 
     package var path: String { file.path }
+    /// False if there is surely nothing to load. Costs a system call.
+    package var mayHold: Bool { file.exists || !waiting.isEmpty }
     /// How many changes the file does not have yet.
     var waitingCount: Int { waiting.count }
     /// Why nothing can be written now; nil if all is well.

@@ -7,8 +7,9 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 
 /// Keeps credentials by protection space. May be used from any thread.
 ///
-/// The storage of the process keeps `permanent` passwords in a file that only this user may read, under `$XDG_DATA_HOME` or
-/// `~/.local/share`, in a folder named by the bundle's identifier or the executable. Everything else lives in memory, and
+/// The storage of the process keeps `permanent` passwords in the user's keyring, if there is a Secret Service on the session
+/// bus, and else in a file that only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by
+/// the bundle's identifier or the executable. Everything else lives in memory, and
 /// so does all that is in a storage made with ``init()``. Credentials of persistence `none` are not kept; `synchronizable`
 /// ones are refused, since nothing carries them to other devices.
 ///
@@ -16,7 +17,7 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is in the records.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CredentialTable(), in: nil)
+    @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -24,7 +25,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// A storage whose permanent passwords last.
     package convenience init(in directory: StorageDirectory) {
         self.init()
-        records = LastingRecords(CredentialTable(), in: directory)
+        let application = ApplicationBundle.identifier
+        records = LastingRecords(CredentialTable()) {
+            PermanentCredentials(in: directory, application: application).mayHold
+        } keeper: {
+            PermanentCredentials(in: directory, application: application, tell: StorageMessage.show)
+        }
         records.onNews { [weak self] in self?.announceChange() }
     }
 

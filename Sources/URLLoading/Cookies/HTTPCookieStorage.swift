@@ -20,7 +20,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is behind the lock, or the records' own.
     private let lock = Lock()
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system), in: nil)
+    @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
 

@@ -3,7 +3,7 @@ internal import LoadingEvents
 internal import LoadingStorage
 internal import Synchronization
 
-/// The records of one store: in memory, and in a file that follows them.
+/// The records of one store: in memory, and in a file, or a keyring, that follows them.
 ///
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
 /// it asks ``isAtHand``, and goes on with ``whenAtHand(_:)``. Everybody else waits. What other processes have changed is
@@ -12,7 +12,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
-    private typealias Archive = RecordArchive<Memory.Record>
+    private typealias Keeper = any RecordKeeper<Memory.Record>
 
     private enum Reading {
         case notYet
@@ -40,19 +40,32 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     private let nextLook = Atomic<Int>(0)
 
     private struct File: Sendable {
-        let directory: StorageDirectory
-        let thread: StorageThread<Archive>
-
-        var mayExist: Bool { directory.mayHold(Memory.Record.design) }
+        /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
+        let mayHold: @Sendable () -> Bool
+        let thread: StorageThread<Keeper>
     }
 
-    /// - Parameter directory: Where the file is; nil for a store that ends with the process.
-    init(_ memory: Memory, in directory: StorageDirectory?) {
+    /// A store that ends with the process.
+    init(_ memory: Memory) {
         self.memory = memory
-        file = directory.map { directory in
-            File(
-                directory: directory,
-                thread: StorageThread(named: "url-store") { Archive(in: directory, tell: StorageMessage.show) })
+        file = nil
+    }
+
+    /// - Parameters:
+    ///   - mayHold: Whether there may be anything that lasts. A few system calls.
+    ///   - keeper: Makes what keeps it, on the store's thread.
+    init(
+        _ memory: Memory, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        keeper: @escaping @Sendable () -> any RecordKeeper<Memory.Record>
+    ) {
+        self.memory = memory
+        file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", keeper))
+    }
+
+    /// A store whose file is in that folder.
+    convenience init(_ memory: Memory, in directory: StorageDirectory) {
+        self.init(memory, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
+            RecordArchive<Memory.Record>(in: directory, tell: StorageMessage.show)
         }
     }
 
@@ -100,7 +113,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         // Outside of the lock: where no thread can be had, it is written here and now.
         if mustWrite, let file {
             ExitFlush.shared.add(self)
-            file.thread.perform { [self] archive in write(to: archive) }
+            file.thread.perform { [self] keeper in write(to: keeper) }
         }
         return result
     }
@@ -111,8 +124,8 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     /// Says when the file has all changes so far, or cannot have them; at once if there is none.
     func flush(_ told: @escaping @Sendable () -> Void) {
         guard let file, lock.withLock({ isFileUsed }) else { return told() }
-        file.thread.perform { [self] archive in
-            write(to: archive)
+        file.thread.perform { [self] keeper in
+            write(to: keeper)
             told()
         }
     }
@@ -129,12 +142,12 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     /// Sees to it that the file is read. False if it has been, or if there is none.
     private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
-        let mayExist = file.mayExist
+        let mayHold = file.mayHold()
         var mustStart = false
         let isNeeded = lock.withLock {
             if isRead.load(ordering: .relaxed) { return false }
             if reading == .notYet {
-                if !mayExist {
+                if !mayHold {
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
@@ -145,12 +158,12 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
             if let told { awaiting.append(told) }
             return true
         }
-        if mustStart { file.thread.perform { [self] archive in read(archive) } }
+        if mustStart { file.thread.perform { [self] keeper in read(keeper) } }
         return isNeeded
     }
 
-    private func read(_ archive: Archive) {
-        takeOver(from: archive)
+    private func read(_ keeper: Keeper) {
+        takeOver(from: keeper)
         let told = lock.withLock {
             isRead.store(true, ordering: .releasing)
             reading = .notYet
@@ -162,10 +175,10 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
 
     /// Has what the file has, unless that changes too fast. False if it does.
     @discardableResult
-    private func takeOver(from archive: Archive) -> Bool {
+    private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
-            let count = writeAll(to: archive)
-            let records = archive.load()
+            let count = writeAll(to: keeper)
+            let records = keeper.load()
             var mustWrite = false
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
@@ -174,7 +187,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
                 mustWrite = !unwritten.isEmpty
                 return true
             }
-            if mustWrite { _ = writeAll(to: archive) }
+            if mustWrite { _ = writeAll(to: keeper) }
             if isTaken { return true }
         }
         return false
@@ -187,23 +200,23 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         guard now.tv_sec >= next,
             nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
             // The first time, all was read a moment ago.
-            next != 0, file.mayExist
+            next != 0, file.mayHold()
         else { return }
-        file.thread.perform { [self] archive in
-            guard archive.hasNews(), takeOver(from: archive) else { return }
+        file.thread.perform { [self] keeper in
+            guard keeper.hasNews(), takeOver(from: keeper) else { return }
             lock.withLock { tellOfNews }?()
         }
     }
 
     // MARK: Writing
 
-    private func write(to archive: Archive) {
-        _ = writeAll(to: archive)
-        archive.flush()
+    private func write(to keeper: Keeper) {
+        _ = writeAll(to: keeper)
+        keeper.flush()
     }
 
     /// How many changes there were when all of them were written.
-    private func writeAll(to archive: Archive) -> UInt64 {
+    private func writeAll(to keeper: Keeper) -> UInt64 {
         while true {
             let (changes, count) = lock.withLock {
                 defer { unwritten = [] }
@@ -211,7 +224,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
                 return (unwritten, changeCount)
             }
             if changes.isEmpty { return count }
-            archive.apply(changes)
+            keeper.apply(changes)
         }
     }
 }
