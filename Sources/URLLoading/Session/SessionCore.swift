@@ -50,11 +50,14 @@ final class SessionCore: @unchecked Sendable {
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
+        let transportSecurity = AppTransportSecurity(configuration)
         let pool = ConnectionPool(
-            loop: loop, security: ConnectionSecurity(TLSConfiguration(configuration)),
+            loop: loop,
+            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
+            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }
