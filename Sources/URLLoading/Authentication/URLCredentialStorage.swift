@@ -25,7 +25,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// A storage whose permanent passwords last.
     package convenience init(in directory: StorageDirectory) {
         self.init()
-        let application = ApplicationBundle.identifier
+        let application = Program.identifier
         records = LastingRecords(CredentialTable()) {
             PermanentCredentials(in: directory, application: application).mayHold
         } keeper: {

@@ -213,7 +213,11 @@ extension URLCache {
     private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheRoom.Tiers) {
         let now = Date()
         let disk = change([key]) { memory in
-            if tiers.contains(.memory) { memory.store(response, for: key.text, at: now) } else { memory.remove(key.text) }
+            if tiers.contains(.memory) {
+                memory.store(response, for: key.text, at: now)
+            } else {
+                memory.remove(key.text)
+            }
         }
         // What is there is older, in any case.
         if tiers.contains(.disk) { disk?.store(response, for: key, at: now) } else { disk?.remove([key]) }

@@ -50,11 +50,14 @@ final class SessionCore: @unchecked Sendable {
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
+        let transportSecurity = AppTransportSecurity(configuration)
         let pool = ConnectionPool(
-            loop: loop, security: ConnectionSecurity(TLSConfiguration(configuration)),
+            loop: loop,
+            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
+            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }
@@ -254,7 +257,9 @@ final class SessionCore: @unchecked Sendable {
         let cache = urlCache
         let credentials = configuration.urlCredentialStorage
         let cookies = configuration.httpCookieStorage
-        let flushCache: @Sendable () -> Void = { if let cache { cache.flush(done) } else { done() } }
+        let isLasting = configuration.hsts === HSTSStore.shared
+        let flushHosts: @Sendable () -> Void = { if isLasting { HSTSCopy.shared.flush(done) } else { done() } }
+        let flushCache: @Sendable () -> Void = { if let cache { cache.flush(flushHosts) } else { flushHosts() } }
         let flushCredentials: @Sendable () -> Void = {
             if let credentials { credentials.flush(flushCache) } else { flushCache() }
         }

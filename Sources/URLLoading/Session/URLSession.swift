@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingPipeline
 
 /// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
 ///
@@ -85,6 +86,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.urlCache?.removeAllCachedResponses()
+        core.configuration.hsts.removeAll()
         core.forgetCredentials()
         flush(completionHandler: completionHandler)
     }

@@ -1,5 +1,6 @@
 public import Foundation
 internal import LoadingEvents
+package import LoadingPipeline
 
 /// How the tasks of a session behave. A session copies its configuration when it is made; changes afterwards have no
 /// effect on it.
@@ -268,6 +269,26 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var enablesEarlyData: Bool {
         get { read { $0.enablesEarlyData } }
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
+    }
+
+    /// What the session asks of its connections, in the words of the `NSAppTransportSecurity` dictionary of an
+    /// `Info.plist`: with `[:]` no `http` at all, TLS 1.2 or later and forward secrecy; exceptions, local networking and
+    /// pinned domains by Apple's keys. Read from anywhere, such as a property list or JSON:
+    ///
+    ///     configuration.appTransportSecurity = ["NSExceptionDomains": ["printer.example": [
+    ///         "NSExceptionAllowsInsecureHTTPLoads": true]]]
+    ///
+    /// Nil, unless set: what the program's own `Info.plist` says, and without one nothing. An addition to Apple's
+    /// interface, where that file alone can say it.
+    open var appTransportSecurity: [String: Any]? {
+        get { read { $0.appTransportSecurity } }
+        set { write(newValue) { swap(&$0.appTransportSecurity, &$1) } }
+    }
+
+    /// The hosts that want secure connections only. Shared by the copies, as other stores are (C-34).
+    package var hsts: HSTSStore {
+        get { read { $0.hsts } }
+        set { write(newValue) { swap(&$0.hsts, &$1) } }
     }
 
     /// Where downloads are written, so that what is kept of them outlives the process's temporary files; nil for the

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import TestSupport
 import Testing
 import URLLoading
@@ -58,6 +59,12 @@ enum Loading {
             for: request)
         _ = URLCache.shared.currentDiskUsage
         URLCache.shared.removeCachedResponse(for: request)
+        let hosts = URLSessionConfiguration.default.hsts
+        if let origin = try? HTTPURL("https://example.org/") {
+            hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: origin, isTrusted: true)
+        }
+        hosts.removeAll()
+        await withCheckedContinuation { continuation in URLSession.shared.flush { continuation.resume() } }
         let credentials = URLCredentialStorage.shared
         let space = URLProtectionSpace(
             host: "example.org", port: 1, protocol: nil, realm: nil, authenticationMethod: nil)
