@@ -1,4 +1,5 @@
 import Foundation
+import LoadingPipeline
 import LoadingSemantics
 import TestSupport
 import Testing
