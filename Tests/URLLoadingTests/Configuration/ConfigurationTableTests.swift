@@ -17,6 +17,7 @@ import URLLoading
         case httpShouldUsePipelining, httpShouldSetCookies, httpCookieAcceptPolicy, httpAdditionalHeaders
         case httpMaximumConnectionsPerHost, httpCookieStorage, urlCredentialStorage, urlCache, protocolClasses
         case multipathServiceType, shouldUseExtendedBackgroundIdleMode, usesClassicLoadingMode, enablesEarlyData
+        case appTransportSecurity
     }
 
     private static func declared() throws -> DeclaredProperties {
@@ -59,6 +60,7 @@ import URLLoading
         case .urlCache: urlCache
         case .protocolClasses: protocolClasses
         case .usesClassicLoadingMode: usesClassicLoadingMode
+        case .appTransportSecurity: appTransportSecurity
         case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
             .networkServiceType, .allowsCellularAccess, .allowsExpensiveNetworkAccess,
             .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .connectionProxyDictionary,
@@ -124,6 +126,15 @@ import URLLoading
         defer { session.invalidateAndCancel() }
         #expect(session.configuration.identifier == "table")
         #expect(try await session.text(server.url()) == "x")
+    }
+
+    // TLS-1, TLS-3
+    private func appTransportSecurity() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let refused = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.appTransportSecurity = [:] }
+        #expect(refused == [.failed(.appTransportSecurityRequiresSecureConnection), .invalid])
+        #expect(server.connectionCount == 0)
     }
 
     // MARK: Time, names and ways

@@ -20,7 +20,8 @@ import Testing
             case "/login":
                 return CannedResponse.text("hello").with(field: "Cache-Control", "no-store")
                     .with(field: "Set-Cookie", "lasting=yes; Max-Age=3600").with(field: "Set-Cookie", "passing=yes")
-            case "/cookie": return .text(request["Cookie"] ?? "none")
+            case "/cookie":
+                return CannedResponse.text(request["Cookie"] ?? "none").with(field: "Cache-Control", "no-store")
             case "/fresh": return .text("body \(number)").with(field: "Cache-Control", "max-age=3600")
             case "/large":
                 return CannedResponse.bytes([UInt8](repeating: 0x78, count: 100_000))
