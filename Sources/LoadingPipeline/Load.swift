@@ -262,8 +262,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         wireBytes = 0
         cookies = ClientQuestion()
         cache.begin()
-        if environment.transportSecurity.upgrade(&request), uploading?.isFollowUp != true {
-            client?.load(self, isUpgradedTo: request.urlText)
+        if environment.transportSecurity.upgrade(&request) {
+            // It was held for a step of a conversation in the clear, which ends here.
+            heldConnection?.letGo()
+            heldConnection = nil
+            if uploading?.isFollowUp != true { client?.load(self, isUpgradedTo: request.urlText) }
         }
         do { try environment.transportSecurity.check(request) } catch { return end(error) }
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }

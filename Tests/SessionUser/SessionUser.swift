@@ -4,11 +4,13 @@ import URLLoading
 /// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM] URL…`
 ///
 /// KIND is `default` or `ephemeral`. It loads the URLs one after the other, prints the status and the body of each in a
-/// line, and ends without waiting for anything. With `keep` it has a permanent password for the server of the first URL.
+/// line, and ends without waiting for anything; an ephemeral one flushes and resets its session before. With `keep` it has a
+/// permanent password for the server of the first URL.
 @main enum SessionUser {
     static func main() async {
         var arguments = CommandLine.arguments.dropFirst()
-        let configuration: URLSessionConfiguration = arguments.popFirst() == "ephemeral" ? .ephemeral : .default
+        let isEphemeral = arguments.popFirst() == "ephemeral"
+        let configuration: URLSessionConfiguration = isEphemeral ? .ephemeral : .default
         if arguments.first == "keep" {
             let words = Array(arguments.prefix(5))
             arguments = arguments.dropFirst(4)
@@ -28,6 +30,10 @@ import URLLoading
             } catch {
                 print("failed", (error as? URLError)?.code.rawValue ?? 0)
             }
+        }
+        if isEphemeral {
+            await withCheckedContinuation { continuation in session.flush { continuation.resume() } }
+            await withCheckedContinuation { continuation in session.reset { continuation.resume() } }
         }
         fflush(nil)
         exit(0)

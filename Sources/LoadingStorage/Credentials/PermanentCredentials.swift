@@ -17,6 +17,7 @@ package final class PermanentCredentials {
     /// What the file is known to have; nil before it was read.
     private var notes: [CredentialNote.Identity: CredentialNote]?
     private var state = State.unknown
+    private var hasReached = false
 
     private enum State: Hashable {
         case unknown, reached
@@ -45,6 +46,12 @@ package final class PermanentCredentials {
     package var trouble: StorageFailure? { file.trouble }
     /// False if there is surely nothing to load. Asks nobody: where there is a bus there may be a keyring.
     package var mayHold: Bool { keyring != nil || file.mayHold }
+
+    /// Nil if it was in the keyring that cannot be reached any more: what is known of it is not to be forgotten for that.
+    package func loadIfPossible() -> [StoredCredential]? {
+        let found = load()
+        return hasReached && state == .away ? nil : found
+    }
 
     package func load() -> [StoredCredential] {
         readNotes()
@@ -189,6 +196,7 @@ package final class PermanentCredentials {
     private func isReached() {
         if state == .away { tell(.keyringReached) }
         state = .reached
+        hasReached = true
     }
 
     private func isAway(_ failure: KeyringFailure) {

@@ -96,7 +96,7 @@ package struct StorageDirectory: Sendable, Hashable {
         let place = try Place(path)
         guard place.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
         // Somebody who may write here could put another file in the place of one that is about to be made.
-        if !isCallers, place.isOwn, place.mode & 0o022 != 0 { place.setMode(0o700) }
+        if !isCallers, place.isOwn, place.mode & 0o077 != 0 { place.setMode(0o700) }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
         return String(cString: real)

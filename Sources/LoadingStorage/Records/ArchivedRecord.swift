@@ -1,5 +1,5 @@
 /// What a `RecordArchive` keeps: a value with an identity, of which a store has one at most.
-package protocol ArchivedRecord: Sendable {
+package protocol ArchivedRecord: Sendable, Hashable {
     associatedtype Identity: Hashable, Sendable
 
     static var design: DatabaseDesign { get }

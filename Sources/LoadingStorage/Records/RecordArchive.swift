@@ -37,13 +37,17 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Why nothing can be written now; nil if all is well.
     package var trouble: StorageFailure? { file.trouble }
 
-    /// What the file has, with the changes that wait.
-    package func load() -> [Record] {
+    /// What the file has, with the changes that wait: these alone if the file cannot be read now.
+    package func load() -> [Record] { loadIfPossible() ?? waiting.values.compactMap { $0 } }
+
+    /// Nil if the file cannot be read now.
+    package func loadIfPossible() -> [Record]? {
         var found = read()
         if let damaged = found, damaged.hasBroken {
             file.repair()
             found = read()
         }
+        if found == nil, file.exists { return nil }
         var records = found?.records ?? []
         if found != nil || !file.exists { known = Set(records.map(\.identity)) }
         guard !waiting.isEmpty || mustRemoveEverything else { return records }
@@ -127,7 +131,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
         case .removed(let identity): noteRemoval(of: identity)
         case .everythingRemoved:
             waiting = [:]
-            mustRemoveEverything = true
+            if file.exists { mustRemoveEverything = true } else { known = [] }
         }
     }
 

@@ -2,8 +2,8 @@
 package protocol RecordKeeper<Record>: AnyObject {
     associatedtype Record: ArchivedRecord
 
-    /// What is kept, with the changes that wait.
-    func load() -> [Record]
+    /// What is kept, with the changes that wait; nil if that cannot be told now.
+    func loadIfPossible() -> [Record]?
 
     /// Makes the changes last.
     ///

@@ -1,3 +1,4 @@
+internal import CSQLite
 package import FoundationEssentials
 package import LoadingSemantics
 
@@ -104,6 +105,7 @@ package final class ResponseArchive {
     }
 
     private func body(of row: ResponseRow, _ number: Int64) -> Data? {
+        if row.bodyCount > capacityInBytes { return nil }
         if let file = row.file { return bodies.read(file, count: row.bodyCount, seal: row.bodySeal) }
         let found = read { (index) throws(StorageFailure) in
             try index.value("SELECT body FROM bodies WHERE id = ?", [.integer(number)]).blob
@@ -250,7 +252,7 @@ package final class ResponseArchive {
         if let known = knownUsage, known.generation == self.index.generation, known.version == version {
             return known.size
         }
-        let size = try index.value("SELECT total(size) FROM responses INDEXED BY responses_use").real ?? 0
+        let size = try index.value("SELECT total(max(size, 0)) FROM responses INDEXED BY responses_use").real ?? 0
         let bounded = Int64(exactly: size.rounded()) ?? .max
         knownUsage = (self.index.generation, version, bounded)
         return bounded
@@ -271,10 +273,16 @@ package final class ResponseArchive {
                 (row) throws(StorageFailure) in
                 if freed >= needed { return }
                 oldest.append(row[0])
-                freed += max(0, row[1].integer ?? 0)
+                // A sum that a damaged file cannot make too large.
+                freed = min(freed, .max / 2) + min(max(0, row[1].integer ?? 0), .max / 2)
             }
             if oldest.isEmpty { return }
+            let before = try total(in: index)
             for number in oldest { try delete("id = ?", [number], in: index, &gone) }
+            // The index tells of rows that are not there, and would do so for ever.
+            if try total(in: index) >= before {
+                throw StorageFailure(.read, index.path, .database(SQLITE_CORRUPT))
+            }
         }
     }
 
@@ -344,11 +352,11 @@ package final class ResponseArchive {
         try index.rows("SELECT id, size, file FROM responses WHERE " + condition, values) {
             (row) throws(StorageFailure) in
             numbers.append(row[0])
-            freed &+= row[1].integer ?? 0
+            freed &+= max(0, row[1].integer ?? 0)
             if let file = row[2].text { gone.append(file) }
         }
         if numbers.isEmpty { return }
-        try add(-freed, in: index)
+        try add(0 &- freed, in: index)
         for number in numbers {
             try index.run("DELETE FROM responses WHERE id = ?", [number])
             try index.run("DELETE FROM bodies WHERE id = ?", [number])

@@ -18,6 +18,8 @@ struct ResponseRow {
         ],
         durability: .normal, isCheckedWhole: false)
 
+    /// No body is larger; sums with it do not overflow.
+    private static let largestBody: Int64 = 1 << 40
     /// What the index and the file system need for a response, about.
     private static let overhead: Int64 = 256
 
@@ -71,7 +73,8 @@ struct ResponseRow {
     init?(sealed row: ArraySlice<DatabaseValue>) {
         guard row.count == Self.columns.count + 1, SealedRow.isWhole(row) else { return nil }
         let row = Array(row.dropFirst())
-        guard let key = row[0].text, let bodyCount = row[4].integer, bodyCount >= 0, let bodySeal = row[5].integer,
+        guard let key = row[0].text, let bodyCount = row[4].integer, (0...Self.largestBody).contains(bodyCount),
+            let bodySeal = row[5].integer,
             let url = row[7].text, let status = row[9].integer.flatMap({ Int(exactly: $0) }),
             let requested = row[10].integer, let received = row[11].integer, let isDoubted = row[12].flag,
             let fields = row[14].blob.flatMap(FieldBlock.fields)

@@ -32,11 +32,13 @@ struct CredentialTable: RecordMemory {
         var entry = entries[space] ?? Entry()
         if entry.credentials[user] == credential, !asDefault || entry.defaultUser == user { return false }
         let formerDefault = asDefault && entry.defaultUser != user ? entry.defaultUser : nil
+        let wasLasting = entry.credentials[user]?.persistence == .permanent
         entry.credentials[user] = credential
         if asDefault { entry.defaultUser = user }
         entries[space] = entry
-        changes.append(change(of: user, in: space))
-        if let formerDefault { changes.append(change(of: formerDefault, in: space)) }
+        // What never lasted is nothing to a file.
+        if wasLasting || credential.persistence == .permanent { changes.append(change(of: user, in: space)) }
+        if let formerDefault, let record = record(of: formerDefault, in: space) { changes.append(.stored(record)) }
         return true
     }
 
@@ -48,7 +50,7 @@ struct CredentialTable: RecordMemory {
         entry.credentials[user] = nil
         if entry.defaultUser == user { entry.defaultUser = nil }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        changes.append(change(of: user, in: space))
+        if credential.persistence == .permanent { changes.append(change(of: user, in: space)) }
         return true
     }
 

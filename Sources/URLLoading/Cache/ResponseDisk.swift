@@ -43,12 +43,11 @@ final class ResponseDisk: Sendable {
     /// Stores a response in the place of what its key had, or only removes that.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
         let count = response.data.count
-        let waiting = waiting.add(count, ordering: .relaxed).newValue
+        if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
+        waiting.add(count, ordering: .relaxed)
         perform { [self] archive in
-            if waiting - count > Self.mostWaiting || !archive.store(response, for: key, at: time) {
-                archive.remove(key)
-            }
-            self.waiting.subtract(count, ordering: .relaxed)
+            if !archive.store(response, for: key, at: time) { archive.remove(key) }
+            waiting.subtract(count, ordering: .relaxed)
         }
     }
 

@@ -44,9 +44,10 @@ struct ResponseMemory {
     }
 
     /// Keeps a response in place of another of that key. One larger than the capacity only removes the other.
-    mutating func store(_ response: CachedURLResponse, for key: String, at time: Date) {
+    ///
+    /// - Parameter cost: What it counts for: see `size(of:key:)`.
+    mutating func store(_ response: CachedURLResponse, for key: String, size cost: Int, at time: Date) {
         remove(key)
-        let cost = Self.size(of: response, key: key)
         guard cost <= capacity else { return }
         let slot = Slot(key: key, response: response, size: cost, stored: time)
         let place: Int
@@ -108,7 +109,7 @@ struct ResponseMemory {
     }
 
     /// The body, the header fields, and about what the objects around them take.
-    private static func size(of response: CachedURLResponse, key: String) -> Int {
+    static func size(of response: CachedURLResponse, key: String) -> Int {
         let fields = (response.response as? HTTPURLResponse)?.headerFields.bytes.count ?? 0
         return response.data.count + fields + key.utf8.count + 512
     }

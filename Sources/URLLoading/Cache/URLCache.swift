@@ -71,12 +71,15 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// - Parameters:
     ///   - memoryCapacity: bytes; 0 keeps nothing in memory.
     ///   - diskCapacity: bytes; 0 writes nothing.
-    ///   - directoryURL: the folder to keep what goes to disk in, which is made if need be; nil is the usual place, under
+    ///   - directoryURL: the folder to keep what goes to disk in, which is made if need be; nil, and what is no file
+    ///     URL, is the usual place, under
     ///     `$XDG_CACHE_HOME` or `~/.cache`, in a folder named by the bundle's identifier or the executable.
     public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
         memory = ResponseMemory(capacity: memoryCapacity)
         diskLimit = max(0, diskCapacity)
-        directory = directoryURL.flatMap { $0.isFileURL ? StorageDirectory(path: $0.path) : nil }
+        let given = directoryURL.flatMap { $0.isFileURL ? StorageDirectory(path: $0.path) : nil }
+        // Found out now, by a thread that may wait for that, and only by those who need it.
+        directory = given ?? (diskCapacity > 0 ? .applicationCache : nil)
     }
 
     /// A cache in a directory given as a path. One that is not absolute leads from the usual place.
@@ -212,9 +215,11 @@ extension URLCache {
 
     private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheRoom.Tiers) {
         let now = Date()
+        // The properties of a subclass are the caller's code, and not to be asked under the lock.
+        let size = ResponseMemory.size(of: response, key: key.text)
         let disk = change([key]) { memory in
             if tiers.contains(.memory) {
-                memory.store(response, for: key.text, at: now)
+                memory.store(response, for: key.text, size: size, at: now)
             } else {
                 memory.remove(key.text)
             }
@@ -233,13 +238,14 @@ extension URLCache {
     /// What was found is in memory from now on.
     private func endLookup(of key: CacheKey, found: CachedURLResponse?) -> CachedURLResponse? {
         let now = Date()
+        let size = found.map { ResponseMemory.size(of: $0, key: key.text) } ?? 0
         let (departed, answer) = lock.withLock {
             guard var ended = lookups[key.text] else { return ([], found) }
             ended.count -= 1
             lookups[key.text] = ended.count == 0 ? nil : ended
             let known = memory.response(for: key.text)
             if ended.areOutdated || known != nil { return ([], known) }
-            if let found { memory.store(found, for: key.text, at: now) }
+            if let found { memory.store(found, for: key.text, size: size, at: now) }
             return (memory.takeDeparted(), found)
         }
         withExtendedLifetime(departed) {}
@@ -275,8 +281,9 @@ extension URLCache {
     /// stays so.
     func replace(_ old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
         let now = Date()
+        let size = ResponseMemory.size(of: new, key: key.text)
         let disk = change([key]) { memory in
-            if memory.response(for: key.text) === old { memory.store(new, for: key.text, at: now) }
+            if memory.response(for: key.text) === old { memory.store(new, for: key.text, size: size, at: now) }
         }
         disk?.replaceHead(of: old, with: new, for: key)
     }

@@ -31,7 +31,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     package convenience init(in directory: StorageDirectory) {
         self.init()
         records = LastingRecords(CookieJar(suffixes: .system), in: directory)
-        records.onNews { [weak self] in self?.announceChange() }
+        records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
     /// The storage of the process, which lasts.
@@ -210,6 +210,11 @@ extension HTTPCookieStorage {
 
     /// Calls when the file has all cookies so far that it is to have, or cannot have them.
     package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
+
+    /// The world's code may wait for a thread that waits for the storage's own, so it is not called on that.
+    func announceChangeLater() { Self.heralds.async { [self] in announceChange() } }
+
+    private static let heralds = DispatchQueue(label: "url-cookie-news")
 
     /// Tells the world that the cookies have changed. Calls the world's code.
     func announceChange() {

@@ -66,7 +66,7 @@ extension TaskCore {
         if type(of: storage) == HTTPCookieStorage.self {
             guard storage.isAtHand else {
                 return storage.whenAtHand {
-                    if storage.receive(fields, from: origin, policy: policy) { storage.announceChange() }
+                    if storage.receive(fields, from: origin, policy: policy) { storage.announceChangeLater() }
                 }
             }
             guard storage.receive(fields, from: origin, policy: policy) else { return }

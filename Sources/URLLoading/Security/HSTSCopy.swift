@@ -5,7 +5,7 @@ package import LoadingStorage
 /// The hosts that want secure connections only, on disk (TLS-7).
 ///
 /// They are read when the first session is made that is not ephemeral, by the thread that makes it, if there are any: from
-/// then on loads ask on their loop.
+/// then on loads ask on their loop. What other processes learn and forget is known from the next start on.
 package final class HSTSCopy: Sendable {
     static let shared = HSTSCopy(in: .applicationData)
 
@@ -25,13 +25,10 @@ package final class HSTSCopy: Sendable {
 
     package init(in directory: StorageDirectory) { records = LastingRecords(Hosts(), in: directory) }
 
-    /// Gives the store what there is, and has the file follow it from then on; also in what other processes learn.
+    /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.
     package func follow(_ store: HSTSStore) {
         fill(store)
         store.onChange { [self] change in note(change) }
-        records.onNews { [weak self, weak store] in
-            if let self, let store { fill(store) }
-        }
     }
 
     /// Calls when the file has all there is to have, or cannot have it.

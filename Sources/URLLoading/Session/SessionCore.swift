@@ -257,7 +257,7 @@ final class SessionCore: @unchecked Sendable {
         let cache = urlCache
         let credentials = configuration.urlCredentialStorage
         let cookies = configuration.httpCookieStorage
-        let isLasting = configuration.hsts === HSTSStore.shared
+        let isLasting = configuration.hasLastingHosts
         let flushHosts: @Sendable () -> Void = { if isLasting { HSTSCopy.shared.flush(done) } else { done() } }
         let flushCache: @Sendable () -> Void = { if let cache { cache.flush(flushHosts) } else { flushHosts() } }
         let flushCredentials: @Sendable () -> Void = {

@@ -39,6 +39,7 @@ package struct SessionValues: @unchecked Sendable {
     package var appTransportSecurity: [String: Any]?
     /// Nil for the one that lasts, which is read when it is asked for.
     private var ownHSTS: HSTSStore?
+    package var hasLastingHosts: Bool { ownHSTS == nil }
     package var hsts: HSTSStore {
         get { ownHSTS ?? .shared }
         set { ownHSTS = newValue }

@@ -20,7 +20,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     }
 
     /// Of changes. More than any store has of records.
-    private static var mostUnwritten: Int { 30_000 }
+    private static var mostUnwritten: Int { 12_000 }
 
     private let lock = Lock()
     private var memory: Memory
@@ -32,12 +32,16 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     private var unwritten: [Change] = []
     private var changeCount: UInt64 = 0
     private var isWriting = false
+    /// Whether what the file has was read, or there was none.
+    private var isFileKnown = false
     /// Whether the thread was ever asked for anything.
     private var isFileUsed = false
     private var tellOfNews: (@Sendable () -> Void)?
     private let isRead = Atomic(false)
     /// When to look for what others have done, in seconds of a clock that never jumps.
     private let nextLook = Atomic<Int>(0)
+    /// Whether the thread has been asked to look, and has not yet.
+    private let isLooking = Atomic(false)
 
     private struct File: Sendable {
         /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
@@ -67,6 +71,10 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         self.init(memory, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
             RecordArchive<Memory.Record>(in: directory, tell: StorageMessage.show)
         }
+    }
+
+    deinit {
+        if file != nil { ExitFlush.shared.remove(self) }
     }
 
     /// Whether the store can be asked without waiting for a disk.
@@ -100,7 +108,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
                 return result
             }
             // Changes that come faster than a disk takes them are not all remembered: it will have what is left of them.
-            if unwritten.count > Self.mostUnwritten {
+            if unwritten.count > Self.mostUnwritten, isFileKnown {
                 unwritten = [.everythingRemoved] + memory.lasting.map { .stored($0) }
             }
             if !isWriting {
@@ -148,6 +156,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
             if isRead.load(ordering: .relaxed) { return false }
             if reading == .notYet {
                 if !mayHold {
+                    isFileKnown = true
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
@@ -164,31 +173,45 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
 
     private func read(_ keeper: Keeper) {
         takeOver(from: keeper)
-        let told = lock.withLock {
-            isRead.store(true, ordering: .releasing)
-            reading = .notYet
-            defer { awaiting = [] }
-            return awaiting
+        // Those who wait come first, and in their order.
+        while true {
+            let told = lock.withLock {
+                if awaiting.isEmpty {
+                    reading = .notYet
+                    isRead.store(true, ordering: .releasing)
+                }
+                defer { awaiting = [] }
+                return awaiting
+            }
+            if told.isEmpty { return }
+            for body in told { body() }
         }
-        for body in told { body() }
     }
 
-    /// Has what the file has, unless that changes too fast. False if it does.
+    /// Has what the file has, unless that cannot be read, or changes too fast.
+    ///
+    /// - Returns: Whether that is something else than before.
     @discardableResult
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
             let count = writeAll(to: keeper)
-            let records = keeper.load()
-            var mustWrite = false
+            guard let records = keeper.loadIfPossible() else { return false }
+            // Outside of the lock: it takes its time.
+            var new = lock.withLock { memory }
+            let before = Set(new.lasting)
+            let following = new.replaceLasting(with: records)
+            let isNews = Set(new.lasting) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
                 guard changeCount == count else { return false }
-                unwritten += memory.replaceLasting(with: records)
-                mustWrite = !unwritten.isEmpty
+                memory = new
+                isFileKnown = true
+                unwritten += following
                 return true
             }
-            if mustWrite { _ = writeAll(to: keeper) }
-            if isTaken { return true }
+            if !isTaken { continue }
+            if !following.isEmpty { _ = writeAll(to: keeper) }
+            return isNews
         }
         return false
     }
@@ -200,11 +223,11 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         guard now.tv_sec >= next,
             nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
             // The first time, all was read a moment ago.
-            next != 0, file.mayHold()
+            next != 0, file.mayHold(), !isLooking.exchange(true, ordering: .relaxed)
         else { return }
         file.thread.perform { [self] keeper in
-            guard keeper.hasNews(), takeOver(from: keeper) else { return }
-            lock.withLock { tellOfNews }?()
+            if keeper.hasNews(), takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
+            isLooking.store(false, ordering: .relaxed)
         }
     }
 

@@ -7,5 +7,8 @@ extension StorageDirectory {
     static let applicationData = StorageDirectory(.data, application: Program.identifier)
 
     /// Where the programs of a group keep what they share.
-    static func group(_ identifier: String) -> StorageDirectory { StorageDirectory(.data, application: identifier) }
+    static func group(_ identifier: String) -> StorageDirectory {
+        // Not the folder of a program of that name.
+        StorageDirectory(.data, application: "group-" + identifier)
+    }
 }

@@ -96,7 +96,7 @@ enum CacheFlow {
         say(
             "  warm: "
                 + zip(kinds, medians).map { "\($0.name) \(Int($1)) requests/s" }.joined(separator: ", "))
-        let isClean = medians[1] > medians[0]
+        let isClean = medians[1] > medians[0] && medians[2] > medians[0]
         if !isClean { say("FOUND: a warm cache is slower than the network.") }
         return isClean
     }

@@ -127,8 +127,8 @@ import Testing
         arguments: [
             ("a.example", "http://a.example/", true), ("a.example", "http://A.EXAMPLE:81/", true),
             ("A.Example", "http://a.example/", true), ("a.example", "http://b.a.example/", false),
-            ("a.example", "http://xa.example/", false), ("a.example", "http://a.example./", false),
-            ("a.example.", "http://a.example./", true), ("a.example.", "http://a.example/", false),
+            ("a.example", "http://xa.example/", false), ("a.example", "http://a.example./", true),
+            ("a.example.", "http://a.example./", true), ("a.example.", "http://a.example/", true),
             ("b\u{FC}cher.example", "http://xn--bcher-kva.example/", true), ("localhost", "http://localhost/", true),
             ("192.0.2.1", "http://192.0.2.1/", true), ("192.0.2.1", "http://192.0.2.2/", false),
             ("192.0.2.1", "http://a.example/", false), ("192.0.2.0/24", "http://192.0.2.255/", true),

@@ -189,7 +189,7 @@ import URLLoading
     @Test("a damaged index is as good as an empty one")
     func damaged() async throws {
         try {
-            let old = cache()
+            let old = self.cache()
             old.storeCachedResponse(try response("body"), for: try request())
             #expect(old.currentDiskUsage > 0)
         }()

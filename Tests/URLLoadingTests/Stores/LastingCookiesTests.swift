@@ -90,7 +90,7 @@ import URLLoading
 
     @Test("cookies whose end has come leave the file when it is read")
     func ended() async throws {
-        let end = Date(timeIntervalSinceNow: 0.05)
+        let end = Date(timeIntervalSinceNow: 1)
         let short = try #require(
             HTTPCookie(properties: [
                 .name: "short", .value: "treasure", .domain: "example.org", .path: "/", .expires: end,
@@ -98,6 +98,7 @@ import URLLoading
         let old = HTTPCookieStorage(in: place)
         old.setCookie(short)
         await flush(old)
+        try #require(CookieArchive(in: place).load().count == 1)
         try await eventually { Date() > end }
         let new = HTTPCookieStorage(in: place)
         #expect(names(new) == [])
@@ -115,8 +116,17 @@ import URLLoading
         defer { first.removeCookies(since: .distantPast) }
         let home = try #require(ProcessInfo.processInfo.environment["XDG_DATA_HOME"])
         #expect(
-            FileManager.default.fileExists(atPath: home + "/\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
+            FileManager.default.fileExists(atPath: home + "/group-\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
         #expect(names(.sharedCookieStorage(forGroupContainerIdentifier: "org.example.other")) == [])
+    }
+
+    // S-89
+    @Test("where nothing is kept, removing all makes no file")
+    func removedFromNothing() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        storage.removeCookies(since: .distantPast)
+        await flush(storage)
+        #expect(!FileManager.default.fileExists(atPath: place.path + "/url-loading-cookies.sqlite"))
     }
 
     @Test("where nothing can be written, cookies are kept in memory")
