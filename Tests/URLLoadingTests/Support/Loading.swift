@@ -64,8 +64,8 @@ enum Loading {
         if let origin = try? HTTPURL("https://example.org/") {
             hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: origin, isTrusted: true)
         }
-        hosts.removeAll()
         await withCheckedContinuation { continuation in URLSession.shared.flush { continuation.resume() } }
+        hosts.removeAll()
         let credentials = URLCredentialStorage.shared
         let space = URLProtectionSpace(
             host: "example.org", port: 1, protocol: nil, realm: nil, authenticationMethod: nil)
