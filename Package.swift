@@ -29,8 +29,8 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "LoadingPipeline", "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics",
-                "LoadingEvents", "CLoadingPublicSuffixes",
+                "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols", "LoadingTransport",
+                "LoadingSemantics", "LoadingEvents", "CLoadingPublicSuffixes",
             ],
             swiftSettings: strict),
         .target(
@@ -53,6 +53,10 @@ let package = Package(
             name: "LoadingTransport",
             dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI"],
             swiftSettings: strict),
+        .target(
+            name: "LoadingStorage",
+            dependencies: ["LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CSQLite"],
+            swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
@@ -60,16 +64,21 @@ let package = Package(
         .target(name: "CLoadingLinux"),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingPublicSuffixes"),
+        .target(name: "CLoadingSecretService"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
-        .target(name: "TestSupport", dependencies: ["CTestTLS"], path: "Tests/TestSupport", swiftSettings: strict),
+        .target(name: "CTestHome", path: "Tests/CTestHome"),
+        .target(
+            name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
+            swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "LoadingTransport", "TestSupport"],
@@ -80,6 +89,21 @@ let package = Package(
         .testTarget(
             name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
+        .testTarget(
+            name: "LoadingStorageTests",
+            dependencies: ["LoadingStorage", "LoadingSemantics", "StorageSteps", "TestSupport"], swiftSettings: strict),
+        // A process that does things to stores, and can be made to die at any change of the disk. It is started by tests.
+        .executableTarget(
+            name: "storage-writer", dependencies: ["StorageSteps", "LoadingStorage", "LoadingSemantics", "CTestDisk"],
+            path: "Tests/StorageWriter", swiftSettings: strict),
+        // A process that uses the permanent credentials, since libraries of the keyring stay in a process for ever.
+        .executableTarget(
+            name: "keyring-user", dependencies: ["StorageSteps", "LoadingStorage"], path: "Tests/KeyringUser",
+            swiftSettings: strict),
+        .target(
+            name: "StorageSteps", dependencies: ["LoadingStorage", "LoadingSemantics"], path: "Tests/StorageSteps",
+            swiftSettings: strict),
+        .target(name: "CTestDisk", path: "Tests/CTestDisk"),
         .testTarget(
             name: "LoadingConnectionsTests",
             dependencies: [
@@ -92,7 +116,12 @@ let package = Package(
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
             swiftSettings: strict),
-        .testTarget(name: "URLLoadingTests", dependencies: ["URLLoading", "TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "URLLoadingTests",
+            // The program is started by tests.
+            dependencies: ["URLLoading", "LoadingStorage", "TestSupport", "session-user"], swiftSettings: strict),
+        .executableTarget(
+            name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated
         // on Apple platforms too may be used.
         .testTarget(

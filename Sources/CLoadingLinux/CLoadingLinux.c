@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
@@ -22,24 +23,44 @@ ssize_t cll_splice_file(int file, int64_t offset, int pipe, size_t count) {
     return done;
 }
 
-// splice has no MSG_NOSIGNAL. The signal goes to the thread that made the call, so it is held back for the call and
-// taken away after it, unless one was on its way before.
-ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
+// Neither splice nor write has MSG_NOSIGNAL. The signal goes to the thread that made the call, so it is held back for the
+// call and taken away after it, unless one was on its way before.
+typedef struct {
     sigset_t broken, before, pending;
-    sigemptyset(&broken);
-    sigaddset(&broken, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &broken, &before);
-    sigpending(&pending);
-    ssize_t done = cll_splice(pipe, socket, count);
+} held_signal;
+
+static void hold_signal(held_signal *held) {
+    sigemptyset(&held->broken);
+    sigaddset(&held->broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &held->broken, &held->before);
+    sigpending(&held->pending);
+}
+
+static void release_signal(held_signal *held, int has_come) {
     int code = errno;
-    // Also when some of it went before the peer was found gone.
-    if (done < (ssize_t)count && !sigismember(&pending, SIGPIPE)) {
+    if (has_come && !sigismember(&held->pending, SIGPIPE)) {
         struct timespec now = { 0 };
-        while (sigtimedwait(&broken, NULL, &now) < 0 && errno == EINTR) {}
+        while (sigtimedwait(&held->broken, NULL, &now) < 0 && errno == EINTR) {}
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &held->before, NULL);
     errno = code;
+}
+
+ssize_t cll_splice_to_socket(int pipe, int socket, size_t count) {
+    held_signal held;
+    hold_signal(&held);
+    ssize_t done = cll_splice(pipe, socket, count);
+    // Also when some of it went before the peer was found gone.
+    release_signal(&held, done < (ssize_t)count);
     return done;
+}
+
+void cll_write_message(int descriptor, const void *bytes, size_t count) {
+    held_signal held;
+    hold_signal(&held);
+    ssize_t done;
+    do done = write(descriptor, bytes, count); while (done < 0 && errno == EINTR);
+    release_signal(&held, done < (ssize_t)count);
 }
 
 int cll_pipe(int *exit, int *entrance) {
@@ -53,3 +74,11 @@ int cll_pipe(int *exit, int *entrance) {
 int cll_set_pipe_capacity(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
 int cll_make_file(char *path, int suffix_length) { return mkostemps(path, suffix_length, O_CLOEXEC); }
+
+int cll_open_place(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
+int cll_set_mode_of_place(int place, mode_t mode) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    return chmod(path, mode);
+}

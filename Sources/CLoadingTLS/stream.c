@@ -86,6 +86,16 @@ void clt_stream_free(clt_stream *stream) {
     free(stream);
 }
 
+bool clt_stream_restrict(clt_stream *stream, uint16_t minimum, bool needs_forward_secrecy) {
+    ERR_clear_error();
+    bool done = (minimum == 0 || SSL_set_min_proto_version(stream->ssl, minimum) == 1)
+        // Up to TLS 1.2; every suite of TLS 1.3 has it.
+        && (!needs_forward_secrecy
+            || SSL_set_cipher_list(stream->ssl, "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE+AES:!AESCCM") == 1);
+    ERR_clear_error();
+    return done;
+}
+
 // ---- callbacks
 
 int clt_on_verify(X509_STORE_CTX *verification, void *unused) {

@@ -134,7 +134,7 @@ static bool set_parameters(X509_STORE_CTX *verification, const clt_demand *deman
     if (X509_STORE_CTX_set_default(verification, purpose) != 1) return false;
     X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(verification);
     X509_VERIFY_PARAM_set_time(parameters, (time_t)demand->time);
-    // 112 bits: no SHA-1 signature, no RSA key below 2048 bits.
+    // 112 bits: no SHA-1 signature, no RSA key below 2048 bits. Curves are looked at elsewhere.
     X509_VERIFY_PARAM_set_auth_level(parameters, 2);
     // Whatever the administrator calls a root is one, self-signed or not.
     X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
@@ -186,8 +186,10 @@ static X509_STORE_CTX *verification_of(
     return NULL;
 }
 
-bool clt_evaluate(clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure) {
+bool clt_evaluate(
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure) {
     ERR_clear_error();
+    *built = NULL;
     X509_STORE_CTX *verification = verification_of(roots, chain, demand, failure);
     bool trusted = false;
     if (verification != NULL) {
@@ -198,6 +200,10 @@ bool clt_evaluate(clt_roots *roots, const clt_chain *chain, const clt_demand *de
             trusted = verify == X509_V_OK;
         }
         if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
+        if (trusted) {
+            *built = X509_STORE_CTX_get1_chain(verification);
+            if (*built == NULL) { trusted = false; verify = X509_V_ERR_OUT_OF_MEM; }
+        }
         failure->verify = trusted ? X509_V_OK : verify;
         failure->reason = X509_verify_cert_error_string(failure->verify);
     }

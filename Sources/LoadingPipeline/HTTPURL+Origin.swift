@@ -9,7 +9,7 @@ extension HTTPURL {
     }
 
     /// Whether its host is an address, or this machine by a name that nobody else is asked for.
-    var needsNoNameServer: Bool {
+    package var needsNoNameServer: Bool {
         SocketAddress(literal: host, port: port) != nil || NameResolver.isLocal(host)
     }
 }

@@ -35,7 +35,8 @@ extension Load {
         var fields = sent.fields
         fields.append(contentsOf: sent.defaults)
         let asked = CacheRequest(
-            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy)
+            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
+            fingerprint: { Self.fingerprint($0) })
         switch cache.decide(asked, now: Self.wallTime) {
         case .load(let more, _), .revalidate(_, let more, _):
             sent.fields.append(contentsOf: more)
@@ -138,11 +139,26 @@ extension Load {
         return false
     }
 
+    /// Keeps a lasting redirect that is followed, if all of it is here: for the rest nobody waits.
+    func keepRedirect() {
+        guard cache.isGathering else { return }
+        guard case .complete? = bodyEnd, !decoding.isActive, let entry = cache.takeGathered(whole: Data(backlog)) else {
+            return stopGathering()
+        }
+        client?.load(self, keeps: entry, of: request)
+    }
+
     /// The client has kept what was proposed, or not.
     package func finishKeeping() {
         guard isKeeping, !hasEnded else { return }
         isKeeping = false
         end(nil)
+    }
+
+    /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
+    private static func fingerprint(_ text: [UInt8]) -> [UInt8] {
+        // Without the hash, one that is like no other.
+        MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
     }
 
     /// Seconds since 1970.

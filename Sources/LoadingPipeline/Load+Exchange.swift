@@ -24,6 +24,8 @@ extension Load {
     func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
         exchangeIsActive()
         takeCookies(of: head)
+        environment.transportSecurity.note(
+            head.fields, from: request.url, isTrusted: exchange?.isConnectionTrusted ?? false)
         do { try decoding.begin(head, body: body) } catch { return end(error) }
         let expected: Int64 =
             switch body {
@@ -47,7 +49,9 @@ extension Load {
                 // Of these requests the client knows nothing; one that would become another is not made.
                 guard next.method == request.method else { return false }
                 followSilently(next)
-            case .follow(let next):
+            case .follow(var next):
+                // The client is asked about what would be loaded.
+                _ = environment.transportSecurity.upgrade(&next)
                 outstanding = .redirect(next)
                 applyFlow()
                 guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
@@ -111,6 +115,7 @@ extension Load {
     }
 
     func follow(_ next: LoadRequest) {
+        keepRedirect()
         dropExchange()
         response = nil
         authentication.redirected()

@@ -33,7 +33,9 @@ extension Load {
     /// False when the response, or the error, is the client's.
     private func take(_ step: UploadStep, after error: LoadError?) -> Bool {
         switch step {
-        case .deliver: return false
+        case .deliver:
+            outdateUploaded()
+            return false
         case .giveUp:
             if error == nil { end(.networkConnectionLost) }
             return error == nil
@@ -41,6 +43,13 @@ extension Load {
         case .send(let next, let pause): send(next, pause)
         }
         return true
+    }
+
+    /// The upload is over: what it has changed is told of a request that the cache has not seen.
+    private func outdateUploaded() {
+        guard let uploading, let response else { return }
+        let keys = uploading.outdatedKeys(response.head, to: request)
+        if !keys.isEmpty { client?.load(self, hasOutdated: keys) }
     }
 
     private func send(_ next: UploadRequest, _ pause: Int) {
@@ -64,7 +73,7 @@ extension Load {
     /// What goes out for a request of the load's, with what the stages add to it.
     func marked(_ exchange: ExchangeRequest) -> ExchangeRequest {
         var exchange = authenticated(exchange)
-        uploading?.mark(&exchange)
+        uploading?.mark(&exchange, to: request.url)
         return exchange
     }
 

@@ -11,6 +11,7 @@ package import LoadingTransport
 ///
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
+///     TransportSecurityStage  go to https where that has to be, or not at all
 ///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
 ///     ClientQuestion      attach cookies, and take those of responses
 ///     CacheStage          serve what is stored, have it confirmed, keep what comes
@@ -261,6 +262,13 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         wireBytes = 0
         cookies = ClientQuestion()
         cache.begin()
+        if environment.transportSecurity.upgrade(&request) {
+            // It was held for a step of a conversation in the clear, which ends here.
+            heldConnection?.letGo()
+            heldConnection = nil
+            if uploading?.isFollowUp != true { client?.load(self, isUpgradedTo: request.urlText) }
+        }
+        do { try environment.transportSecurity.check(request) } catch { return end(error) }
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()

@@ -8,6 +8,8 @@ package protocol LoadClient: AnyObject {
     /// What the client wants of a body that comes in parts. Asked when one comes.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
+    /// The request goes to this address instead, which is the same but for being secure.
+    func load(_ load: any SchemeLoad, isUpgradedTo url: String)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
     /// A request is to go out: the value of its `Cookie` field, or nil without cookies. Answered `.later`, the load stands still until `load.provideCookies`.
@@ -19,6 +21,8 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?>
     /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer
+    /// A redirect that is followed is to be kept.
+    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest)
     /// What is stored for the request is still good, and is this now.
     func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry)
     /// What is stored for these is no longer good.

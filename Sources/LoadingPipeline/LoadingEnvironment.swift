@@ -8,13 +8,18 @@ package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
+    let transportSecurity: TransportSecurityStage
     /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
 
-    package init(loop: EventLoop, pool: ConnectionPool, clearDefaults: HTTPFields, secureDefaults: HTTPFields) {
+    package init(
+        loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, clearDefaults: HTTPFields,
+        secureDefaults: HTTPFields
+    ) {
         self.loop = loop
         self.pool = pool
+        self.transportSecurity = transportSecurity
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }

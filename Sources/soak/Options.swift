@@ -10,11 +10,14 @@ struct Options: Sendable {
         case large
         case killedDownload = "killed-download"
         case killedUpload = "killed-upload"
+        case hostileCookies = "hostile-cookies"
+        case cacheFlow = "cache-flow"
     }
 
     static let usage = """
         usage: soak [PROOF] [options], PROOF being one of
-               traffic, exit, slow-reader, concurrent, large, killed-download, killed-upload
+               traffic, exit, slow-reader, concurrent, large, killed-download, killed-upload,
+               hostile-cookies, cache-flow
 
         Loads from a loopback server of its own and fails when anything hangs, ends twice or is left behind.
         Without a proof's name all are done.
@@ -39,6 +42,12 @@ struct Options: Sendable {
           killed-upload processes that are killed while they upload; another goes on to the same bytes
             --points N    how often (50)
             --seed N      as above
+          hostile-cookies
+                        many hosts that set many cookies, which last; memory and file keep their limits
+            --cookies N   how many (100000; 1000000 takes a minute)
+          cache-flow    different responses through a cache of 4 MiB of memory and 20 MiB of disk, and then how fast a
+                        cache answers that is warm
+            --size N      megabytes in all (96; 10000 takes a few minutes)
         """
 
     var proof: Proof?
@@ -50,6 +59,7 @@ struct Options: Sendable {
     var rate = 32
     var requests = 10_000
     var points = 50
+    var cookies = 100_000
 
     init?(_ arguments: [String]) {
         var rest = arguments[...]
@@ -68,6 +78,7 @@ struct Options: Sendable {
             case "--rate": rate = value
             case "--requests": requests = value
             case "--points": points = value
+            case "--cookies": cookies = value
             default: return nil
             }
         }

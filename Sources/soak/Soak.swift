@@ -31,6 +31,8 @@ enum Soak {
         case .large: return try LargeFile.run(options)
         case .killedDownload: return try KilledDownload.run(options)
         case .killedUpload: return try KilledUpload.run(options)
+        case .hostileCookies: return try HostileCookies.run(options)
+        case .cacheFlow: return try CacheFlow.run(options)
         case nil:
             // Each in a process of its own, so that none sees what another has left in memory.
             var isClean = true

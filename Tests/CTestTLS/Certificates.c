@@ -59,11 +59,17 @@ int ctt_make_elliptic_key(const char *curve, ctt_bytes *key) {
     return give_key(EVP_EC_gen(curve), key);
 }
 
+int ctt_make_edwards_key(ctt_bytes *key) {
+    return give_key(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"), key);
+}
+
 int ctt_make_rsa_key(unsigned bits, ctt_bytes *key) {
     return give_key(EVP_RSA_gen(bits), key);
 }
 
 // MARK: Certificates
+
+enum { MOST_EXTENSIONS = 4 };
 
 struct ctt_builder {
     X509 *certificate;
@@ -71,6 +77,10 @@ struct ctt_builder {
     EXTENDED_KEY_USAGE *purposes;
     int is_authority;
     int path_length;
+    int extension_count;
+    struct {
+        char *name, *value;
+    } extensions[MOST_EXTENSIONS];
 };
 
 ctt_builder *ctt_builder_create(void) {
@@ -95,6 +105,10 @@ void ctt_builder_free(ctt_builder *builder) {
     X509_free(builder->certificate);
     GENERAL_NAMES_free(builder->names);
     EXTENDED_KEY_USAGE_free(builder->purposes);
+    for (int index = 0; index < builder->extension_count; index++) {
+        free(builder->extensions[index].name);
+        free(builder->extensions[index].value);
+    }
     free(builder);
 }
 
@@ -136,6 +150,34 @@ int ctt_builder_add_purpose(ctt_builder *builder, const char *object_identifier)
     return purpose != NULL && sk_ASN1_OBJECT_push(builder->purposes, purpose) > 0;
 }
 
+int ctt_builder_add_extension(ctt_builder *builder, const char *name, const char *value) {
+    if (builder->extension_count == MOST_EXTENSIONS) return 0;
+    int index = builder->extension_count++;
+    builder->extensions[index].name = strdup(name);
+    builder->extensions[index].value = strdup(value);
+    return builder->extensions[index].name != NULL && builder->extensions[index].value != NULL;
+}
+
+static int says(const ctt_builder *builder, const char *name) {
+    for (int index = 0; index < builder->extension_count; index++)
+        if (strcmp(builder->extensions[index].name, name) == 0) return 1;
+    return 0;
+}
+
+static int add_more_extensions(ctt_builder *builder, X509 *issuer) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, issuer, builder->certificate, NULL, NULL, 0);
+    for (int index = 0; index < builder->extension_count; index++) {
+        X509_EXTENSION *extension = X509V3_EXT_nconf(
+            NULL, &context, builder->extensions[index].name, builder->extensions[index].value);
+        int added = extension != NULL && X509_add_ext(builder->certificate, extension, -1);
+        X509_EXTENSION_free(extension);
+        if (!added) return 0;
+    }
+    return 1;
+}
+
 static int add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
     X509V3_CTX context;
     X509V3_set_ctx_nodb(&context);
@@ -158,7 +200,8 @@ static int add_extensions(ctt_builder *builder, X509 *issuer) {
                                               : "critical,digitalSignature,keyEncipherment";
     // The authority key identifier is taken from the issuer's subject key identifier, so that one goes in first.
     return add_extension(certificate, issuer, NID_basic_constraints, constraints)
-        && add_extension(certificate, issuer, NID_key_usage, usage)
+        && (says(builder, "keyUsage") || add_extension(certificate, issuer, NID_key_usage, usage))
+        && add_more_extensions(builder, issuer)
         && add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
         && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always")
         && (sk_GENERAL_NAME_num(builder->names) == 0
@@ -179,6 +222,8 @@ int ctt_builder_sign(ctt_builder *builder, const uint8_t *key, size_t key_count,
     int count = 0;
     if (subject_key && signing_key && md && (parent || !issuer)) {
         X509 *signer = parent ? parent : builder->certificate;
+        // Such keys bring their own digest.
+        if (EVP_PKEY_get_base_id(signing_key) == EVP_PKEY_ED25519) md = NULL;
         if (X509_set_pubkey(builder->certificate, subject_key)
             && X509_set_issuer_name(builder->certificate, X509_get_subject_name(signer))
             && add_extensions(builder, signer) && X509_sign(builder->certificate, signing_key, md) > 0) {

@@ -96,8 +96,13 @@ struct HSTSRun {
             }
     }
 
+    private mutating func upgrade(_ text: String) -> String? {
+        guard let url = try? HTTPURL(text), !url.scheme.isSecure, hosts.covers(url.host, at: now) else { return nil }
+        return SecureURL.upgrade(text, port: url.port)
+    }
+
     private mutating func lookUp(_ text: String) {
-        let upgraded = hosts.upgrade(text, at: now)
+        let upgraded = upgrade(text)
         if let upgraded {
             guard let old = try? HTTPURL(text), let new = try? HTTPURL(upgraded) else {
                 preconditionFailure("no URL any longer")
@@ -105,7 +110,7 @@ struct HSTSRun {
             precondition(!old.scheme.isSecure && new.scheme.isSecure, "not more secure than before")
             precondition(old.host == new.host && old.target == new.target && old.userinfo == new.userinfo, "another")
             precondition(new.port == (old.port == 80 ? 443 : old.port), "another port")
-            precondition(hosts.upgrade(upgraded, at: now) == nil, "upgraded twice")
+            precondition(upgrade(upgraded) == nil, "upgraded twice")
         } else if let url = try? HTTPURL(text), !url.scheme.isSecure {
             precondition(!hosts.covers(url.host, at: now), "known, but not upgraded")
         }

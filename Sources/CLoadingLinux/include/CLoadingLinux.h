@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -176,6 +177,9 @@ static inline void cll_futex_wake(const void *word, int count) {
 
 // At most 15 characters.
 void cll_name_thread(const char *name);
+
+// Writes a message as far as it goes; if nobody reads it any more, no signal comes of that.
+void cll_write_message(int descriptor, const void *bytes, size_t count);
 static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid); }
 
 // ---- calls that glibc shows only to _GNU_SOURCE, which a header that Swift imports must not define: it would change
@@ -191,5 +195,10 @@ int cll_pipe(int *exit, int *entrance);
 int cll_set_pipe_capacity(int pipe, int bytes);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
+// A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of
+// the process alone, as closing one that was opened to read would not.
+int cll_open_place(const char *path);
+// fchmod of such a descriptor.
+int cll_set_mode_of_place(int place, mode_t mode);
 
 #endif

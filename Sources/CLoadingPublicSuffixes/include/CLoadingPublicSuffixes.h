@@ -6,7 +6,13 @@
 #include <stdbool.h>
 
 // Whether a domain is in the list. It is in lower-case ASCII, without a dot at its end. Without a library there is no list.
-// The first call reads files.
+// Waits until the list has been read.
 bool clp_is_public_suffix(const char *domain);
+
+// Reads the list, which takes files and a library. Calls after the first wait for that one.
+void clp_read(void);
+
+// Whether the list has been read, if there is one.
+bool clp_is_read(void);
 
 #endif

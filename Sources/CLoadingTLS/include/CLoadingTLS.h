@@ -14,6 +14,7 @@ typedef struct x509_store_st clt_roots;
 typedef struct stack_st_X509 clt_chain;
 typedef struct clt_identity clt_identity;
 typedef struct x509_st clt_certificate;
+typedef struct stack_st_GENERAL_NAME clt_names;
 typedef struct evp_pkey_st clt_key;
 typedef struct clt_stream clt_stream;
 typedef struct evp_md_ctx_st clt_digest;
@@ -58,6 +59,10 @@ void clt_context_free(clt_context *context);
 clt_stream *clt_stream_new(
     clt_context *context, int descriptor, const char *name, const clt_session *session, clt_failure *failure);
 void clt_stream_free(clt_stream *stream);
+
+// Before the handshake: has it agree to no version below `minimum`, if that is not 0, and to no key exchange without
+// forward secrecy, if that is wanted.
+bool clt_stream_restrict(clt_stream *stream, uint16_t minimum, bool needs_forward_secrecy);
 
 clt_step clt_handshake(clt_stream *stream);
 // Fills as much of the buffer as is there. `*count` may be above 0 with every result.
@@ -143,8 +148,9 @@ typedef struct {
 } clt_demand;
 
 // Whether the chain leads to one of the roots, is valid at the time, belongs to the host, and is not revoked by the
-// response.
-bool clt_evaluate(clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure);
+// response. If so, `built` is the chain from leaf to root, the caller's to free; else NULL.
+bool clt_evaluate(
+    clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure);
 
 // Something that is wrong with a chain.
 typedef struct {
@@ -182,6 +188,23 @@ typedef enum {
     CLT_KEY_ID,       // by what a PKCS #12 archive tells which key it belongs to
 } clt_part;
 
+typedef enum { CLT_RSA, CLT_ELLIPTIC, CLT_OTHER_KEY } clt_key_kind;
+typedef enum { CLT_SHA2, CLT_EDWARDS, CLT_SHA1, CLT_OTHER_HASH } clt_signature_hash;
+
+// What a certificate says of itself.
+typedef struct {
+    clt_key_kind key;
+    size_t key_bits;               // of the modulus, or of the curve's field
+    clt_signature_hash signature;  // of the signature on it
+    bool has_purposes;             // whether it says what it is for; if so,
+    bool is_for_servers;           // whether that is TLS servers,
+    bool is_for_anything;          // or anything
+    bool is_authority;
+    int32_t path_length;           // -1: any
+    bool is_self_issued;
+} clt_facts;
+typedef enum { CLT_HOST_NAME, CLT_ADDRESS_NAME, CLT_OTHER_NAME } clt_name_kind;
+
 // NULL when the bytes are not one certificate in DER.
 clt_certificate *clt_certificate_new(const uint8_t *der, size_t count);
 void clt_certificate_free(clt_certificate *certificate);
@@ -190,13 +213,18 @@ clt_bytes clt_certificate_part(const clt_certificate *certificate, clt_part part
 clt_bytes clt_certificate_mail(const clt_certificate *certificate, size_t index);
 // Seconds since 1970; false when the certificate does not say it in a way that can be understood.
 bool clt_certificate_validity(const clt_certificate *certificate, int64_t *from, int64_t *until);
+clt_facts clt_certificate_facts(const clt_certificate *certificate);
+// The subject alternative names, to be freed; NULL when there are none, or none that can be read.
+clt_names *clt_certificate_names(const clt_certificate *certificate);
+void clt_names_free(clt_names *names);
+size_t clt_names_count(const clt_names *names);
+// The bytes are those of the names, and none for a name of another kind.
+clt_name_kind clt_names_get(const clt_names *names, size_t index, const uint8_t **bytes, size_t *count);
 // Each is the caller's to free, and shares what is in it.
 clt_certificate *clt_chain_get(const clt_chain *chain, size_t index);
 clt_key *clt_certificate_key(const clt_certificate *certificate);
 
 // ---- keys
-
-typedef enum { CLT_RSA, CLT_ELLIPTIC, CLT_OTHER_KEY } clt_key_kind;
 
 void clt_key_free(clt_key *key);
 clt_key_kind clt_key_kind_of(const clt_key *key);

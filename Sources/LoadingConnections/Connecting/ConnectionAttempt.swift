@@ -67,7 +67,8 @@ final class ConnectionAttempt: SecurityAsker {
             record(.connectEnded)
             guard home.origin.isSecure else { return succeed(stream) }
             record(.secureConnectionStarted)
-            secure = SecureHandshake(stream, to: home.origin, with: pool.security, for: self) { [weak self] in
+            secure = SecureHandshake(stream, to: home.origin, with: pool.security, carriesHTTP: true, for: self) {
+                [weak self] in
                 self?.handshakeEnded($0)
             }
             secure?.start()

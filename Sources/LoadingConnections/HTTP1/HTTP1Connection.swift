@@ -86,6 +86,9 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// idle, so the kernel is asked when there may be something.
     private var seemsSilent: Bool { !stream.mayHaveMore || isSilent }
 
+    /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
+    package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+
     package func facts(isReused: Bool) -> ConnectionFacts {
         let local = stream.localAddress
         let remote = stream.remoteAddress

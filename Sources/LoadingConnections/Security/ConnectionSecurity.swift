@@ -1,10 +1,13 @@
 internal import CLoadingLinux
+package import LoadingSemantics
 package import LoadingTransport
 
 /// The TLS side of one session's connections: what they may negotiate, whom they trust, and which TLS sessions can be
 /// resumed. Never shared between sessions (TLS-8). Confined to the session's loop.
 package final class ConnectionSecurity {
     private let configuration: TLSConfiguration
+    /// What is asked of connections that carry HTTP; nil if nothing is.
+    private let transportSecurity: AppTransportSecurity?
     /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
     private var madeContext: TLSContext?
     private var sessions: [Origin: [Session]] = [:]
@@ -19,7 +22,13 @@ package final class ConnectionSecurity {
     private static let mostOrigins = 256
     private static let mostPerOrigin = 4
 
-    package init(_ configuration: TLSConfiguration) { self.configuration = configuration }
+    package init(_ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil) {
+        self.configuration = configuration
+        self.transportSecurity = transportSecurity
+    }
+
+    /// What a connection that carries HTTP has to be like (TLS-2); nil if it needs to be like nothing in particular.
+    func demands(on origin: Origin) -> TransportSecurityDemands? { transportSecurity?.demands(on: origin.host) }
 
     func context() throws(TLSError) -> TLSContext {
         if let madeContext { return madeContext }
@@ -28,14 +37,16 @@ package final class ConnectionSecurity {
         return context
     }
 
-    /// The default evaluation; `verdict` is called on the loop, never before this returns.
-    func evaluate(_ peer: TLSPeer, on loop: EventLoop, verdict: @escaping (TLSTrustVerdict) -> Void) {
+    /// The default evaluation; its outcome is told on the loop, never before this returns.
+    func evaluate(
+        _ peer: TLSPeer, wantsKeys: Bool, on loop: EventLoop, tell: @escaping (ServerEvaluation.Outcome) -> Void
+    ) {
         guard let evaluator = madeContext?.evaluator else {
             let error = TLSError(code: TLSError.secureConnectionFailed, reason: "no evaluator")
-            let answer = LoopBox(verdict)
-            return loop.post { answer.value(.reject(error)) }
+            let answer = LoopBox(tell)
+            return loop.post { answer.value(ServerEvaluation.Outcome(verdict: .reject(error), keys: [])) }
         }
-        loop.callOut(ServerEvaluation(of: peer, by: evaluator, on: loop, verdict: verdict))
+        loop.callOut(ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys, on: loop, tell: tell))
     }
 
     func takeSession(for origin: Origin) -> Session? {

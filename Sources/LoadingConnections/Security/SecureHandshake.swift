@@ -11,6 +11,8 @@ final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
     private let origin: Origin
     private let security: ConnectionSecurity
+    /// What App Transport Security wants of the connection, beyond what the configuration says.
+    private let demands: TransportSecurityDemands?
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
     /// What stands open; the handshake stands still meanwhile.
@@ -19,16 +21,22 @@ final class SecureHandshake: ByteStreamOwner {
     private var isComplete = false
     /// Whether the session that is being resumed was trusted by an evaluation.
     private var wasEvaluated = false
+    /// Whether the default evaluation trusts the server.
+    private var isTrusted = false
+    /// The digests of the keys of the chain that the evaluation has built.
+    private var keys: [[UInt8]] = []
     /// The server's certificates, when they are what failed the handshake.
     private var distrusted: TLSPeer?
 
+    /// - Parameter carriesHTTP: Whether App Transport Security has a say.
     init(
-        _ stream: ByteStream, to origin: Origin, with security: ConnectionSecurity, for asker: (any SecurityAsker)?,
-        outcome: @escaping (Result<ByteStream, LoadError>) -> Void
+        _ stream: ByteStream, to origin: Origin, with security: ConnectionSecurity, carriesHTTP: Bool,
+        for asker: (any SecurityAsker)?, outcome: @escaping (Result<ByteStream, LoadError>) -> Void
     ) {
         self.stream = stream
         self.origin = origin
         self.security = security
+        demands = carriesHTTP ? security.demands(on: origin) : nil
         self.asker = asker
         self.outcome = outcome
         stream.owner = self
@@ -41,6 +49,9 @@ final class SecureHandshake: ByteStreamOwner {
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, serverName: origin.host,
                 resuming: session?.resumption)
+            if let demands, !tls.restrict(to: demands) {
+                throw TLSError(code: TLSError.secureConnectionFailed, reason: "no version or cipher suite is left")
+            }
             stream.secure(with: tls)
             keepSessions(wasEvaluated: wasEvaluated)
         } catch {
@@ -80,7 +91,10 @@ final class SecureHandshake: ByteStreamOwner {
             case .wantsRead, .wantsWrite: return
             case .wantsTrust(let peer): ask(.serverTrust(peer))
             case .wantsIdentity(let request): ask(.clientCertificate(request))
-            case .failed(let error): fail(error)
+            case .failed(let error):
+                // A response that came after the decision has overturned it.
+                if error.verifyCode != 0, distrusted == nil { distrusted = stream.tls?.peer }
+                fail(error)
             case .complete: complete()
             }
         }
@@ -96,9 +110,18 @@ final class SecureHandshake: ByteStreamOwner {
     }
 
     private func succeed() {
+        if let breach { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)) }
+        stream.tls?.isTrusted = isTrusted
         let outcome = outcome
         self.outcome = nil
         outcome?(.success(stream))
+    }
+
+    /// What the connection is not that it has to be.
+    private var breach: TransportSecurityDemands.Breach? {
+        guard let demands, let session = stream.tls?.session else { return nil }
+        return demands.breach(
+            isTrusted: isTrusted, version: session.version.rawValue, cipher: session.cipherSuite, keys: keys)
     }
 
     private func fail(_ error: TLSError) {
@@ -130,15 +153,20 @@ final class SecureHandshake: ByteStreamOwner {
 
     private func heed(_ answer: SecurityQuestion.Answer, about subject: SecurityQuestion.Subject) {
         switch (subject, answer) {
-        case (.serverTrust(let peer), .trust):
-            keepSessions(wasEvaluated: false)
+        case (.serverTrust(let peer), .trust(let isEvaluated)):
+            isTrusted = isEvaluated
+            keepSessions(wasEvaluated: isEvaluated)
+            if demands?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
             decide(.accept, about: peer)
         case (.serverTrust(let peer), .distrust):
             decide(
                 .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
                 about: peer)
         case (.serverTrust(let peer), .defaultHandling), (.serverTrust(let peer), .identity):
-            if isComplete, wasEvaluated { return }
+            if isComplete, wasEvaluated {
+                isTrusted = true
+                if demands?.pins == nil { return }
+            }
             evaluate(peer)
         case (.clientCertificate, .identity(let identity)):
             stream.tls?.provideIdentity(identity)
@@ -147,13 +175,23 @@ final class SecureHandshake: ByteStreamOwner {
         }
     }
 
-    private func evaluate(_ peer: TLSPeer) {
+    /// - Parameter isDecided: Whether somebody has decided to trust the server, and only what App Transport Security
+    ///   wants to know is asked for.
+    private func evaluate(_ peer: TLSPeer, isDecided: Bool = false) {
         isEvaluating = true
-        security.evaluate(peer, on: stream.loop) { [weak self] verdict in
-            guard let self, outcome != nil else { return }
+        security.evaluate(peer, wantsKeys: demands?.pins != nil, on: stream.loop) { [weak self] outcome in
+            guard let self, self.outcome != nil else { return }
             isEvaluating = false
-            keepSessions(wasEvaluated: true)
-            decide(verdict, about: peer)
+            // Nothing was found out.
+            if isDecided, case .reject(let error) = outcome.verdict, error.posix != 0 { return fail(error) }
+            isTrusted = if case .reject = outcome.verdict { false } else { true }
+            keys = outcome.keys
+            if isDecided {
+                decide(.accept, about: peer)
+            } else {
+                keepSessions(wasEvaluated: true)
+                decide(outcome.verdict, about: peer)
+            }
             proceed()
         }
     }
@@ -174,5 +212,14 @@ final class SecureHandshake: ByteStreamOwner {
             security.keep(
                 ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), for: origin)
         }
+    }
+}
+
+extension TLSStream {
+    /// Has the handshake agree to nothing less than is demanded.
+    fileprivate func restrict(to demands: TransportSecurityDemands) -> Bool {
+        restrict(
+            minimumVersion: demands.minimumVersion.map { TLSVersion(rawValue: $0.rawValue) },
+            needsForwardSecrecy: demands.needsForwardSecrecy)
     }
 }

@@ -12,7 +12,9 @@ package final class SecurityQuestion {
         /// Trust is evaluated; no certificate is shown.
         case defaultHandling
         /// The server is trusted whatever an evaluation would say.
-        case trust
+        ///
+        /// `isEvaluated`: whether the default evaluation was asked, and trusts it too.
+        case trust(isEvaluated: Bool)
         /// The server is not trusted.
         case distrust
         /// The client is known by this.

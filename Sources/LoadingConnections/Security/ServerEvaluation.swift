@@ -2,25 +2,37 @@ internal import CLoadingLinux
 internal import LoadingTransport
 
 /// The default evaluation of a server's certificates (TLS-4): the configuration's roots, the host's name, the time of
-/// day. Made with the loop lent, since roots are read from a disk; the verdict is given on the loop.
+/// day. Made with the loop lent, since roots are read from a disk; the outcome is told on the loop.
 final class ServerEvaluation: Callout {
+    struct Outcome: Sendable {
+        let verdict: TLSTrustVerdict
+        /// The digests of the chain's keys, the leaf's first, if they are wanted. Of a server that is not trusted that of
+        /// the leaf alone: what else it has sent proves nothing.
+        let keys: [[UInt8]]
+    }
+
     private let evaluator: TrustEvaluator
     private let peer: TLSPeer
+    private let wantsKeys: Bool
     private let loop: EventLoop
-    private let verdict: LoopBox<(TLSTrustVerdict) -> Void>
+    private let tell: LoopBox<(Outcome) -> Void>
 
     init(
-        of peer: TLSPeer, by evaluator: TrustEvaluator, on loop: EventLoop,
-        verdict: @escaping (TLSTrustVerdict) -> Void
+        of peer: TLSPeer, by evaluator: TrustEvaluator, wantsKeys: Bool, on loop: EventLoop,
+        tell: @escaping (Outcome) -> Void
     ) {
         self.evaluator = evaluator
         self.peer = peer
+        self.wantsKeys = wantsKeys
         self.loop = loop
-        self.verdict = LoopBox(verdict)
+        self.tell = LoopBox(tell)
     }
 
     func callOut() {
-        let outcome = evaluator.verdict(on: peer, at: cll_wall_now() / 1_000_000_000)
-        loop.post { self.verdict.value(outcome) }
+        var built: CertificateChain?
+        let verdict = evaluator.verdict(on: peer, at: cll_wall_now() / 1_000_000_000, built: &built)
+        let keys = wantsKeys ? built?.keyDigests ?? Array(peer.chain.keyDigests.prefix(1)) : []
+        let outcome = Outcome(verdict: verdict, keys: keys)
+        loop.post { self.tell.value(outcome) }
     }
 }

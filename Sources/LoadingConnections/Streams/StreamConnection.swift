@@ -66,7 +66,8 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     /// Puts TLS over the open connection; the owner hears how that went.
     package func secure() {
         guard let stream else { return }
-        let handshake = SecureHandshake(stream, to: origin, with: pool.security, for: self) { [weak self] in
+        let handshake = SecureHandshake(stream, to: origin, with: pool.security, carriesHTTP: false, for: self) {
+            [weak self] in
             self?.handshakeEnded($0)
         }
         self.handshake = handshake

@@ -98,6 +98,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func setSuspended(_ suspended: Bool) { connection?.setSuspended(suspended) }
 
+    /// Whether the default evaluation trusts the server at the other end.
+    var isConnectionTrusted: Bool { connection?.isTrusted ?? false }
+
     var hasConnection: Bool { connection != nil }
 
     /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client

@@ -8,6 +8,8 @@ internal import LoadingTransport
 final class UploadResumptionStage: LoopTimerTarget {
     /// The task's own request.
     private let original: LoadRequest
+    /// Where the body was sent at first; after a redirect not where the task's own request went.
+    private var target: HTTPURL
     /// Nil until the length of the body is known.
     private var upload: ResumableUpload?
     /// What the file was like when the upload began.
@@ -29,6 +31,7 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// - Parameter stopped: The upload of another task that this one goes on with.
     init(_ request: LoadRequest, goingOn stopped: StoppedUpload?) {
         original = request
+        target = request.url
         guard let stopped else { return }
         upload = ResumableUpload(resuming: stopped.point)
         file = stopped.file
@@ -59,9 +62,10 @@ final class UploadResumptionStage: LoopTimerTarget {
         self.upload = upload
     }
 
-    /// Adds to the task's own request what offers to go on with it.
-    func mark(_ exchange: inout ExchangeRequest) {
+    /// Adds to the task's own request, which goes to `url`, what offers to go on with it.
+    func mark(_ exchange: inout ExchangeRequest, to url: HTTPURL) {
         guard !isFollowUp else { return }
+        target = url
         for index in 0..<creationFields.count {
             exchange.fields.append(creationFields.name(at: index), creationFields.value(at: index))
         }
@@ -106,6 +110,18 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// What another task can go on with.
     var stopped: StoppedUpload? {
         upload?.resumePoint.map { StoppedUpload(point: $0, file: file) }
+    }
+
+    /// What the final response says to be out of date: what it would have, had it answered the first request, and what it
+    /// says of its own (CACHE-19).
+    func outdatedKeys(_ head: HTTP1ResponseHead, to request: LoadRequest) -> [CacheKey] {
+        guard isFollowUp else { return [] }
+        return CacheInvalidation.keys(
+            method: original.method, url: target, status: head.status, fields: HTTPFields(),
+            partition: original.partition)
+            + CacheInvalidation.keys(
+                method: request.method, url: request.url, status: head.status, fields: head.fields,
+                partition: original.partition)
     }
 
     // MARK: Pauses

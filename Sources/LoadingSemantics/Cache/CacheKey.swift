@@ -16,7 +16,11 @@ package struct CacheKey: Sendable, Hashable {
     package init?(url: HTTPURL, partition: String? = nil) {
         guard url.scheme == .http || url.scheme == .https else { return nil }
         let address = String(decoding: url.absoluteForm, as: UTF8.self)
-        // A space cannot occur in an address.
+        self.init(address: address, partition: partition)
+    }
+
+    /// The key of an address of any scheme, which has neither a fragment nor a space: what a program has stored itself.
+    package init(address: String, partition: String?) {
         text = partition.map { address + " " + $0 } ?? address
     }
 }

@@ -32,8 +32,15 @@ package struct CacheVariant: Sendable, Hashable {
             if let value = Self.normalized(name, in: request.fields) { text += value } else { text.append(0x00) }
             text.append(0x0A)
         }
-        fingerprint = request.fingerprint(text)
+        let isPlain = text.count <= Self.longestPlainText && names.allSatisfy(Self.plainNames.contains)
+        fingerprint = isPlain ? text : request.fingerprint(text)
     }
+
+    /// What these say is no secret, and most responses that vary do so by them: a hash is not worth its price.
+    private static let plainNames: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "origin",
+    ]
+    private static let longestPlainText = 256
 
     /// Whether a request has the same fields.
     func matches(_ request: CacheRequest) -> Bool {

@@ -15,7 +15,8 @@ package struct AppTransportSecurity: Sendable, Equatable {
     }
 
     package let complaints: [TransportSecurityComplaint]
-    private let isOn: Bool
+    /// Whether anything is asked at all.
+    package let isOn: Bool
     private let allowsArbitraryLoads: Bool
     private let allowsLocalNetworking: Bool
     private let exceptions: TransportSecurityDomains<TransportSecurityException>
@@ -70,19 +71,27 @@ package struct AppTransportSecurity: Sendable, Equatable {
 
     package func decide(_ url: HTTPURL) -> Decision {
         guard isOn else { return .allowed }
-        var demands: TransportSecurityDemands?
-        if let exception = exceptions[url.host] {
-            if !url.scheme.isSecure { return exception.allowsInsecureLoads ? .allowed : .denied }
-            demands = exception.demands
-        } else if !(allowsArbitraryLoads || allowsLocalNetworking && Self.isLocal(url.host)) {
-            if !url.scheme.isSecure { return .denied }
-            demands = .standard
-        }
-        if url.scheme.isSecure, let pins = pins[url.host] {
+        if url.scheme.isSecure { return demands(on: url.host).map(Decision.demands) ?? .allowed }
+        if let exception = exceptions[url.host] { return exception.allowsInsecureLoads ? .allowed : .denied }
+        return isExempt(url.host) ? .allowed : .denied
+    }
+
+    /// What secure connections to a host have to be like; nil if they need to be like nothing in particular.
+    ///
+    /// - Parameter host: As in `HTTPURL`.
+    package func demands(on host: String) -> TransportSecurityDemands? {
+        guard isOn else { return nil }
+        var demands = exceptions[host]?.demands ?? (isExempt(host) ? nil : .standard)
+        if let pins = pins[host] {
             demands = demands ?? TransportSecurityDemands()
             demands?.pins = pins
         }
-        return demands.map(Decision.demands) ?? .allowed
+        return demands
+    }
+
+    /// Whether nothing is asked of a host that is not named.
+    private func isExempt(_ host: String) -> Bool {
+        allowsArbitraryLoads || allowsLocalNetworking && Self.isLocal(host)
     }
 
     /// Whether a host is one of those that `NSAllowsLocalNetworking` is about: a name of one label, one below `local`,

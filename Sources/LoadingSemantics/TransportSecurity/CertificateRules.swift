@@ -4,20 +4,33 @@
 /// They judge what somebody else has built and whose signatures he has checked: name constraints, key usage, policies,
 /// unknown critical extensions and revocation are his part too.
 package enum CertificateRules {
-    /// Nil if the chain will do.
+    /// All that is wrong with a chain, at most one of each kind, the one that tells most first; nothing if it will do.
     ///
     /// - Parameters:
-    ///   - host: As in `HTTPURL`.
+    ///   - host: As in `HTTPURL`; nil if it is to be for no host in particular.
     ///   - now: In seconds since 1970.
-    package static func refusal(
-        of chain: CertificateChainFacts, for host: String, at now: Int64
-    ) -> CertificateRefusal? {
+    package static func refusals(
+        of chain: CertificateChainFacts, for host: String?, at now: Int64
+    ) -> [CertificateRefusal] {
         let certificates = chain.certificates
-        guard let leaf = certificates.first else { return .unknownRoot }
-        if chain.anchor == .none { return certificates.count == 1 && leaf.isSelfIssued ? .selfSigned : .unknownRoot }
-        return validity(of: certificates, at: now) ?? authority(of: certificates) ?? purpose(of: certificates)
-            ?? (CertificateName.isFor(host, leaf.names) ? nil : .wrongHost)
-            ?? strength(of: certificates) ?? lifetime(of: leaf, anchor: chain.anchor)
+        guard let leaf = certificates.first else { return [.unknownRoot] }
+        var refusals: [CertificateRefusal?] = []
+        if chain.anchor == .none {
+            refusals.append(certificates.count == 1 && leaf.isSelfIssued ? .selfSigned : .unknownRoot)
+        }
+        refusals += [
+            validity(of: certificates, at: now), authority(of: certificates), purpose(of: certificates),
+            host.flatMap { CertificateName.isFor($0, leaf.names) ? nil : .wrongHost }, keys(of: certificates),
+            signatures(of: certificates), lifetime(of: leaf, anchor: chain.anchor),
+        ]
+        return refusals.compactMap { $0 }
+    }
+
+    /// The first of them.
+    package static func refusal(
+        of chain: CertificateChainFacts, for host: String?, at now: Int64
+    ) -> CertificateRefusal? {
+        refusals(of: chain, for: host, at: now).first
     }
 
     /// The last second counts (RFC 5280 §4.1.2.5).
@@ -56,8 +69,7 @@ package enum CertificateRules {
         return nil
     }
 
-    /// The signature on a root proves nothing, so it may be of any kind.
-    private static func strength(of certificates: [CertificateFacts]) -> CertificateRefusal? {
+    private static func keys(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         for certificate in certificates {
             switch certificate.key {
             case .rsa(let bits) where bits >= 2048: continue
@@ -65,6 +77,11 @@ package enum CertificateRules {
             case .rsa, .elliptic, .other: return .weakKey
             }
         }
+        return nil
+    }
+
+    /// The signature on a root proves nothing, so it may be of any kind.
+    private static func signatures(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         for certificate in certificates.dropLast() {
             switch certificate.signature {
             case .sha2, .edwards: continue

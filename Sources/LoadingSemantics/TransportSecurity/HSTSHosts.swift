@@ -66,7 +66,7 @@ package struct HSTSHosts: Sendable {
         return put(record, at: now)
     }
 
-    /// Whether a host is spoken to over secure connections only (§8.2).
+    /// Whether a host is spoken to over secure connections only (§8.2): its URLs become `SecureURL`s (§8.3, R-22).
     ///
     /// - Parameter host: As in `HTTPURL`.
     package mutating func covers(_ host: String, at now: Int64) -> Bool {
@@ -87,14 +87,6 @@ package struct HSTSHosts: Sendable {
             rest = rest[rest.utf8.index(after: dot)...]
             isHost = false
         }
-    }
-
-    /// The URL to load in place of another, or nil if it stays (§8.3, R-22).
-    ///
-    /// - Parameter url: Absolute.
-    package mutating func upgrade(_ url: String, at now: Int64) -> String? {
-        guard let parsed = try? HTTPURL(url), !parsed.scheme.isSecure, covers(parsed.host, at: now) else { return nil }
-        return SecureURL.upgrade(url, port: parsed.port)
     }
 
     /// What is known, in no order.

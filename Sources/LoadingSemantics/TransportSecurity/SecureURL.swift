@@ -1,10 +1,10 @@
 /// The secure form of a URL (RFC 6797 §8.3).
-enum SecureURL {
+package enum SecureURL {
     /// The text of a URL of `http` or `ws` as one of `https` or `wss`. Port 80 becomes the secure one, which needs not
     /// be said; any other stays. All else stays as it is written.
     ///
     /// - Parameter port: The URL's.
-    static func upgrade(_ url: String, port: UInt16) -> String {
+    package static func upgrade(_ url: String, port: UInt16) -> String {
         var reference = URLReference(Array(url.utf8))
         guard let scheme = reference.scheme else { return url }
         reference.scheme = Array((scheme.count == 2 ? "wss" : "https").utf8)[...]

@@ -21,11 +21,14 @@ package struct TransportSecurityDemands: Sendable, Equatable {
 
     /// What is amiss with a connection. The load ends with −1200.
     package enum Breach: String, Error, Sendable {
+        case trust = "the server is not trusted"
         case version = "the version of TLS is too old"
         case forwardSecrecy = "the cipher suite has no forward secrecy"
         case pins = "the server's keys are not those that are pinned"
     }
 
+    /// By the default evaluation, whatever somebody says who is asked about the server.
+    package var needsTrust: Bool
     /// Nil if any will do that the configuration allows.
     package var minimumVersion: Version?
     /// By an ephemeral key exchange over elliptic curves.
@@ -35,9 +38,10 @@ package struct TransportSecurityDemands: Sendable, Equatable {
     package var pins: ServerPins?
 
     package init(
-        minimumVersion: Version? = nil, needsForwardSecrecy: Bool = false, needsCertificateTransparency: Bool = false,
-        pins: ServerPins? = nil
+        needsTrust: Bool = false, minimumVersion: Version? = nil, needsForwardSecrecy: Bool = false,
+        needsCertificateTransparency: Bool = false, pins: ServerPins? = nil
     ) {
+        self.needsTrust = needsTrust
         self.minimumVersion = minimumVersion
         self.needsForwardSecrecy = needsForwardSecrecy
         self.needsCertificateTransparency = needsCertificateTransparency
@@ -45,16 +49,23 @@ package struct TransportSecurityDemands: Sendable, Equatable {
     }
 
     /// What is wanted where nothing else is said.
-    static let standard = TransportSecurityDemands(minimumVersion: .tls12, needsForwardSecrecy: true)
+    static let standard = TransportSecurityDemands(
+        needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
+
+    /// Whether an evaluation has to be made although somebody has said that the server is trusted.
+    package var needsEvaluation: Bool { needsTrust || pins != nil }
 
     /// What a connection breaks first of the demands; nil if it meets them.
     ///
     /// - Parameters:
+    ///   - isTrusted: Whether the default evaluation trusts the server.
     ///   - version: The number of the TLS version, `TLSVersion.rawValue`.
     ///   - cipher: The number of the cipher suite in IANA's registry.
     ///   - keys: The SHA-256 digests of the keys (SubjectPublicKeyInfo, in DER) of the chain that the evaluation has
-    ///     built, the leaf first. Not of what the server has sent: anyone can send any certificate along.
-    package func breach(version: UInt16, cipher: UInt16, keys: [[UInt8]]) -> Breach? {
+    ///     built, the leaf first. Not of what the server has sent: anyone can send any certificate along. Where it does
+    ///     not trust the server, that of the leaf alone.
+    package func breach(isTrusted: Bool, version: UInt16, cipher: UInt16, keys: [[UInt8]]) -> Breach? {
+        if needsTrust, !isTrusted { return .trust }
         if let minimumVersion, version < minimumVersion.rawValue { return .version }
         if needsForwardSecrecy, version < Version.tls13.rawValue, !Self.forwardSecretSuites.contains(cipher) {
             return .forwardSecrecy

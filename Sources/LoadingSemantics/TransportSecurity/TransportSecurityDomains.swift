@@ -31,8 +31,9 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
     /// The setting of a host: its own, or that of the domain right above it, if that includes its subdomains. They go
     /// one label down, as Apple documents it. Of ranges the smallest counts.
     ///
-    /// - Parameter host: As in `HTTPURL`. A dot at its end makes another name of it.
+    /// - Parameter host: As in `HTTPURL`. A dot at its end means nothing: the server behind it is the same.
     subscript(host: String) -> Setting? {
+        let host = Self.withoutDot(host)
         if CookieDomain.isAddress(host) {
             return ranges.filter { $0.range.contains(host) }.max { $0.range.length < $1.range.length }?.setting
         }
@@ -49,6 +50,8 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
         guard !key.utf8.contains(where: marks.contains), let url = try? HTTPURL("http://\(key)/"),
             !CookieDomain.isAddress(url.host)
         else { return nil }
-        return url.host
+        return withoutDot(url.host)
     }
+
+    private static func withoutDot(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
 }

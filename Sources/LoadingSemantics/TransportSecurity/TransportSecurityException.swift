@@ -6,6 +6,8 @@ struct TransportSecurityException: Sendable, Equatable {
     init(_ reader: inout PropertyListReader) {
         allowsInsecureLoads = reader.boolean("NSExceptionAllowsInsecureHTTPLoads") ?? false
         demands = .standard
+        // Who may do without TLS may do with any.
+        demands.needsTrust = !allowsInsecureLoads
         if let text = reader.string("NSExceptionMinimumTLSVersion") {
             if let version = TransportSecurityDemands.Version(text) {
                 demands.minimumVersion = version

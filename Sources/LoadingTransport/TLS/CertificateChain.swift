@@ -1,4 +1,5 @@
 internal import CLoadingTLS
+internal import LoadingSemantics
 
 /// Parsed certificates, the leaf first.
 ///
@@ -29,6 +30,14 @@ package final class CertificateChain: @unchecked Sendable {
             [UInt8](unsafeUninitializedCapacity: clt_chain_certificate(pointer, index, nil)) { bytes, count in
                 count = clt_chain_certificate(pointer, index, bytes.baseAddress)
             }
+        }
+    }
+
+    /// The SHA-256 digests of the certificates' keys, by which servers are pinned.
+    package var keyDigests: [[UInt8]] {
+        certificates.map { certificate in
+            // None is nobody's.
+            certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) } ?? []
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import CLoadingTLS
+internal import FoundationEssentials
 
 /// Where the system keeps its root certificates.
 ///
@@ -7,7 +8,15 @@ internal import CLoadingTLS
 struct SystemRoots: Equatable {
     var directories: [String] = []
     var files: [String] = []
+    /// Folders of the certificates that the administrator has added to those that came with the system. Nil when it is
+    /// not the system that says which roots there are.
+    var additions: [String]?
 
+    /// Debian's, Fedora's, Arch's and SUSE's.
+    private static let usualAdditions = [
+        "/usr/local/share/ca-certificates", "/etc/pki/ca-trust/source/anchors",
+        "/etc/ca-certificates/trust-source/anchors", "/etc/pki/trust/anchors",
+    ]
     private static let usualDirectories = [
         "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem/directory-hash", "/etc/pki/tls/certs",
     ]
@@ -29,6 +38,7 @@ struct SystemRoots: Equatable {
         isReadableFile: (String) -> Bool
     ) -> SystemRoots {
         var roots = SystemRoots()
+        if directoryVariable == nil, fileVariable == nil { roots.additions = usualAdditions }
         if let directoryVariable {
             roots.directories = directoryVariable.split(separator: ":").map(String.init)
         } else {
@@ -40,5 +50,13 @@ struct SystemRoots: Equatable {
             roots.files = usualFiles.first(where: isReadableFile).map { [$0] } ?? []
         }
         return roots
+    }
+
+    /// The files of certificates that the administrator has added; nil as with `additions`.
+    var addedFiles: [String]? {
+        additions?.flatMap { folder in
+            let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+            return names.map { folder + "/" + $0 }
+        }
     }
 }

@@ -17,6 +17,9 @@ package final class TLSStream {
     /// How reading has ended. OpenSSL tells the cause only once.
     private var ending: TLSReadResult?
 
+    /// Whether the default evaluation trusts the server. Set by whoever has it evaluated.
+    package var isTrusted = false
+
     /// Receives each session that the server offers to resume, from within `handshake` and `read`.
     package var onResumption: ((TLSResumption) -> Void)?
 
@@ -47,6 +50,13 @@ package final class TLSStream {
     }
 
     deinit { clt_stream_free(pointer) }
+
+    /// Has the handshake agree to nothing less, whatever the configuration says. To be called before it begins; false if
+    /// that cannot be.
+    package func restrict(minimumVersion: TLSVersion?, needsForwardSecrecy: Bool) -> Bool {
+        let minimum = minimumVersion.map { max($0, context.configuration.minimumVersion) }
+        return clt_stream_restrict(pointer, minimum?.rawValue ?? 0, needsForwardSecrecy)
+    }
 
     // MARK: Handshake
 

@@ -36,6 +36,11 @@ package struct TrustDemand: Sendable {
         self.needsGoodResponse = needsGoodResponse
     }
 
+    /// The host without the brackets that an address has in a URL.
+    var bareHost: String? {
+        host.map { $0.hasPrefix("[") && $0.hasSuffix("]") ? String($0.dropFirst().dropLast()) : $0 }
+    }
+
     /// For C, as long as `body` runs. Throws when the host is none.
     func withCValue<Outcome>(_ body: (inout clt_demand) -> Outcome) throws(TLSError) -> Outcome {
         let serverName = host.map { ServerName(host: $0) }

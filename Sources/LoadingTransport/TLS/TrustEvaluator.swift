@@ -1,8 +1,11 @@
 internal import CLoadingTLS
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// Decides whether a certificate chain proves that a server is the host it should be (TLS-4): it leads to a root, is
 /// valid now, is meant for TLS servers, and names the host in its subject alternative names.
+///
+/// OpenSSL builds the chain and checks it by RFC 5280; `CertificateRules` judge what it has built.
 ///
 /// Unchecked: OpenSSL guards a certificate store with a lock of its own, and `lock` guards the rest.
 package final class TrustEvaluator: @unchecked Sendable {
@@ -10,6 +13,10 @@ package final class TrustEvaluator: @unchecked Sendable {
     /// Bundles of the system's roots. Parsing one takes longer than all the rest of a first request, so they wait until
     /// a chain leads to a root that the directories do not have.
     private let bundles: [String]
+    /// Where the system's roots are from, with those that somebody has added to them.
+    private let system: SystemRoots
+    /// What the program itself has added.
+    private var anchors: [TLSAnchor] = []
     private let lock = Lock()
     private var hasLoadedBundles = false
 
@@ -38,6 +45,7 @@ package final class TrustEvaluator: @unchecked Sendable {
     init?(system: SystemRoots) {
         guard let roots = clt_roots_new() else { return nil }
         self.roots = roots
+        self.system = system
         bundles = system.files
         for directory in system.directories { clt_roots_add_directory(roots, directory) }
     }
@@ -61,6 +69,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         for anchor in anchors where !evaluator.add(anchor) {
             throw TLSError(code: TLSError.secureConnectionFailed, reason: "unreadable root certificate")
         }
+        if !anchors.isEmpty { evaluator.anchors = anchors }
         return evaluator
     }
 
@@ -77,20 +86,69 @@ package final class TrustEvaluator: @unchecked Sendable {
     package func evaluate(
         _ chain: CertificateChain, host: String, at time: Int64, stapledResponse: [UInt8]? = nil
     ) -> TrustEvaluation {
-        let demand = TrustDemand(purpose: .server, host: host, time: time, response: stapledResponse ?? [])
+        var built: CertificateChain?
+        return evaluate(
+            chain, TrustDemand(purpose: .server, host: host, time: time, response: stapledResponse ?? []),
+            built: &built)
+    }
+
+    /// Whether a chain is what is demanded of it; if so, `built` is the one from the leaf to the root.
+    private func evaluate(
+        _ chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+    ) -> TrustEvaluation {
         do throws(TLSError) {
-            let failure = try withAllRoots { () throws(TLSError) -> clt_failure? in
-                try demand.withCValue { (wanted: inout clt_demand) -> clt_failure? in
+            let (failure, pointer) = try withAllRoots { () throws(TLSError) -> (clt_failure?, OpaquePointer?) in
+                try demand.withCValue { (wanted: inout clt_demand) -> (clt_failure?, OpaquePointer?) in
                     var failure = clt_failure()
-                    return clt_evaluate(roots, chain.pointer, &wanted, &failure) ? nil : failure
+                    var pointer: OpaquePointer?
+                    let isTrusted = clt_evaluate(roots, chain.pointer, &wanted, &pointer, &failure)
+                    return (isTrusted ? nil : failure, pointer)
                 }
             } isAboutRoot: {
-                $0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
+                $0.0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
             }
-            return failure.map { .rejected(.evaluation($0)) } ?? .trusted
+            if let failure { return .rejected(.evaluation(failure)) }
+            built = pointer.map { CertificateChain(owning: $0) }
+            if let refusal = try refusals(of: built, demand, leadsToRoot: true).first {
+                return .rejected(TLSError(refusal))
+            }
+            return .trusted
         } catch {
             return .rejected(error)
         }
+    }
+
+    /// What the rules for servers have against a chain. Nothing, if it is to be for something else.
+    private func refusals(
+        of built: CertificateChain?, _ demand: TrustDemand, leadsToRoot: Bool
+    ) throws(TLSError) -> [CertificateRefusal] {
+        guard case .server = demand.purpose, let certificates = built?.certificates, let root = certificates.last
+        else { return [] }
+        let facts = certificates.enumerated().map { CertificateFacts($1, hasNames: $0 == 0) }
+        func judge(_ anchor: CertificateChainFacts.Anchor) -> [CertificateRefusal] {
+            CertificateRules.refusals(
+                of: CertificateChainFacts(facts, anchor: anchor), for: demand.bareHost, at: demand.time)
+        }
+        if !leadsToRoot { return judge(.none) }
+        if system.additions == nil { return judge(.added) }
+        let all = judge(.system)
+        // It takes a look at the disk to tell one of the system's own roots from one that was added, so this is asked
+        // only where it makes a difference.
+        guard all.contains(.lastsTooLong), try isAdded(root, at: demand.time) else { return all }
+        return judge(.added)
+    }
+
+    /// Whether a root was added to those of the system, by the program or by the administrator.
+    private func isAdded(_ root: Certificate, at time: Int64) throws(TLSError) -> Bool {
+        guard let added = TrustEvaluator(system: SystemRoots()), let chain = CertificateChain(der: [root.der]) else {
+            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
+        }
+        // Some of the files may be no certificates.
+        for anchor in anchors + (system.addedFiles ?? []).map({ .file($0) }) { _ = added.add(anchor) }
+        let shortage = DescriptorReserve.shortage
+        if shortage != 0 { throw .noDescriptor(shortage) }
+        var built: CertificateChain?
+        return added.evaluate(chain, TrustDemand(purpose: .any, host: nil, time: time), built: &built) == .trusted
     }
 
     /// All that keeps a chain from being what is demanded of it; nothing if it is trusted. `built` is the chain as it was
@@ -107,7 +165,11 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
         built = finding.built
         if let failure = finding.failure { throw .evaluation(failure) }
-        return finding.faults
+        let codes = Set(finding.faults.map(\.error.verifyCode))
+        let leadsToRoot = !codes.contains { TLSError.isAboutRoot(verifyCode: $0) }
+        return try finding.faults
+            + refusals(of: built, demand, leadsToRoot: leadsToRoot)
+            .filter { codes.isDisjoint(with: $0.verifyCodes) }.map { TrustFault($0) }
     }
 
     private struct Finding {
@@ -166,11 +228,16 @@ package final class TrustEvaluator: @unchecked Sendable {
         evaluate(peer.chain, host: peer.serverName, at: time, stapledResponse: peer.stapledResponse)
     }
 
-    /// The default answer to `TLSHandshakeStep.wantsTrust`.
-    package func verdict(on peer: TLSPeer, at time: Int64) -> TLSTrustVerdict {
-        switch evaluate(peer, at: time) {
-        case .trusted: .acceptUnlessRevoked(by: self, at: time)
-        case .rejected(let error): .reject(error)
+    /// The default answer to `TLSHandshakeStep.wantsTrust`. If the server is trusted, `built` is the chain from it to the
+    /// root.
+    package func verdict(on peer: TLSPeer, at time: Int64, built: inout CertificateChain?) -> TLSTrustVerdict {
+        let demand = TrustDemand(
+            purpose: .server, host: peer.serverName, time: time, response: peer.stapledResponse ?? [])
+        switch evaluate(peer.chain, demand, built: &built) {
+        case .trusted: return .acceptUnlessRevoked(by: self, at: time)
+        case .rejected(let error):
+            built = nil
+            return .reject(error)
         }
     }
 }

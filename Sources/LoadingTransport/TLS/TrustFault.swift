@@ -1,4 +1,5 @@
 internal import CLoadingTLS
+internal import LoadingSemantics
 
 /// Something that is wrong with a certificate chain.
 package struct TrustFault: Equatable, Sendable {
@@ -10,5 +11,11 @@ package struct TrustFault: Equatable, Sendable {
     init(_ fault: clt_fault) {
         error = .evaluation(clt_failure(alert: -1, posix: 0, verify: fault.verify, reason: fault.reason))
         depth = Int(fault.depth)
+    }
+
+    /// One that the rules for servers have found. They judge the chain as a whole.
+    init(_ refusal: CertificateRefusal) {
+        error = TLSError(refusal)
+        depth = 0
     }
 }

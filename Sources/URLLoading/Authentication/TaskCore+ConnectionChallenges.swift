@@ -32,7 +32,11 @@ extension SecurityQuestion.Answer {
         self =
             switch (answer.disposition, space.serverTrust) {
             case (.useCredential, let asked?):
-                answer.credential?.serverTrust?.isAboutCertificate(of: asked) == true ? .trust : .defaultHandling
+                if let given = answer.credential?.serverTrust, given.isAboutCertificate(of: asked) {
+                    .trust(isEvaluated: given.isTrustedByDefault(for: space.host))
+                } else {
+                    .defaultHandling
+                }
             case (.useCredential, nil):
                 answer.credential?.tlsIdentity.map { .identity($0) } ?? .defaultHandling
             // There is no other space to go on with.

@@ -1,5 +1,5 @@
 public import Foundation
-internal import LoadingEvents
+package import LoadingStorage
 
 /// An option of removal: take `synchronizable` credentials out too. A `Bool`.
 public let NSURLCredentialStorageRemoveSynchronizableCredentials =
@@ -7,36 +7,46 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 
 /// Keeps credentials by protection space. May be used from any thread.
 ///
-/// What is kept here lives in memory, `permanent` credentials too: it ends with the process. Credentials of
-/// persistence `none` are not kept; `synchronizable` ones are refused, since nothing carries them to other devices.
+/// The storage of the process keeps `permanent` passwords in the user's keyring, if there is a Secret Service on the session
+/// bus, and else in a file that only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by
+/// the bundle's identifier or the executable. Everything else lives in memory, and
+/// so does all that is in a storage made with ``init()``. Credentials of persistence `none` are not kept; `synchronizable`
+/// ones are refused, since nothing carries them to other devices.
+///
 /// After each change `NSURLCredentialStorageChanged` is posted on the main thread.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is behind the lock.
-    private let lock = Lock()
-    /// Guarded by `lock`.
-    private var entries: [URLProtectionSpace: Entry] = [:]
+    // Sendable: all that varies is in the records.
+    /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
+    @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
 
-    private struct Entry {
-        var credentials: [String: URLCredential] = [:]
-        var defaultUser: String?
-    }
-
-    /// An empty storage of its own.
+    /// An empty storage of its own, in memory.
     public override init() {}
 
-    /// The storage of the process.
+    /// A storage whose permanent passwords last.
+    package convenience init(in directory: StorageDirectory) {
+        self.init()
+        let application = Program.identifier
+        records = LastingRecords(CredentialTable()) {
+            PermanentCredentials(in: directory, application: application).mayHold
+        } keeper: {
+            PermanentCredentials(in: directory, application: application, tell: StorageMessage.show)
+        }
+        records.onNews { [weak self] in self?.announceChange() }
+    }
+
+    /// The storage of the process, whose permanent passwords last.
     open class var shared: URLCredentialStorage { sharedStorage }
 
-    private static let sharedStorage = URLCredentialStorage()
+    private static let sharedStorage = URLCredentialStorage(in: .applicationData)
 
     /// Every credential, by space and user.
     open var allCredentials: [URLProtectionSpace: [String: URLCredential]] {
-        lock.withLock { entries.mapValues(\.credentials) }
+        records.read { $0.all }
     }
 
     /// The credentials of a space by user, or nil if there are none.
     open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
-        lock.withLock { entries[space]?.credentials }
+        records.read { $0.credentials(for: space) }
     }
 
     /// Keeps a credential in place of the same user's.
@@ -57,21 +67,13 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             guard isMeant == true else { return }
         }
         guard let user = credential.user else { return }
-        change {
-            guard var entry = entries[space], entry.credentials[user] == credential else { return false }
-            entry.credentials[user] = nil
-            if entry.defaultUser == user { entry.defaultUser = nil }
-            entries[space] = entry.credentials.isEmpty ? nil : entry
-            return true
-        }
+        let isChanged = records.change { table, changes in table.remove(credential, of: user, for: space, &changes) }
+        if isChanged { announceChange() }
     }
 
     /// The credential to try first in a space: the one set as default.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
-        lock.withLock {
-            guard let entry = entries[space], let user = entry.defaultUser else { return nil }
-            return entry.credentials[user]
-        }
+        records.read { $0.defaultCredential(for: space) }
     }
 
     /// Makes a credential the default of a space, and keeps it if it is new.
@@ -121,19 +123,17 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         guard credential.persistence == .forSession || credential.persistence == .permanent,
             let user = credential.user
         else { return }
-        change {
-            var entry = entries[space] ?? Entry()
-            let isSame = entry.credentials[user] == credential && (!asDefault || entry.defaultUser == user)
-            entry.credentials[user] = credential
-            if asDefault { entry.defaultUser = user }
-            entries[space] = entry
-            return !isSame
+        let isChanged = records.change { table, changes in
+            table.set(credential, of: user, for: space, asDefault: asDefault, &changes)
         }
+        if isChanged { announceChange() }
     }
 
-    /// Changes the entries under the lock and tells the world after it.
-    private func change(_ body: () -> Bool) {
-        guard lock.withLock(body) else { return }
+    /// Calls when the file has all passwords so far that it is to have, or cannot have them.
+    package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
+
+    /// Tells the world of a change, on the main thread.
+    private func announceChange() {
         let post: @Sendable () -> Void = { [self] in
             NotificationCenter.default.post(name: .NSURLCredentialStorageChanged, object: self)
         }

@@ -77,9 +77,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         body = data
         self.policy = policy
         known = nil
-        info = coder.data(forKey: Key.info).flatMap {
-            (try? PropertyListSerialization.propertyList(from: $0, format: nil)) as? [AnyHashable: Any]
-        }
+        info = coder.data(forKey: Key.info).flatMap(Self.userInfo)
     }
 
     open class var supportsSecureCoding: Bool { true }
@@ -89,11 +87,17 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
         coder.encode(stored, forKey: Key.response)
         coder.encode(body as NSData, forKey: Key.data)
         coder.encode(Int64(policy.rawValue), forKey: Key.policy)
-        if let info, PropertyListSerialization.propertyList(info, isValidFor: .binary),
-            let data = try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
-        {
-            coder.encode(data as NSData, forKey: Key.info)
-        }
+        if let data = userInfoData { coder.encode(data as NSData, forKey: Key.info) }
+    }
+
+    /// The user info as a property list; nil if it is none (CACHE-30).
+    final var userInfoData: Data? {
+        guard let info = userInfo, PropertyListSerialization.propertyList(info, isValidFor: .binary) else { return nil }
+        return try? PropertyListSerialization.data(fromPropertyList: info, format: .binary, options: 0)
+    }
+
+    static func userInfo(_ data: Data) -> [AnyHashable: Any]? {
+        (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [AnyHashable: Any]
     }
 
     /// The same object, since it never changes.

@@ -2,7 +2,7 @@ internal import Foundation
 internal import LoadingSemantics
 
 /// Responses in memory by key; when there is no room, the one used least recently leaves first. A value: its owner
-/// keeps the lock.
+/// keeps the lock, and lets go of what has left after it.
 struct ResponseMemory {
     /// One response and its neighbours in the order of use, as places in `slots`.
     private struct Slot {
@@ -20,6 +20,8 @@ struct ResponseMemory {
     private var places: [String: Int] = [:]
     private var newest: Int?
     private var oldest: Int?
+    /// What has left, until the owner takes it: its end is other people's code.
+    private var departed: [CachedURLResponse] = []
 
     /// The bytes of all that is kept.
     private(set) var size = 0
@@ -42,9 +44,10 @@ struct ResponseMemory {
     }
 
     /// Keeps a response in place of another of that key. One larger than the capacity only removes the other.
-    mutating func store(_ response: CachedURLResponse, for key: String, at time: Date) {
+    ///
+    /// - Parameter cost: What it counts for: see `size(of:key:)`.
+    mutating func store(_ response: CachedURLResponse, for key: String, size cost: Int, at time: Date) {
         remove(key)
-        let cost = Self.size(of: response, key: key)
         guard cost <= capacity else { return }
         let slot = Slot(key: key, response: response, size: cost, stored: time)
         let place: Int
@@ -67,9 +70,21 @@ struct ResponseMemory {
         slots[place] = nil
         free.append(place)
         size -= slot.size
+        departed.append(slot.response)
     }
 
-    mutating func removeAll() { self = ResponseMemory(capacity: capacity) }
+    mutating func removeAll() {
+        let all = departed + slots.compactMap { $0?.response }
+        self = ResponseMemory(capacity: capacity)
+        departed = all
+    }
+
+    /// What has left since this was asked last.
+    mutating func takeDeparted() -> [CachedURLResponse] {
+        if departed.isEmpty { return [] }
+        defer { departed = [] }
+        return departed
+    }
 
     /// Drops what was stored at or after that time.
     mutating func removeAll(since time: Date) {
@@ -94,7 +109,7 @@ struct ResponseMemory {
     }
 
     /// The body, the header fields, and about what the objects around them take.
-    private static func size(of response: CachedURLResponse, key: String) -> Int {
+    static func size(of response: CachedURLResponse, key: String) -> Int {
         let fields = (response.response as? HTTPURLResponse)?.headerFields.bytes.count ?? 0
         return response.data.count + fields + key.utf8.count + 512
     }

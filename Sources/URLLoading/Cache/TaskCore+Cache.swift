@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// A task's way to its cache.
 ///
-/// A plain cache is asked on the loop. A subclass is the caller's code: it is called with the loop lent, as delegates are,
+/// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the caller's code: it is called with the loop lent, as delegates are,
 /// and may answer later (CACHE-26).
 extension TaskCore {
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
@@ -18,14 +18,12 @@ extension TaskCore {
             return .now(nil)
         }
         if type(of: cache) == URLCache.self {
-            let found = request.cacheKey.flatMap { cache.response(for: $0) }
-            cached = found
-            return .now(CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit))
+            let key = request.cacheKey
+            cached = key.flatMap { cache.responseInMemory(for: $0) }
+            if cached == nil, let key, find(key, on: cache, for: load) { return .later }
+            return .now(CacheContents(entry: cached.flatMap { CacheEntry($0) }, limit: cache.limit))
         }
-        let provide = LoopBox({ (found: CachedURLResponse?, contents: CacheContents) in
-            self.cached = found
-            load.provideStored(contents)
-        })
+        let provide = provider(for: load)
         core.loop.callOut(
             StoreLookup {
                 cache.getCachedResponse(for: task, completionHandler: $0)
@@ -35,6 +33,26 @@ extension TaskCore {
                 core.loop.post { provide.value(found, contents) }
             })
         return .later
+    }
+
+    /// Has it looked for on the cache's disk. False if it cannot be there.
+    private func find(_ key: CacheKey, on cache: URLCache, for load: Load) -> Bool {
+        guard let disk = cache.beginLookup(of: key) else { return false }
+        let provide = provider(for: load)
+        let limit = cache.limit
+        cache.lookUp(key, on: disk) { [core] found in
+            let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: limit)
+            core.loop.post { provide.value(found, contents) }
+        }
+        return true
+    }
+
+    /// What takes the answer to the loop.
+    private func provider(for load: Load) -> LoopBox<(CachedURLResponse?, CacheContents) -> Void> {
+        LoopBox { found, contents in
+            self.cached = found
+            load.provideStored(contents)
+        }
     }
 
     func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {
@@ -53,6 +71,17 @@ extension TaskCore {
         let finish = LoopBox({ load.finishKeeping() })
         propose(proposed, isAsked: isAsked, replacing: cached != nil) { finish.value() }
         return .later
+    }
+
+    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest) {
+        // By now the task's own request is the next one.
+        guard let cache = core.urlCache, let url = URL(string: request.urlText),
+            let kept = response(of: redirect, at: url, like: nil)
+        else { return }
+        if type(of: cache) == URLCache.self { return keep(kept, in: cache, request) }
+        var answered = URLRequest(url: url)
+        answered.cookiePartitionIdentifier = request.partition
+        core.loop.callOut(CalledOut { [answered] in cache.storeCachedResponse(kept, for: answered) })
     }
 
     func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {
@@ -84,9 +113,13 @@ extension TaskCore {
         if let key = request.cacheKey { cache.store(response, for: key) }
     }
 
-    /// - Parameter old: What else is kept with it.
-    private func response(of entry: CacheEntry, like old: CachedURLResponse?) -> CachedURLResponse? {
-        guard let url = currentRequest?.url else { return nil }
+    /// - Parameters:
+    ///   - url: Of the request; nil for the task's own.
+    ///   - old: What else is kept with it.
+    private func response(
+        of entry: CacheEntry, at url: URL? = nil, like old: CachedURLResponse?
+    ) -> CachedURLResponse? {
+        guard let url = url ?? currentRequest?.url else { return nil }
         let response = HTTPURLResponse(
             url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
             expectedContentLength: Int64(entry.body.count))

@@ -1,30 +1,43 @@
 public import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
+package import LoadingStorage
 
 /// Keeps cookies and tells which of them belong to a request. May be used from any thread.
 ///
 /// What a response may set, how many cookies there are and which of them a request carries goes by RFC 6265bis; what the
-/// program itself sets is kept whatever its domain. What is kept here lives in memory: it ends with the process.
+/// program itself sets is kept whatever its domain.
+///
+/// The storage of the process and those of groups last: cookies that have an end of their own are also kept in a file that
+/// only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by the bundle's identifier or the
+/// executable, or by the group. Several processes may use one. Where the file cannot be written, cookies are kept in memory,
+/// and standard error says so. A storage that is made with ``init()`` is in memory alone.
 ///
 /// A subclass may keep cookies elsewhere; the loader goes through ``storeCookies(_:for:)`` and
 /// ``getCookiesFor(_:completionHandler:)``. After a change `NSHTTPCookieManagerCookiesChanged` is posted: on the thread
 /// that made it, and for cookies of a response on a thread of the loader's.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is behind the lock.
+    // Sendable: all that varies is behind the lock, or the records' own.
     private let lock = Lock()
-    /// Guarded by `lock`.
-    private var jar = CookieJar(suffixes: .system)
+    /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
+    @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
 
-    /// An empty storage of its own.
+    /// An empty storage of its own, in memory.
     public override init() {}
 
-    /// The storage of the process.
+    /// A storage whose cookies last.
+    package convenience init(in directory: StorageDirectory) {
+        self.init()
+        records = LastingRecords(CookieJar(suffixes: .system), in: directory)
+        records.onNews { [weak self] in self?.announceChangeLater() }
+    }
+
+    /// The storage of the process, which lasts.
     open class var shared: HTTPCookieStorage { sharedStorage }
 
-    private static let sharedStorage = HTTPCookieStorage()
+    private static let sharedStorage = HTTPCookieStorage(in: .applicationData)
     private static let groups = GroupStorages()
 
     private final class GroupStorages: @unchecked Sendable {
@@ -35,21 +48,22 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         func storage(_ identifier: String) -> HTTPCookieStorage {
             lock.withLock {
                 if let storage = storages[identifier] { return storage }
-                let storage = HTTPCookieStorage()
+                let storage = HTTPCookieStorage(in: .group(identifier))
                 storages[identifier] = storage
                 return storage
             }
         }
     }
 
-    /// The storage that goes by that name: the same object for the same name.
+    /// The storage that goes by that name: the same object for the same name. Its cookies last, and are those of all programs
+    /// of this user that use the name.
     open class func sharedCookieStorage(forGroupContainerIdentifier identifier: String) -> HTTPCookieStorage {
         groups.storage(identifier)
     }
 
     /// All cookies, the oldest first.
     open var cookies: [HTTPCookie]? {
-        lock.withLock { jar.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
+        records.read { $0.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
     }
 
     /// Which cookies of responses are taken; all, unless set. A session's configuration has its own policy too, and
@@ -61,20 +75,30 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// Keeps a cookie in place of one with the same name, domain and path. Has no effect if the policy is `never`.
     open func setCookie(_ cookie: HTTPCookie) {
+        if cookieAcceptPolicy == .never { return }
         let cookie = Cookie(cookie, in: nil)
-        change { jar in policy != .never && jar.insert(cookie, at: Self.now).isChange }
+        change { jar, changes in jar.insert(cookie, at: Self.now).isAdded(to: &changes) }
     }
 
     /// Removes the cookie with that name, domain and path.
     open func deleteCookie(_ cookie: HTTPCookie) {
         let identity = Cookie(cookie, in: nil).identity
-        change { $0.remove(identity) }
+        change { jar, changes in
+            guard jar.remove(identity) else { return false }
+            changes.append(.removed(identity))
+            return true
+        }
     }
 
     /// Removes the cookies made at or after that time.
     open func removeCookies(since date: Date) {
         let time = date.timeIntervalSince1970
-        change { !$0.removeAll { $0.created >= time }.isEmpty }
+        change { jar, changes in
+            let removed = jar.removeAll { $0.created >= time }
+            // With what others have just stored, and all traces.
+            changes += time <= 0 ? [.everythingRemoved] : removed.map { .removed($0) }
+            return !removed.isEmpty
+        }
     }
 
     /// The cookies to send to an address: the longest path first, then the oldest.
@@ -127,27 +151,28 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     private func cookies(for url: URL, document: URL?, in partition: String?) -> [HTTPCookie] {
-        guard !isEmpty, let request = CookieRequest(url, document: document, partition: partition) else { return [] }
-        return lock.withLock { jar.cookies(for: request, at: Self.now) }.map { HTTPCookie($0) }
+        guard let request = CookieRequest(url, document: document, partition: partition) else { return [] }
+        return records.read { $0.cookies(for: request, at: Self.now) }.map { HTTPCookie($0) }
     }
 
     private func store(_ cookies: [HTTPCookie], from request: CookieRequest?) {
         let now = Self.now
-        change { jar in
-            var didChange = false
+        let policy = CookieAcceptPolicy(cookieAcceptPolicy)
+        change { jar, changes in
+            var isChanged = false
             for cookie in cookies {
                 guard let origin = cookie.origin ?? request else { continue }
-                let outcome = jar.store(
-                    Cookie(cookie, in: origin.partition), from: origin, policy: CookieAcceptPolicy(policy), at: now)
-                if outcome.isChange { didChange = true }
+                let cookie = Cookie(cookie, in: origin.partition)
+                let outcome = jar.store(cookie, from: origin, policy: policy, at: now)
+                if outcome.isAdded(to: &changes) { isChanged = true }
             }
-            return didChange
+            return isChanged
         }
     }
 
-    /// Changes the jar under the lock and tells the world after it.
-    private func change(_ body: (inout CookieJar) -> Bool) {
-        if lock.withLock({ body(&jar) }) { announceChange() }
+    /// Changes the jar, and if that was a change tells the world after it.
+    private func change(_ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
+        if records.change(body) { announceChange() }
     }
 
     static var now: Double { Date().timeIntervalSince1970 }
@@ -155,26 +180,41 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
 /// What the loader asks of a storage that is no subclass.
 extension HTTPCookieStorage {
-    var isEmpty: Bool { lock.withLock { jar.isEmpty } }
+    /// Whether it can be asked on a loop: nothing has to be read from a disk any more.
+    var isAtHand: Bool { records.isAtHand }
+
+    /// Calls when it can, at once or on another thread.
+    func whenAtHand(_ body: @escaping @Sendable () -> Void) { records.whenAtHand(body) }
+
+    var isEmpty: Bool { records.read { $0.isEmpty } }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
     func field(for request: CookieRequest) -> String? {
-        Cookie.field(lock.withLock { jar.cookies(for: request, at: Self.now) })
+        Cookie.field(records.read { $0.cookies(for: request, at: Self.now) })
     }
 
     /// Does what the `Set-Cookie` fields of a response say, if the response may. True if that changed anything: then the
     /// caller announces it.
     func receive(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) -> Bool {
         let now = Self.now
-        return lock.withLock {
-            let policy = policy.combined(with: CookieAcceptPolicy(self.policy))
-            var didChange = false
-            for field in fields where jar.receive(field, from: request, policy: policy, at: now).isChange {
-                didChange = true
+        let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
+        return records.change { jar, changes in
+            var isChanged = false
+            for field in fields
+            where jar.receive(field, from: request, policy: policy, at: now).isAdded(to: &changes) {
+                isChanged = true
             }
-            return didChange
+            return isChanged
         }
     }
+
+    /// Calls when the file has all cookies so far that it is to have, or cannot have them.
+    package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
+
+    /// The world's code may wait for a thread that waits for the storage's own, so it is not called on that.
+    func announceChangeLater() { Self.heralds.async { [self] in announceChange() } }
+
+    private static let heralds = DispatchQueue(label: "url-cookie-news")
 
     /// Tells the world that the cookies have changed. Calls the world's code.
     func announceChange() {
@@ -182,12 +222,38 @@ extension HTTPCookieStorage {
     }
 }
 
+private typealias CookieChange = RecordChange<Cookie>
+
 extension CookieOutcome {
-    fileprivate var isChange: Bool {
+    /// Adds what the file has to follow. False if there was no change.
+    fileprivate func isAdded(to changes: inout [CookieChange]) -> Bool {
         switch self {
-        case .stored, .removed: true
-        case .nothing, .refused: false
+        case .stored(let cookie, let evicted):
+            changes += evicted.map { .removed($0) }
+            changes.append(.stored(cookie))
+            return true
+        case .removed(let identity):
+            changes.append(.removed(identity))
+            return true
+        case .nothing, .refused: return false
         }
+    }
+}
+
+extension CookieJar: RecordMemory {
+    var lasting: [Cookie] { all(at: HTTPCookieStorage.now).filter { $0.expires != nil } }
+
+    mutating func replaceLasting(with records: [Cookie]) -> [RecordChange<Cookie>] {
+        _ = removeAll { $0.expires != nil }
+        var changes: [CookieChange] = []
+        let now = HTTPCookieStorage.now
+        for cookie in records {
+            switch insert(cookie, at: now) {
+            case .stored(_, let evicted): changes += evicted.map { .removed($0) }
+            case .nothing, .refused, .removed: changes.append(.removed(cookie.identity))
+            }
+        }
+        return changes
     }
 }
 

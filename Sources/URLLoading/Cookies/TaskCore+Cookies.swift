@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// The cookies of a task's requests and responses.
 ///
-/// A plain storage is asked on the loop, where it costs a lock. A subclass is the caller's code: it is called with the
+/// A plain storage is asked on the loop, where it costs a lock; until its file has been read it answers later. A subclass is the caller's code: it is called with the
 /// loop lent, as delegates are, and may answer later.
 extension TaskCore {
     /// Nil if the task neither sends nor keeps cookies (C-25, COOK-21).
@@ -16,13 +16,26 @@ extension TaskCore {
     }
 
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
-        guard core.configuration.httpShouldSetCookies, let storage = core.configuration.httpCookieStorage else {
-            return .now(nil)
-        }
+        guard let storage = core.configuration.httpCookieStorage else { return .now(nil) }
+        // Of machines without a domain the list is not asked.
+        if !PublicSuffixes.isSystemRead, !request.url.needsNoNameServer { PublicSuffixes.readingSystem }
+        guard core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
-        if isPlain, storage.isEmpty { return .now(nil) }
+        if isPlain, storage.isAtHand, storage.isEmpty { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
-        if isPlain { return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL))) }
+        if isPlain {
+            if storage.isAtHand {
+                return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL)))
+            }
+            guard let load = load as? Load else { return .now(nil) }
+            let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
+            let origin = CookieRequest(request, document: shown.mainDocumentURL)
+            storage.whenAtHand { [core] in
+                let field = storage.field(for: origin)
+                core.loop.post { provide.value(field) }
+            }
+            return .later
+        }
         // It is asked by the task, and so by the task's address: not for what an upload sends to another place.
         guard let task = heldTask, let load = load as? Load, let target = CookieRequest(shown)?.url,
             target.scheme == request.url.scheme, target.host == request.url.host
@@ -51,6 +64,11 @@ extension TaskCore {
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
         let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
         if type(of: storage) == HTTPCookieStorage.self {
+            guard storage.isAtHand else {
+                return storage.whenAtHand {
+                    if storage.receive(fields, from: origin, policy: policy) { storage.announceChangeLater() }
+                }
+            }
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return core.loop.callOut(CalledOut { storage.announceChange() })
         }

@@ -49,21 +49,9 @@ extension RequestDefaults {
         let kernel = withUnsafeBytes(of: &system.release) { bytes in
             String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
-        let executable = String(unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer in
-            buffer.withMemoryRebound(to: CChar.self) { path in
-                path.baseAddress.map { max(0, readlink("/proc/self/exe", $0, path.count)) } ?? 0
-            }
-        }
-        let afterFolder = executable.utf8.lastIndex(of: UInt8(ascii: "/")).map(executable.utf8.index(after:))
-        let folder = executable[..<(afterFolder ?? executable.startIndex)]
-        let name = String(executable[folder.endIndex...])
-        // Asking Foundation for the main bundle searches folders for a millisecond, and hardly any program has one.
-        let hasBundle = ["Info.plist", "Resources/Info.plist", "../Info.plist"].contains {
-            access("\(folder)\($0)", F_OK) == 0
-        }
-        let info = hasBundle ? Bundle.main.infoDictionary : nil
+        let info = Program.information
         return userAgent(
-            programName: info?["CFBundleName"] as? String ?? (name.isEmpty ? "program" : name),
+            programName: info?["CFBundleName"] as? String ?? (Program.name.isEmpty ? "program" : Program.name),
             programVersion: info?["CFBundleVersion"] as? String, libraryVersion: libraryVersion, kernelVersion: kernel)
     }()
 }

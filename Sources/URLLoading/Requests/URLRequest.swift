@@ -81,55 +81,61 @@ public struct URLRequest: Sendable {
         set { owned().rarities.mainDocumentURL = newValue }
     }
 
-    /// What kind of traffic this is: a hint.
+    /// What kind of traffic this is: a hint. No effect on Linux: packets are not marked.
     public var networkServiceType: NetworkServiceType {
         get { storage.rarities.networkServiceType }
         set { owned().rarities.networkServiceType = newValue }
     }
 
-    /// Whether cellular interfaces may be used; true unless set. The session can forbid, never allow more.
+    /// Whether cellular interfaces may be used; true unless set. No effect on Linux: the kernel does not tell which those
+    /// are.
     public var allowsCellularAccess: Bool {
         get { self[.allowsCellularAccess] }
         set { self[.allowsCellularAccess] = newValue }
     }
 
-    /// Whether metered interfaces may be used; true unless set.
+    /// Whether metered interfaces may be used; true unless set. No effect on Linux: the kernel does not tell which those
+    /// are.
     public var allowsExpensiveNetworkAccess: Bool {
         get { self[.allowsExpensiveNetworkAccess] }
         set { self[.allowsExpensiveNetworkAccess] = newValue }
     }
 
-    /// Whether interfaces in a data-saving mode may be used; true unless set.
+    /// Whether interfaces in a data-saving mode may be used; true unless set. No effect on Linux: there is no such mode.
     public var allowsConstrainedNetworkAccess: Bool {
         get { self[.allowsConstrainedNetworkAccess] }
         set { self[.allowsConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether interfaces of very low capacity, such as satellite links, may be used; false unless set.
+    /// Whether interfaces of very low capacity, such as satellite links, may be used; false unless set. No effect on
+    /// Linux: the kernel does not tell which those are.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { self[.allowsUltraConstrainedNetworkAccess] }
         set { self[.allowsUltraConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set.
+    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set. No effect yet: there is
+    /// no HTTP/3.
     public var assumesHTTP3Capable: Bool {
         get { self[.assumesHTTP3Capable] }
         set { self[.assumesHTTP3Capable] = newValue }
     }
 
-    /// Whether the program or the user named the address.
+    /// Whether the program or the user named the address. No effect on Linux: nobody is told.
     public var attribution: Attribution {
         get { storage.rarities.attribution }
         set { owned().rarities.attribution = newValue }
     }
 
-    /// Whether name resolution must be validated with DNSSEC; false unless set.
+    /// Whether name resolution must be validated with DNSSEC; false unless set. Nobody here can prove an answer, so a host
+    /// that has to be looked up cannot be found then.
     public var requiresDNSSECValidation: Bool {
         get { self[.requiresDNSSECValidation] }
         set { self[.requiresDNSSECValidation] = newValue }
     }
 
-    /// Whether answers of name resolution may be kept beyond the life of the process; false unless set.
+    /// Whether answers of name resolution may be kept beyond the life of the process; false unless set. No effect on Linux:
+    /// they are kept for half a minute, in memory.
     public var allowsPersistentDNS: Bool {
         get { self[.allowsPersistentDNS] }
         set { self[.allowsPersistentDNS] = newValue }
@@ -182,8 +188,7 @@ public struct URLRequest: Sendable {
         set { self[.shouldHandleCookies] = newValue }
     }
 
-    /// Whether HTTP/1.1 pipelining was asked for; false unless set. Kept for the source's sake: the loader never
-    /// pipelines.
+    /// Whether HTTP/1.1 pipelining was asked for; false unless set. No effect on Linux: the loader never pipelines.
     public var httpShouldUsePipelining: Bool {
         get { self[.shouldUsePipelining] }
         set { self[.shouldUsePipelining] = newValue }

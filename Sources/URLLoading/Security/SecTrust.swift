@@ -26,6 +26,12 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         var response: [UInt8] = []
         var exceptions: SecTrustExceptions?
 
+        /// Whether nothing is overlooked or taken from elsewhere that the loader would not.
+        func isDefault(for host: String) -> Bool {
+            anchors == nil && time == nil && exceptions == nil
+                && policies.contains { $0.kind == .tls(isServer: true, host: host) }
+        }
+
         var names: [String] {
             policies.compactMap { policy in
                 if case .tls(_, let host) = policy.kind { host } else { nil }
@@ -67,6 +73,11 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         guard other !== self else { return true }
         guard let certificate else { return false }
         return certificate == other.certificate
+    }
+
+    /// Whether the program has had this evaluated as the loader does by default, and it is trusted.
+    func isTrustedByDefault(for host: String) -> Bool {
+        lock.withLock { outcome?.result == .unspecified && values.isDefault(for: host) }
     }
 
     func read<Value>(_ body: (Values) -> Value) -> Value { lock.withLock { body(values) } }

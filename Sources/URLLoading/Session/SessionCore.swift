@@ -50,11 +50,14 @@ final class SessionCore: @unchecked Sendable {
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
+        let transportSecurity = AppTransportSecurity(configuration)
         let pool = ConnectionPool(
-            loop: loop, security: ConnectionSecurity(TLSConfiguration(configuration)),
+            loop: loop,
+            security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
             maximumPerHost: configuration.httpMaximumConnectionsPerHost)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
+            transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }
@@ -247,6 +250,20 @@ final class SessionCore: @unchecked Sendable {
         for (space, credentials) in storage.allCredentials {
             for credential in credentials.values { storage.remove(credential, for: space, options: options) }
         }
+    }
+
+    /// Calls when the stores have written what they keep on disk, on any thread (S-88).
+    func flushStores(_ done: @escaping @Sendable () -> Void) {
+        let cache = urlCache
+        let credentials = configuration.urlCredentialStorage
+        let cookies = configuration.httpCookieStorage
+        let isLasting = configuration.hasLastingHosts
+        let flushHosts: @Sendable () -> Void = { if isLasting { HSTSCopy.shared.flush(done) } else { done() } }
+        let flushCache: @Sendable () -> Void = { if let cache { cache.flush(flushHosts) } else { flushHosts() } }
+        let flushCredentials: @Sendable () -> Void = {
+            if let credentials { credentials.flush(flushCache) } else { flushCache() }
+        }
+        if let cookies { cookies.flush(flushCredentials) } else { flushCredentials() }
     }
 
     func renewConnections() {

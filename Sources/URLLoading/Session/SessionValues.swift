@@ -1,4 +1,5 @@
 package import Foundation
+package import LoadingPipeline
 
 /// Everything a configuration says, as one value: what a session keeps and reads without a lock.
 package struct SessionValues: @unchecked Sendable {
@@ -34,6 +35,15 @@ package struct SessionValues: @unchecked Sendable {
     package var shouldUseExtendedBackgroundIdleMode = false
     package var usesClassicLoadingMode = true
     package var enablesEarlyData = false
+    /// The keys of `NSAppTransportSecurity`; nil for those of the program.
+    package var appTransportSecurity: [String: Any]?
+    /// Nil for the one that lasts, which is read when it is asked for.
+    private var ownHSTS: HSTSStore?
+    package var hasLastingHosts: Bool { ownHSTS == nil }
+    package var hsts: HSTSStore {
+        get { ownHSTS ?? .shared }
+        set { ownHSTS = newValue }
+    }
     /// Where downloads are written; nil for the folder for temporary files.
     package var downloadFolder: String?
 
@@ -52,6 +62,7 @@ package struct SessionValues: @unchecked Sendable {
         values.httpCookieStorage = HTTPCookieStorage()
         values.urlCredentialStorage = URLCredentialStorage()
         values.urlCache = URLCache(memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: 0, directory: nil)
+        values.hsts = HSTSStore()
         return values
     }
 

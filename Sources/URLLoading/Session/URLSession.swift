@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingPipeline
 
 /// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
 ///
@@ -80,19 +81,21 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// once; from now on no task may be made.
     open func invalidateAndCancel() { core.invalidate(self, cancelsTasks: true) }
 
-    /// Empties the session's stores and has later requests use new connections; then calls the handler on the
-    /// delegate queue.
+    /// Empties the session's stores, in memory and on disk, and has later requests use new connections; then calls the
+    /// handler on the delegate queue.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.urlCache?.removeAllCachedResponses()
+        core.configuration.hsts.removeAll()
         core.forgetCredentials()
         flush(completionHandler: completionHandler)
     }
 
-    /// Has later requests use new connections; then calls the handler on the delegate queue.
+    /// Has what the session's stores keep written to disk, and later requests use new connections; then calls the handler on
+    /// the delegate queue. What cannot be written now does not hold it up, but a keyring that the user has to unlock may, for a minute.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         core.renewConnections()
-        core.delivery.schedule(completionHandler)
+        core.flushStores { [core] in core.delivery.schedule(completionHandler) }
     }
 
     /// Gives every task that was made and has not ended, on the delegate queue.

@@ -1,5 +1,6 @@
 public import Foundation
 internal import LoadingEvents
+package import LoadingPipeline
 
 /// How the tasks of a session behave. A session copies its configuration when it is made; changes afterwards have no
 /// effect on it.
@@ -27,7 +28,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// A new configuration with stores of its own that exist in memory only and end with the session.
     open class var ephemeral: URLSessionConfiguration { URLSessionConfiguration(.ephemeral()) }
 
-    /// A new configuration for transfers that go on in a process of their own.
+    /// A new configuration for transfers that go on in a process of their own. Today its sessions are ordinary ones, which
+    /// end with the program.
     ///
     /// - Parameter identifier: names the session across launches of the program. Must not be empty: that is a
     ///   programming error.
@@ -63,7 +65,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         lock.withLock { exchange(&values, &value) }
     }
 
-    /// The identifier of a background configuration, else nil.
+    /// The identifier of a background configuration, else nil. No effect yet: there are no background sessions.
     open var identifier: String? { read { $0.identifier } }
 
     /// The cache policy of requests that set none.
@@ -84,37 +86,39 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.timeoutIntervalForResource, &$1) } }
     }
 
-    /// What kind of traffic the session carries: a hint.
+    /// What kind of traffic the session carries: a hint. No effect on Linux: packets are not marked.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
         get { read { $0.networkServiceType } }
         set { write(newValue) { swap(&$0.networkServiceType, &$1) } }
     }
 
-    /// Whether cellular interfaces may be used; true. A request can only forbid more.
+    /// Whether cellular interfaces may be used; true. No effect on Linux: the kernel does not tell which those are.
     open var allowsCellularAccess: Bool {
         get { read { $0.allowsCellularAccess } }
         set { write(newValue) { swap(&$0.allowsCellularAccess, &$1) } }
     }
 
-    /// Whether metered interfaces may be used; true.
+    /// Whether metered interfaces may be used; true. No effect on Linux: the kernel does not tell which those are.
     open var allowsExpensiveNetworkAccess: Bool {
         get { read { $0.allowsExpensiveNetworkAccess } }
         set { write(newValue) { swap(&$0.allowsExpensiveNetworkAccess, &$1) } }
     }
 
-    /// Whether interfaces in a data-saving mode may be used; true.
+    /// Whether interfaces in a data-saving mode may be used; true. No effect on Linux: there is no such mode.
     open var allowsConstrainedNetworkAccess: Bool {
         get { read { $0.allowsConstrainedNetworkAccess } }
         set { write(newValue) { swap(&$0.allowsConstrainedNetworkAccess, &$1) } }
     }
 
-    /// Whether interfaces of very low capacity may be used; false.
+    /// Whether interfaces of very low capacity may be used; false. No effect on Linux: the kernel does not tell which
+    /// those are.
     open var allowsUltraConstrainedNetworkAccess: Bool {
         get { read { $0.allowsUltraConstrainedNetworkAccess } }
         set { write(newValue) { swap(&$0.allowsUltraConstrainedNetworkAccess, &$1) } }
     }
 
-    /// Whether name resolution must be validated with DNSSEC; false.
+    /// Whether name resolution must be validated with DNSSEC; false. Nobody here can prove an answer, so a host that has
+    /// to be looked up cannot be found then.
     open var requiresDNSSECValidation: Bool {
         get { read { $0.requiresDNSSECValidation } }
         set { write(newValue) { swap(&$0.requiresDNSSECValidation, &$1) } }
@@ -126,31 +130,35 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.waitsForConnectivity, &$1) } }
     }
 
-    /// Whether background transfers may be put off to a better time; false.
+    /// Whether background transfers may be put off to a better time; false. No effect yet: there are no background
+    /// sessions.
     open var isDiscretionary: Bool {
         get { read { $0.isDiscretionary } }
         set { write(newValue) { swap(&$0.isDiscretionary, &$1) } }
     }
 
-    /// The container background downloads of an app extension are put in. Kept; there are none on Linux.
+    /// The container background downloads of an app extension are put in. No effect on Linux: there are no containers.
     open var sharedContainerIdentifier: String? {
         get { read { $0.sharedContainerIdentifier } }
         set { write(newValue) { swap(&$0.sharedContainerIdentifier, &$1) } }
     }
 
-    /// Whether the program is started again for events of a background session; true.
+    /// Whether the program is started again for events of a background session; true. No effect yet: there are no
+    /// background sessions.
     open var sessionSendsLaunchEvents: Bool {
         get { read { $0.sessionSendsLaunchEvents } }
         set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }
     }
 
-    /// The proxies to use. Nil stands for the system's, an empty dictionary for none.
+    /// The proxies to use. Nil stands for the system's, an empty dictionary for none. No effect yet: everything is loaded
+    /// without a proxy.
     open var connectionProxyDictionary: [AnyHashable: Any]? {
         get { read { $0.connectionProxyDictionary } }
         set { write(newValue) { swap(&$0.connectionProxyDictionary, &$1) } }
     }
 
-    /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty.
+    /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty. No effect yet: everything is
+    /// loaded without a proxy.
     open var proxyConfigurations: [ProxyConfiguration] {
         get { read { $0.proxyConfigurations } }
         set { write(newValue) { swap(&$0.proxyConfigurations, &$1) } }
@@ -182,7 +190,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { if let version = newValue.version { tlsMaximumSupportedProtocolVersion = version } }
     }
 
-    /// Whether HTTP/1.1 pipelining was asked for; false. Kept for the source's sake: the loader never pipelines.
+    /// Whether HTTP/1.1 pipelining was asked for; false. No effect on Linux: the loader never pipelines.
     open var httpShouldUsePipelining: Bool {
         get { read { $0.httpShouldUsePipelining } }
         set { write(newValue) { swap(&$0.httpShouldUsePipelining, &$1) } }
@@ -236,13 +244,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.protocolClasses, &$1) } }
     }
 
-    /// Whether a session may use several paths at once.
+    /// Whether a session may use several paths at once; none. No effect yet: each connection takes one path.
     open var multipathServiceType: MultipathServiceType {
         get { read { $0.multipathServiceType } }
         set { write(newValue) { swap(&$0.multipathServiceType, &$1) } }
     }
 
-    /// Kept; has no effect, as on Apple platforms today.
+    /// Whether connections are kept while the program is in the background; false. No effect on Linux, nor on Apple
+    /// platforms today.
     @available(*, deprecated, message: "Not supported")
     open var shouldUseExtendedBackgroundIdleMode: Bool {
         get { read { $0.shouldUseExtendedBackgroundIdleMode } }
@@ -255,10 +264,31 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.usesClassicLoadingMode, &$1) } }
     }
 
-    /// Whether safe requests may be sent in the first flight of a resumed handshake; false.
+    /// Whether safe requests may be sent in the first flight of a resumed handshake; false. No effect yet: it is meant
+    /// for HTTP/3.
     open var enablesEarlyData: Bool {
         get { read { $0.enablesEarlyData } }
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }
+    }
+
+    /// What the session asks of its connections, in the words of the `NSAppTransportSecurity` dictionary of an
+    /// `Info.plist`: with `[:]` no `http` at all, TLS 1.2 or later and forward secrecy; exceptions, local networking and
+    /// pinned domains by Apple's keys. Read from anywhere, such as a property list or JSON:
+    ///
+    ///     configuration.appTransportSecurity = ["NSExceptionDomains": ["printer.example": [
+    ///         "NSExceptionAllowsInsecureHTTPLoads": true]]]
+    ///
+    /// Nil, unless set: what the program's own `Info.plist` says, and without one nothing. An addition to Apple's
+    /// interface, where that file alone can say it.
+    open var appTransportSecurity: [String: Any]? {
+        get { read { $0.appTransportSecurity } }
+        set { write(newValue) { swap(&$0.appTransportSecurity, &$1) } }
+    }
+
+    /// The hosts that want secure connections only. Shared by the copies, as other stores are (C-34).
+    package var hsts: HSTSStore {
+        get { read { $0.hsts } }
+        set { write(newValue) { swap(&$0.hsts, &$1) } }
     }
 
     /// Where downloads are written, so that what is kept of them outlives the process's temporary files; nil for the

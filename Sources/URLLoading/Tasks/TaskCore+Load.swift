@@ -82,6 +82,13 @@ extension TaskCore: LoadClient {
         return .later
     }
 
+    func load(_ load: any SchemeLoad, isUpgradedTo url: String) {
+        guard let secure = URL(string: url), var request = currentRequest else { return }
+        request.url = secure
+        locked { $0.currentRequest = request }
+        if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
+    }
+
     func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()

@@ -308,6 +308,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
         core.loop.post { [self] in
             guard let load else { return }
+            // The answer may lead to where the proposal did not.
+            if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
             if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
                 let next = try LoadRequest(

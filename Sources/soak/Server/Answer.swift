@@ -39,6 +39,10 @@ enum Answer: Sendable, Equatable {
     /// A body that can be asked for from any place on, with so many microseconds after each 16 KiB. One that changes
     /// has three versions, and each holds for a while.
     case ranged(size: Int, pause: Int, isChanging: Bool)
+    /// A small response with so many cookies of that many bytes, which last; the number makes their names.
+    case cookies(count: Int, size: Int, number: Int)
+    /// A response that is fresh for an hour; the number makes the address another.
+    case cacheable(size: Int, number: Int)
     /// The sparse body of the request is looked at, and how much of it came as it should is told.
     case upload(size: Int)
 
@@ -54,6 +58,8 @@ enum Answer: Sendable, Equatable {
         case .silence: "/silence"
         case .counted(let size): "/counted/\(size)"
         case .ranged(let size, let pause, let isChanging): "/ranged/\(size)/\(pause)/\(isChanging ? 1 : 0)"
+        case .cookies(let count, let size, let number): "/cookies/\(count)/\(size)/\(number)"
+        case .cacheable(let size, let number): "/cacheable/\(size)/\(number)"
         case .upload(let size): "/upload/\(size)"
         }
     }
@@ -77,6 +83,8 @@ enum Answer: Sendable, Equatable {
         case ("silence", 0): self = .silence
         case ("counted", 1): self = .counted(size: numbers[0])
         case ("ranged", 3): self = .ranged(size: numbers[0], pause: numbers[1], isChanging: numbers[2] == 1)
+        case ("cookies", 3): self = .cookies(count: numbers[0], size: numbers[1], number: numbers[2])
+        case ("cacheable", 2): self = .cacheable(size: numbers[0], number: numbers[1])
         case ("upload", 1): self = .upload(size: numbers[0])
         default: return nil
         }

@@ -179,6 +179,15 @@ struct ServerConnection {
         case .counted(let size):
             count.total = 0
             return writeHead("Content-Length: \(size)") && writeBody(0..<size) { count.total += $0 }
+        case .cookies(let count, let size, let number):
+            let value = String(repeating: "c", count: size)
+            let fields = (0..<count).map { "Set-Cookie: n\(number)-\($0)=\(value); Max-Age=86400" }
+            return answer("200 OK", fields, text: "")
+        case .cacheable(let size, _):
+            if size > 2000 {
+                return writeHead("Cache-Control: max-age=3600", "Content-Length: \(size)") && writeBody(0..<size)
+            }
+            return answer("200 OK", ["Cache-Control: max-age=3600"], text: String(repeating: "b", count: size))
         case .ranged, .upload: return false
         }
     }

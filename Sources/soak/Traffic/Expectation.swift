@@ -31,8 +31,8 @@ struct Expectation: Sendable, Equatable {
             bodySize = size
         case .thenClosed(let size, _):
             bodySize = size
-        // No plan has it: it tells how much came.
-        case .upload: break
+        // No plan has them: proofs of their own ask for them.
+        case .upload, .cookies, .cacheable: break
         case .redirect(_, let size):
             bodySize = size
             if plan.refusesRedirects, asksDelegate {

@@ -27,6 +27,8 @@ void ctt_take_error(char *buffer, size_t capacity);
 
 int ctt_make_elliptic_key(const char *curve, ctt_bytes *key);
 int ctt_make_rsa_key(unsigned bits, ctt_bytes *key);
+/// Ed25519.
+int ctt_make_edwards_key(ctt_bytes *key);
 
 // Certificates.
 
@@ -44,6 +46,9 @@ int ctt_builder_add_name(ctt_builder *builder, int kind, const uint8_t *bytes, s
 /// An authority may sign certificates; a negative path length sets no limit.
 int ctt_builder_set_authority(ctt_builder *builder, int is_authority, int path_length);
 int ctt_builder_add_purpose(ctt_builder *builder, const char *object_identifier);
+/// By OpenSSL's name, or a number, and in its notation: `nameConstraints`, `critical,permitted;DNS:a.example`. At most
+/// four; `keyUsage` takes the place of the usual one.
+int ctt_builder_add_extension(ctt_builder *builder, const char *name, const char *value);
 /// Without an issuer (null) the certificate is self-signed.
 int ctt_builder_sign(ctt_builder *builder, const uint8_t *key, size_t key_count, const uint8_t *issuer,
                      size_t issuer_count, const uint8_t *issuer_key, size_t issuer_key_count, const char *digest,

@@ -42,7 +42,8 @@ import Testing
         func streamBecameReady(_ stream: ByteStream) {
             guard handshake == nil, let result = stream.finishConnecting() else { return }
             guard case .success = result else { return outcomes.record(.notConnected) }
-            handshake = SecureHandshake(stream, to: origin, with: security, for: nil) { [self] result in
+            handshake = SecureHandshake(stream, to: origin, with: security, carriesHTTP: true, for: nil) {
+                [self] result in
                 switch result {
                 case .failure(let error): outcomes.record(.failed(error.code))
                 case .success(let stream):

@@ -4,7 +4,7 @@ import Testing
 @Suite struct AppTransportSecurityTests {
     private typealias Demands = TransportSecurityDemands
 
-    private static let standard = Demands(minimumVersion: .tls12, needsForwardSecrecy: true)
+    private static let standard = Demands(needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
 
     private func decide(
         _ settings: [String: PropertyListValue], _ url: String
@@ -99,23 +99,26 @@ import Testing
     func exceptions() throws {
         let insecure = domain("a.example", ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
         #expect(try decide(insecure, "http://a.example/") == .allowed)
-        #expect(try decide(insecure, "https://a.example/") == .demands(Self.standard))
+        let untrusted = Demands(needsTrust: false, minimumVersion: .tls12, needsForwardSecrecy: true)
+        #expect(try decide(insecure, "https://a.example/") == .demands(untrusted))
         #expect(try decide(insecure, "http://b.example/") == .denied)
         for (text, version) in [
             ("TLSv1.0", .tls10), ("TLSv1.1", .tls11), ("TLSv1.2", .tls12), ("TLSv1.3", .tls13),
         ] as [(String, Demands.Version)] {
             let settings = domain("a.example", ["NSExceptionMinimumTLSVersion": .string(text)])
-            let demands = Demands(minimumVersion: version, needsForwardSecrecy: true)
+            let demands = Demands(needsTrust: true, minimumVersion: version, needsForwardSecrecy: true)
             #expect(try decide(settings, "https://a.example/") == .demands(demands))
             #expect(try decide(settings, "http://a.example/") == .denied)
         }
         let plain = domain("a.example", ["NSExceptionRequiresForwardSecrecy": .boolean(false)])
-        #expect(try decide(plain, "https://a.example/") == .demands(Demands(minimumVersion: .tls12)))
+        #expect(try decide(plain, "https://a.example/") == .demands(Demands(needsTrust: true, minimumVersion: .tls12)))
         let logged = domain("a.example", ["NSRequiresCertificateTransparency": .boolean(true)])
         #expect(
             try decide(logged, "https://a.example/")
                 == .demands(
-                    Demands(minimumVersion: .tls12, needsForwardSecrecy: true, needsCertificateTransparency: true)))
+                    Demands(
+                        needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true,
+                        needsCertificateTransparency: true)))
     }
 
     // TLS-1
@@ -124,8 +127,8 @@ import Testing
         arguments: [
             ("a.example", "http://a.example/", true), ("a.example", "http://A.EXAMPLE:81/", true),
             ("A.Example", "http://a.example/", true), ("a.example", "http://b.a.example/", false),
-            ("a.example", "http://xa.example/", false), ("a.example", "http://a.example./", false),
-            ("a.example.", "http://a.example./", true), ("a.example.", "http://a.example/", false),
+            ("a.example", "http://xa.example/", false), ("a.example", "http://a.example./", true),
+            ("a.example.", "http://a.example./", true), ("a.example.", "http://a.example/", true),
             ("b\u{FC}cher.example", "http://xn--bcher-kva.example/", true), ("localhost", "http://localhost/", true),
             ("192.0.2.1", "http://192.0.2.1/", true), ("192.0.2.1", "http://192.0.2.2/", false),
             ("192.0.2.1", "http://a.example/", false), ("192.0.2.0/24", "http://192.0.2.255/", true),

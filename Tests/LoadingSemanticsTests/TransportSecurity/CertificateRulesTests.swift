@@ -257,4 +257,29 @@ import Testing
                 }, Self.root(),
             ]) == .weakKey)
     }
+
+    @Test("All that is wrong, at most one of each kind")
+    func all() {
+        let wrong = Self.leaf {
+            $0.names = []
+            $0.key = .rsa(bits: 1024)
+            $0.signature = .sha1
+            $0.purposes = nil
+            $0.validUntil = Self.issued + 900 * Self.day
+        }
+        func refusals(_ certificates: [Facts], _ anchor: Chain.Anchor, host: String?) -> [CertificateRefusal] {
+            CertificateRules.refusals(
+                of: Chain(certificates, anchor: anchor), for: host, at: Self.now + 4000 * Self.day)
+        }
+        let rest: [CertificateRefusal] = [.weakKey, .weakSignature, .lastsTooLong]
+        #expect(
+            refusals([wrong, Self.root()], .added, host: "a.example") == [.expired, .wrongPurpose, .wrongHost] + rest)
+        // For whichever host.
+        #expect(refusals([wrong, Self.root()], .added, host: nil) == [.expired, .wrongPurpose] + rest)
+        #expect(
+            refusals([wrong, Self.issuer()], .none, host: "a.example")
+                == [.unknownRoot, .expired, .wrongPurpose, .wrongHost] + rest)
+        #expect(refusals([], .none, host: "a.example") == [.unknownRoot])
+        #expect(refusals([Self.leaf(), Self.root { $0.validUntil = .max }], .system, host: nil) == [.expired])
+    }
 }

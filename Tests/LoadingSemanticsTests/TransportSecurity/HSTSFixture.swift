@@ -23,7 +23,13 @@ final class HSTSFixture {
     }
 
     func covers(_ host: String) -> Bool { hosts.covers(host, at: now) }
-    func upgrade(_ url: String) -> String? { hosts.upgrade(url, at: now) }
+
+    /// The URL to load in place of another, or nil if it stays.
+    func upgrade(_ url: String) -> String? {
+        guard let parsed = try? HTTPURL(url), !parsed.scheme.isSecure, covers(parsed.host) else { return nil }
+        return SecureURL.upgrade(url, port: parsed.port)
+    }
+
     func remove(_ host: String) -> Bool { hosts.remove(host) }
     func removeExpired() -> [String] { hosts.removeExpired(at: now) }
     func removeAll() { hosts.removeAll() }

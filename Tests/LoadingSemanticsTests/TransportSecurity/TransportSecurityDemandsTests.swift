@@ -39,10 +39,25 @@ import Testing
         ] as [(UInt16, UInt16, Demands.Breach?)])
     private func connections(version: UInt16, cipher: UInt16, breach: Demands.Breach?) {
         let demands = Demands(minimumVersion: .tls12, needsForwardSecrecy: true)
-        #expect(demands.breach(version: version, cipher: cipher, keys: []) == breach)
-        #expect(Demands().breach(version: version, cipher: cipher, keys: []) == nil)
+        #expect(demands.breach(isTrusted: true, version: version, cipher: cipher, keys: []) == breach)
+        #expect(Demands().breach(isTrusted: true, version: version, cipher: cipher, keys: []) == nil)
         let newest = Demands(minimumVersion: .tls13)
-        #expect(newest.breach(version: version, cipher: cipher, keys: []) == (version < 0x0304 ? .version : nil))
+        #expect(
+            newest.breach(isTrusted: true, version: version, cipher: cipher, keys: [])
+                == (version < 0x0304 ? .version : nil))
+    }
+
+    // TLS-2
+    @Test("Where trust is demanded, nobody's word takes the place of it")
+    private func trust() {
+        for isTrusted in [true, false] {
+            let breach = Demands(needsTrust: true).breach(isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: [])
+            #expect(breach == (isTrusted ? nil : .trust))
+            #expect(Demands().breach(isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: []) == nil)
+        }
+        #expect(Demands(needsTrust: true).needsEvaluation)
+        #expect(Demands(pins: ServerPins()).needsEvaluation)
+        #expect(!Demands(minimumVersion: .tls13, needsForwardSecrecy: true).needsEvaluation)
     }
 
     // TLS-1
@@ -61,7 +76,7 @@ import Testing
             let keys = chain.map { digests[$0] }
             for (security, isMet) in [(leaf, isLeaf), (authority, isAuthority), (both, isBoth)] {
                 let demands = try #require(try demands(security, "https://a.example/"))
-                let breach = demands.breach(version: 0x0304, cipher: 0x1301, keys: keys)
+                let breach = demands.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: keys)
                 #expect(breach == (isMet ? nil : .pins), "\(chain)")
             }
         }
@@ -113,7 +128,7 @@ import Testing
         for list in [.array([]), .string(texts[0]), identities(["x"])] as [PropertyListValue] {
             let none = security(["NSPinnedCAIdentities": list])
             let demands = try #require(try demands(none, "https://a.example/"))
-            #expect(demands.breach(version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
+            #expect(demands.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
             #expect(none.complaints.last?.reason == .noReadablePins)
         }
         let empty = security([:])

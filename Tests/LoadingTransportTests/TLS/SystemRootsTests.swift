@@ -18,9 +18,12 @@ import Testing
         let bundle = "/etc/ssl/certs/ca-certificates.crt"
         #expect(
             locate(hashed: ["/etc/ssl/certs"], files: [bundle])
-                == SystemRoots(directories: ["/etc/ssl/certs"], files: []))
-        #expect(locate(files: [bundle]) == SystemRoots(directories: [], files: [bundle]))
-        #expect(locate() == SystemRoots(directories: [], files: []))
+                == SystemRoots(directories: ["/etc/ssl/certs"], files: [], additions: locate().additions))
+        #expect(
+            locate(files: [bundle]) == SystemRoots(directories: [], files: [bundle], additions: locate().additions))
+        #expect(locate().directories == [])
+        #expect(locate().files == [])
+        #expect(locate().additions?.contains("/usr/local/share/ca-certificates") == true)
     }
 
     @Test("the variables replace what is usual") func theVariablesReplaceWhatIsUsual() {
@@ -72,6 +75,41 @@ import Testing
         let root = SystemRoots(files: ["/nonexistent", bundle])
         #expect(try evaluate(root, chain) == .trusted)
         #expect(try evaluate(root, TestIdentity.selfSigned(.localhost).chain) != .trusted)
+    }
+}
+
+extension SystemTrustTests {
+    // TLS-4: 398 days below the system's own roots, and 825 below those that somebody has added
+    @Test("lifetimes below the system's own roots") func lifetimesBelowTheSystemsOwnRoots() throws {
+        let bundle = try directory.write(authority.root.pem, to: "bundle.pem").path
+        let added = try TemporaryDirectory()
+        let start = Date(timeIntervalSince1970: Double(now - 3_600))
+        func chain(_ seconds: Double) throws -> [TestCertificate] {
+            try authority.issue(.localhost.with { $0.validity = .between(start, start.addingTimeInterval(seconds)) })
+                .chain
+        }
+        let day = 86_400.0
+        for additions in [[], ["/nonexistent"], [added.path]] {
+            let roots = SystemRoots(files: [bundle], additions: additions)
+            #expect(try evaluate(roots, chain(398 * day - 1)) == .trusted)
+            for seconds in [398 * day, 825 * day] {
+                guard case .rejected(let error) = try evaluate(roots, chain(seconds)) else {
+                    Issue.record("\(seconds) with \(additions)")
+                    continue
+                }
+                #expect(error.code == -1202)
+                #expect(error.reason == "the certificate is valid for too long")
+            }
+        }
+        try added.write("no certificate", to: "a.txt")
+        try added.write(TestCertificateAuthority().root.pem, to: "other.crt")
+        #expect(try evaluate(SystemRoots(files: [bundle], additions: [added.path]), chain(398 * day)) != .trusted)
+        try added.write(authority.root.pem, to: "below/mine.crt")
+        for additions in [nil, ["/nonexistent", added.path]] {
+            let roots = SystemRoots(files: [bundle], additions: additions)
+            #expect(try evaluate(roots, chain(825 * day)) == .trusted)
+            #expect(try evaluate(roots, chain(825 * day + 1)) != .trusted)
+        }
     }
 }
 

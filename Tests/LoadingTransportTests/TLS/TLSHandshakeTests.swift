@@ -31,7 +31,7 @@ import Testing
         defer { server.stop() }
         let context = try TLSContext(trusting: authority) { $0.applicationProtocols = ["h2", "http/1.1"] }
         let client = try TLSClient(to: server, context: context)
-        #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) } == nil)
+        #expect(try client.handshake { context.evaluator.verdict(on: $0) } == nil)
         #expect(
             client.stream.session
                 == TLSSessionFacts(
@@ -56,7 +56,7 @@ import Testing
         defer { server.stop() }
         let context = try TLSContext(trusting: authority)
         let client = try TLSClient(to: server, context: context, serverName: host)
-        #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) } == nil)
+        #expect(try client.handshake { context.evaluator.verdict(on: $0) } == nil)
         #expect(try server.connection(0).waitForHandshake()?.serverName == told)
         #expect(client.stream.session.applicationProtocol == nil)
     }
@@ -74,7 +74,7 @@ import Testing
             defer { server.stop() }
             let context = try TLSContext(trusting: authority)
             let client = try TLSClient(to: server, context: context)
-            let error = try client.handshake { context.evaluator.verdict(on: $0, at: now) }
+            let error = try client.handshake { context.evaluator.verdict(on: $0) }
             #expect(error?.code == code)
             #expect(error?.verifyCode != 0)
             #expect(try server.connection(0).waitForHandshake() == nil)
@@ -119,7 +119,7 @@ import Testing
             let server = try serve(TLSServerOptions(identity).only(version).with { $0.ocspResponse = response })
             defer { server.stop() }
             let client = try TLSClient(to: server, context: context)
-            #expect(try client.handshake { context.evaluator.verdict(on: $0, at: now) }?.code == code)
+            #expect(try client.handshake { context.evaluator.verdict(on: $0) }?.code == code)
             #expect(client.resumptions.isEmpty == (version == .tls13 || code != nil))
             #expect(client.peer?.stapledResponse == (version == .tls13 ? response : nil))
             let careless = try TLSClient(to: server, context: context)
@@ -237,5 +237,15 @@ import Testing
         let errors = try (0..<4).map { _ in try TLSClient(to: server, context: context).handshake() }
         #expect(errors.map { $0?.code } == [-1005, -1005, -1005, -1005])
         #expect(errors.map { $0?.posix } == [0, ECONNRESET, 0, 0])
+    }
+}
+
+extension TrustEvaluator {
+    fileprivate func verdict(on peer: TLSPeer) -> TLSTrustVerdict {
+        var built: CertificateChain?
+        let verdict = verdict(on: peer, at: now, built: &built)
+        // There is a chain of a server that is trusted, and of no other.
+        if case .reject = verdict { #expect(built == nil) } else { #expect(built?.der.isEmpty == false) }
+        return verdict
     }
 }

@@ -30,7 +30,7 @@ import Testing
             (.localhost.with { $0.validity = .expired }, -1201),
             (.localhost.with { $0.validity = .notYetValid }, -1204),
             (.localhost.with { $0.purposes = [.codeSigning] }, -1202),
-            (.localhost.with { $0.purposes = [] }, nil),
+            (.localhost.with { $0.purposes = [] }, -1202),
             (.client("localhost"), -1202),
             (.serverByCommonName("localhost"), -1202),
             (.localhost.with { $0.digest = .sha1 }, -1202),

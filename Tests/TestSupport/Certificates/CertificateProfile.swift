@@ -87,6 +87,8 @@ package struct CertificateProfile: Sendable {
     package var isAuthority = false
     /// How many authorities may stand below this one.
     package var pathLength: Int?
+    /// Further extensions by OpenSSL's names, or by numbers, in its notation; `keyUsage` takes the place of the usual one.
+    package var extensions: [String: String] = [:]
 
     package init(commonName: String? = nil, names: [Name] = [], purposes: [Purpose] = []) {
         self.commonName = commonName

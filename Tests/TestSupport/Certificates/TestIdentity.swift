@@ -70,6 +70,10 @@ extension TestCertificate {
         }
         _ = ctt_builder_set_authority(
             builder, profile.isAuthority ? 1 : 0, Int32(clamping: profile.pathLength ?? -1))
+        for (name, value) in profile.extensions.sorted(by: { $0.key < $1.key })
+        where ctt_builder_add_extension(builder, name, value) != 1 {
+            throw OpenSSLError("add the extension \(name)")
+        }
         der = try takingBytes("sign a certificate") {
             ctt_builder_sign(
                 builder, key.der, key.der.count, issuer?.certificate.der, issuer?.certificate.der.count ?? 0,

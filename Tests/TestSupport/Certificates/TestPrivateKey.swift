@@ -7,6 +7,8 @@ package struct TestPrivateKey: Sendable, Hashable {
         case ellipticP256
         /// An elliptic curve by OpenSSL's name, such as `secp224r1`.
         case elliptic(String)
+        /// Ed25519.
+        case edwards
         /// 2048 bits take about a tenth of a second.
         case rsa(bits: Int)
     }
@@ -18,6 +20,7 @@ package struct TestPrivateKey: Sendable, Hashable {
             switch kind {
             case .ellipticP256: try takingBytes("make a P-256 key") { ctt_make_elliptic_key("P-256", &$0) }
             case .elliptic(let curve): try takingBytes("make a key on \(curve)") { ctt_make_elliptic_key(curve, &$0) }
+            case .edwards: try takingBytes("make an Ed25519 key") { ctt_make_edwards_key(&$0) }
             case .rsa(let bits):
                 try takingBytes("make an RSA key of \(bits) bits") { ctt_make_rsa_key(UInt32(clamping: bits), &$0) }
             }

@@ -2,18 +2,43 @@ internal import Foundation
 
 /// The one authority that this process trusts: it stands where the system keeps its roots.
 package enum TrustedAuthority {
+    /// What stands beside it, and should not be trusted for all that, but for the last.
+    package enum Other: String, CaseIterable, Sendable {
+        case expired
+        case weakKey
+        case oldSignature
+
+        fileprivate var profile: CertificateProfile {
+            .authority("Other Root: \(rawValue)").with {
+                switch self {
+                case .expired: $0.validity = .expired
+                case .weakKey: $0.key = .elliptic("secp224r1")
+                case .oldSignature: $0.digest = .sha1
+                }
+            }
+        }
+    }
+
     private static let made = Result {
         let authority = try TestCertificateAuthority()
+        var others: [Other: TestCertificateAuthority] = [:]
+        for other in Other.allCases { others[other] = try TestCertificateAuthority(other.profile) }
         let directory = try TemporaryDirectory()
-        let root = try directory.write(authority.root.pem, to: "root.pem")
+        let roots = [authority.root] + others.values.map(\.root)
+        let root = try directory.write(roots.map(\.pem).joined(), to: "root.pem")
         // Read when a session makes its first secure connection.
         setenv("SSL_CERT_FILE", root.path, 1)
         setenv("SSL_CERT_DIR", directory.file("none").path, 1)
-        return (authority, directory)
+        return (authority, others, directory)
     }
 
     package static var authority: TestCertificateAuthority {
         get throws { try made.get().0 }
+    }
+
+    package static func other(_ other: Other) throws -> TestCertificateAuthority {
+        // There is one for each.
+        try made.get().1[other] ?? authority
     }
 
     /// A server's certificate that is trusted, for a server on loopback unless the profile says otherwise.

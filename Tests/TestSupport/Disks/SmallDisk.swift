@@ -24,6 +24,12 @@ package final class SmallDisk: Sendable {
         umount2(directory.path, Int32(MNT_DETACH))
     }
 
+    /// Nobody can write to it meanwhile, not even root.
+    package func setReadOnly(_ isReadOnly: Bool) throws {
+        let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
+        guard mount("none", directory.path, "tmpfs", flags, nil) == 0 else { throw POSIXFailure("mount") }
+    }
+
     package static let isAvailable: Bool = (try? SmallDisk(size: 4096)) != nil
 
     /// The names of what is on it.

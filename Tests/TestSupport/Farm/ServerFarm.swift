@@ -15,6 +15,9 @@ package enum ServerFarm {
         case kadmin = "kadmin.local"
         case kinit
         case vsftpd
+        case dbusDaemon = "dbus-daemon"
+        case dbusSend = "dbus-send"
+        case gnomeKeyring = "gnome-keyring-daemon"
 
         /// Where the program is; servers live outside of an ordinary user's search path.
         package var executable: String? {

@@ -17,6 +17,8 @@ package final class ConnectionRecord: Sendable {
         var isClosed = false
         var handshake: TLSHandshake?
         var handshakeFailure: String?
+        /// What the client sent first, as it was on the wire.
+        var handshakeBytes: [UInt8] = []
         var requests: [ReceivedRequest] = []
 
         var description: String {
@@ -42,6 +44,8 @@ package final class ConnectionRecord: Sendable {
     package var bytesReceived: Int { state.current.bytesReceived }
     package var requests: [ReceivedRequest] { state.current.requests }
     package var handshake: TLSHandshake? { state.current.handshake }
+    /// What the client said first.
+    package var clientHello: ClientHello? { ClientHello(state.current.handshakeBytes) }
     /// In OpenSSL's words, such as `… tlsv1 alert unknown ca`.
     package var handshakeFailure: String? { state.current.handshakeFailure }
     /// Nil as long as the script has not read that far.

@@ -52,6 +52,7 @@ package final class ServerConnection {
                 if try progress.get() == .done { break }
                 let bytes = try receiveWire("the client's part of the handshake")
                 guard !bytes.isEmpty else { throw ConnectionEnded(awaited: "the client's part of the handshake") }
+                record.state.withValue { if $0.handshakeBytes.count < 16_384 { $0.handshakeBytes += bytes } }
                 try session.receive(bytes)
             }
         } catch {
@@ -258,20 +259,20 @@ package final class ServerConnection {
     /// Waits for a signal of the test, or of another connection. What the client sends meanwhile stays unread, so
     /// this is also how a server stops reading.
     package func wait(for signal: Signal) throws {
-        let changes = Watched(())
-        signal.observe { changes.withValue { _ in } }
+        let changes = Watched(0)
+        signal.observe { changes.withValue { $0 += 1 } }
         try wait(on: changes, for: signal.name) { signal.isFired }
     }
 
     /// Waits for a tick, and takes it.
     package func wait(for ticks: Ticks) throws {
-        let changes = Watched(())
-        ticks.observe { changes.withValue { _ in } }
+        let changes = Watched(0)
+        ticks.observe { changes.withValue { $0 += 1 } }
         try wait(on: changes, for: "a tick") { ticks.take() }
     }
 
-    private func wait(on changes: Watched<Void>, for awaited: String, until isOver: () -> Bool) throws {
-        stop.signal.observe { changes.withValue { _ in } }
+    private func wait(on changes: Watched<Int>, for awaited: String, until isOver: () -> Bool) throws {
+        stop.signal.observe { changes.withValue { $0 += 1 } }
         try changes.wait(for: "\(awaited) on connection \(index)", within: deadline) { _ in
             if isOver() { return true }
             if stop.signal.isFired { throw ServerStopped() }

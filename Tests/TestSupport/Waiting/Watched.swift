@@ -2,6 +2,9 @@ internal import Foundation
 
 /// A value that several threads change, and whose changes can be awaited by blocking or by suspending.
 ///
+/// Of a type that takes room: what takes none lies where the object begins, and the thread sanitizer holds a change of it
+/// for a race with whoever looks what the object is.
+///
 /// `@unchecked Sendable`: the value and the waiters are touched under `condition` only.
 package final class Watched<Value>: @unchecked Sendable {
     private struct Waiter {
@@ -50,7 +53,7 @@ package final class Watched<Value>: @unchecked Sendable {
             if let found = try find(value) { return found }
             guard condition.wait(until: end) else {
                 if let found = try find(value) { return found }
-                throw DeadlineExceeded(awaited: awaited(), deadline: deadline, seen: Self.description(of: value))
+                throw DeadlineExceeded(awaited: awaited(), deadline: deadline, seen: String(describing: value))
             }
         }
     }
@@ -66,7 +69,7 @@ package final class Watched<Value>: @unchecked Sendable {
         let timer = Task {
             try await Task.sleep(for: deadline)
             self.fail(id) {
-                DeadlineExceeded(awaited: awaited, deadline: deadline, seen: Self.description(of: $0))
+                DeadlineExceeded(awaited: awaited, deadline: deadline, seen: String(describing: $0))
             }
         }
         defer { timer.cancel() }
@@ -75,10 +78,6 @@ package final class Watched<Value>: @unchecked Sendable {
         } onCancel: {
             fail(id) { _ in CancellationError() }
         }
-    }
-
-    private static func description(of value: Value) -> String? {
-        value is Void ? nil : String(describing: value)
     }
 
     private func takeNumber() -> Int {

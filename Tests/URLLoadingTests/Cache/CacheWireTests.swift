@@ -16,6 +16,7 @@ import URLLoading
             isConfirmed ? CannedResponse.status(304).with(field: "X-News", "\(number)") : .text("body \(number)")
         if request.path == "/growing" { response = .text("body \(String(repeating: "\(number)", count: number))") }
         if request.path == "/moved" { response = .redirect(to: "/end?Cache-Control=no-store", status: 301) }
+        if request.path == "/lent" { response = .redirect(to: "/end?Cache-Control=no-store", status: 302) }
         if request.path == "/chunks" {
             response = .chunked([String](repeating: String(repeating: "x", count: 50_000), count: 6))
         }
@@ -246,6 +247,50 @@ import URLLoading
         #expect(server.requests.map(\.path) == ["/moved", "/end"])
     }
 
+    // R-26: and so is one that was followed; one that does not last is not kept
+    @Test("a redirect that was followed", arguments: [false, true])
+    func followedRedirect(asks: Bool) async throws {
+        let delegate = RecordingDelegate()
+        let session =
+            asks
+            ? URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+            : URLSession(configuration: configuration)
+        defer { server.stop() }
+        for path in ["/moved", "/moved", "/lent", "/lent"] {
+            let collector = MetricsCollector()
+            _ = try await session.data(for: URLRequest(url: fresh(path)), delegate: asks ? nil : collector)
+            if asks { continue }
+            let kinds = try await collector.metrics.waitFor(count: 1)[0].transactionMetrics.map(\.resourceFetchType)
+            let isHit = path == "/moved" && server.requests.count == 3
+            #expect(kinds == [isHit ? .localCache : .networkLoad, .networkLoad])
+        }
+        session.finishTasksAndInvalidate()
+        #expect(server.requests.map(\.path) == ["/moved", "/end", "/end", "/lent", "/end", "/lent", "/end"])
+        let kept = try cache.cachedResponse(for: URLRequest(url: fresh("/moved")))
+        #expect((kept?.response as? HTTPURLResponse)?.statusCode == 301)
+        #expect(kept?.response.url == fresh("/moved"))
+        guard asks else { return }
+        let redirects = try await delegate.callsUntilInvalid().filter { $0.kind == "redirect" }
+        #expect(redirects == [.redirect(1, 301), .redirect(2, 301), .redirect(3, 302), .redirect(4, 302)])
+    }
+
+    // R-26, CACHE-26: a cache of the program's gets it for its own address
+    @Test("a redirect for a cache of the caller's") func redirectForASubclass() async throws {
+        final class Own: URLCache, @unchecked Sendable {
+            let stored = EventRecorder<String>()
+            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+                let status = (cachedResponse.response as? HTTPURLResponse)?.statusCode ?? 0
+                stored.record("\(request.url?.path ?? "") \(status)")
+                super.storeCachedResponse(cachedResponse, for: request)
+            }
+        }
+        let own = Own(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        configuration.urlCache = own
+        #expect(try await load(fresh("/moved"), fresh("/moved")) == ["200 body 2", "200 body 3"])
+        #expect(own.stored.events == ["/moved 301"])
+        #expect(server.requests.map(\.path) == ["/moved", "/end", "/end"])
+    }
+
     // CACHE-19: an upload changes as much as a request with a body
     @Test("an upload makes what is stored history")
     func upload() async throws {
@@ -356,7 +401,7 @@ import URLLoading
         ) { self.metrics.record(metrics) }
     }
 
-    // T-42, CACHE-5: after all data, before the end, which waits for the answer
+    // S-68, T-42, CACHE-5: after all data, before the end, which waits for the answer
     @Test("the delegate is asked what to keep", arguments: [true, false])
     func delegateIsAsked(keeps: Bool) async throws {
         let delegate = KeepingDelegate(keeps: keeps)

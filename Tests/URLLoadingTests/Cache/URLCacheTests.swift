@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import URLLoading
@@ -100,6 +101,46 @@ import Testing
         #expect(cache.cachedResponse(for: try request("a")) != nil)
         cache.removeCachedResponses(since: .distantPast)
         #expect(cache.cachedResponse(for: try request("a")) == nil)
+    }
+
+    /// Calls the cache when it goes.
+    private final class Farewell: Sendable {
+        let cache: URLCache
+        let isOver: Signal
+        init(_ cache: URLCache, _ isOver: Signal) {
+            self.cache = cache
+            self.isOver = isOver
+        }
+        deinit {
+            _ = cache.currentMemoryUsage
+            isOver.fire()
+        }
+    }
+
+    enum Leaving: CaseIterable, Sendable { case replaced, removed, allRemoved, removedSince, tooLarge }
+
+    // CACHE-25: what is let go of may be the program's, and call
+    @Test("the end of what leaves may call the cache", arguments: Leaving.allCases)
+    func endsMayCall(_ leaving: Leaving) throws {
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        let isOver = Signal("the end of the response that left")
+        let (request, other) = (try request("a"), try response("a", bytes: 1))
+        do {
+            cache.storeCachedResponse(
+                CachedURLResponse(
+                    response: try response("a", bytes: 1).response, data: Data(),
+                    userInfo: ["own": Farewell(cache, isOver)], storagePolicy: .allowed), for: request)
+        }
+        Thread {
+            switch leaving {
+            case .replaced: cache.storeCachedResponse(other, for: request)
+            case .removed: cache.removeCachedResponse(for: request)
+            case .allRemoved: cache.removeAllCachedResponses()
+            case .removedSince: cache.removeCachedResponses(since: .distantPast)
+            case .tooLarge: cache.memoryCapacity = 0
+            }
+        }.start()
+        try isOver.wait()
     }
 
     // CACHE-23

@@ -72,6 +72,36 @@ import URLLoading
         #expect(copy.urlCredentialStorage === original.urlCredentialStorage)
     }
 
+    private final class Stores: @unchecked Sendable {
+        // Sendable: set once, before anybody waits.
+        weak var cookies: HTTPCookieStorage?
+        weak var cache: URLCache?
+        weak var credentials: URLCredentialStorage?
+
+        var areGone: Bool { cookies == nil && cache == nil && credentials == nil }
+    }
+
+    // S-19, COOK-26, CACHE-29
+    @Test("the stores of an ephemeral session go with it") func theStoresOfAnEphemeralSessionGoWithIt() async throws {
+        let server = try ScriptedServer.answering(
+            CannedResponse.text("x").with(field: "Set-Cookie", "a=b").with(field: "Cache-Control", "max-age=60"))
+        defer { server.stop() }
+        let stores = Stores()
+        do {
+            let session = URLSession(configuration: .ephemeral)
+            let configuration = session.configuration
+            stores.cookies = configuration.httpCookieStorage
+            stores.cache = configuration.urlCache
+            stores.credentials = configuration.urlCredentialStorage
+            _ = try await session.data(from: server.url())
+            #expect(configuration.httpCookieStorage?.cookies?.count == 1)
+            #expect((configuration.urlCache?.currentMemoryUsage ?? 0) > 0)
+            #expect(!stores.areGone)
+            session.invalidateAndCancel()
+        }
+        try await eventually { stores.areGone }
+    }
+
     // C-23
     @Test("additional fields are sent, a request's own win in any case")
     func additionalFieldsAreSentARequestsOwnWinInAnyCase() async throws {

@@ -1,7 +1,9 @@
 import Foundation
+import LoadingSemantics
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// Cookies between a session and a server: what goes out, what is kept.
 @Suite(.leavesNothing) struct CookieWireTests {
@@ -198,6 +200,21 @@ import URLLoading
         #expect(String(decoding: try await second.data(from: url("/end")).0, as: UTF8.self) == "own=1")
         #expect(try await load(url("/end")) == ["own=1"])
     }
+
+    #if compiler(>=6.2)
+        // COOK-20: before any cookie has come, and not at all where none can
+        @Test("the list of public suffixes is read beside the first load") func publicSuffixes() async {
+            await #expect(processExitsWith: .success) {
+                let session = URLSession(configuration: .ephemeral)
+                let here = try #require(URL(string: "http://127.0.0.1:1/"))
+                let away = try #require(URL(string: "http://name.invalid/"))
+                _ = try? await session.data(from: here)
+                guard !PublicSuffixes.isSystemRead else { exit(2) }
+                session.dataTask(with: away).resume()
+                try await eventually { PublicSuffixes.isSystemRead }
+            }
+        }
+    #endif
 
     // COOK-18
     @Test("a change is announced")

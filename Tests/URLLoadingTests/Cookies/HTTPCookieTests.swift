@@ -33,6 +33,21 @@ import Testing
         #expect(HTTPCookie(properties: [.name: text, .value: "v", .path: "/", .domain: "a"]) == nil)
     }
 
+    // COOK-8: a mark that means nothing here, and stays: in the cookie, in a storage, and not on the wire
+    @Test func marksOfScriptsAreKept() throws {
+        #expect(HTTPCookiePropertyKey.setByJavaScript.rawValue == "SetInJavaScript")
+        var properties: [HTTPCookiePropertyKey: Any] = [.name: "n", .value: "v", .path: "/", .domain: "example.com"]
+        #expect(HTTPCookie(properties: properties)?.properties?[.setByJavaScript] == nil)
+        properties[.setByJavaScript] = "1"
+        let cookie = try #require(HTTPCookie(properties: properties))
+        #expect(cookie.properties?[.setByJavaScript] as? String == "1")
+        let storage = HTTPCookieStorage()
+        storage.setCookie(cookie)
+        #expect(storage.cookies?.first?.properties?[.setByJavaScript] as? String == "1")
+        #expect(HTTPCookie.requestHeaderFields(with: [cookie]) == ["Cookie": "n=v"])
+        #expect(try cookies("n=v; SetInJavaScript=1").first?.properties?[.setByJavaScript] == nil)
+    }
+
     // COOK-2, COOK-3
     @Test func versionZeroIgnoresMaximumAge() throws {
         let cookie = try #require(

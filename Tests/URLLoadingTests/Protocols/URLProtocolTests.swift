@@ -283,7 +283,7 @@ import URLLoading
         #expect(try await Mortal.lives.waitFor(count: 3) == ["init", "stop", "deinit"])
     }
 
-    // MISC-19
+    // MISC-19, CACHE-27
     @Test("a stored response is still good") func aStoredResponseIsStillGood() async throws {
         let script = ScriptedProtocol.script { loading in
             guard let stored = loading.cachedResponse else { return loading.fail(URLError(.unknown)) }

@@ -133,6 +133,36 @@ import URLLoading
         #expect(second["X-Own"] == nil)
     }
 
+    // what the configuration adds is as secret as what a request has
+    @Test("fields of the configuration do not follow to another origin", arguments: [false, true])
+    func fieldsOfTheConfigurationDoNotFollowToAnotherOrigin(hasProtocols: Bool) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let other = try ScriptedServer.answering(.text("end"))
+        defer { other.stop() }
+        let delegate = RecordingDelegate()
+        let instead = URLRequest(url: other.url("/elsewhere"))
+        delegate.redirect = { _, handler in handler(instead) }
+        let (calls, _) = try await calls(delegate, URLRequest(url: server.url("/start"))) {
+            $0.httpAdditionalHeaders = [
+                "Authorization": "Basic x", "Cookie": "a=b", "Origin": "http://own.example", "X-Own": "1",
+            ]
+            if hasProtocols { $0.protocolClasses = [Uninterested.self] }
+        }
+        #expect(calls.last == .invalid)
+        let names = ["Authorization", "Cookie", "Origin", "X-Own"]
+        let sent = { (server: ScriptedServer) in
+            server.requests.map { request in names.map { request[$0] } }
+        }
+        #expect(sent(server) == [["Basic x", "a=b", "http://own.example", "1"]])
+        #expect(sent(other) == [[nil, nil, nil, "1"]])
+    }
+
+    /// Loads nothing, but is asked.
+    private final class Uninterested: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { false }
+    }
+
     // T-33, R-23: and the connection is kept
     @Test("refused, the redirect itself is the result") func refusedTheRedirectItselfIsTheResult() async throws {
         let server = try server()

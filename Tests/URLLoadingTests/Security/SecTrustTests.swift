@@ -198,6 +198,43 @@ import URLLoading
         }
     }
 
+    // TLS-4: what the rules for servers have against a chain is a fault like any other
+    @Test("the rules for servers, and what is overlooked of them") func theRulesForServers() throws {
+        let start = Date(timeIntervalSinceNow: -3_600)
+        let lasting = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
+        func made(_ change: (inout CertificateProfile) -> Void, host: String? = "localhost") throws -> SecTrust {
+            try trust(authority.issue(.localhost.with(change)), host: host, anchors: [authority.root])
+        }
+        for host in ["localhost", nil] {
+            #expect(verdict(try made({ $0.validity = lasting }, host: host)) == Int(errSecNotTrusted))
+            #expect(verdict(try made({ $0.purposes = [] }, host: host)) == Int(errSecNotTrusted))
+            #expect(verdict(try made({ $0.digest = .sha1 }, host: host)) == Int(errSecNotTrusted))
+        }
+        // They are for servers alone.
+        let client = try made {
+            $0.purposes = [.clientAuthentication]; $0.validity = lasting
+        }
+        #expect(verdict(client) == Int(errSecNotTrusted))
+        #expect(SecTrustSetPolicies(client, SecPolicyCreateSSL(false, nil)) == errSecSuccess)
+        #expect(verdict(client) == 0)
+        #expect(SecTrustSetPolicies(client, SecPolicyCreateBasicX509()) == errSecSuccess)
+        #expect(verdict(client) == 0)
+        // All that is wrong is overlooked, and not only the first of it.
+        let identity = try authority.issue(
+            .localhost.with {
+                $0.purposes = []
+                $0.validity = lasting
+            })
+        let wrong = try trust(identity, anchors: [authority.root])
+        #expect(try overlook(wrong, in: trust(identity, anchors: [authority.root])) == 0)
+        #expect(result(wrong) == .recoverableTrustFailure)
+        // But nothing that was not there then.
+        #expect(try overlook(wrong, in: trust(identity, anchors: [])) == Int(errSecNotTrusted))
+        #expect(
+            try overlook(wrong, in: trust(identity, host: "other.example", anchors: [authority.root]))
+                == Int(errSecHostNameMismatch))
+    }
+
     // TLS-10
     @Test("revocation is not overlooked, whatever else is") func revocationIsNotOverlooked() throws {
         let issuer = try authority.intermediate()

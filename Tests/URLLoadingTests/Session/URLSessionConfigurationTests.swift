@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    // C-3, C-25, C-26, C-27
+    // S-15, C-3, C-25, C-26, C-27
     @Test func storesByKind() {
         let standard = URLSessionConfiguration.default
         #expect(standard.identifier == nil)

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingPipeline
+import LoadingSemantics
 import TestSupport
 import Testing
 import URLLoading
@@ -26,6 +28,7 @@ enum Loading {
             // The watch over the machine's routes, which is kept once somebody has asked for it.
             let waiting = URLSession { $0.waitsForConnectivity = true }
             _ = try? await waiting.data(from: Self.refusedURL)
+            await Self.openSharedStores()
             // A session each until every loop is alive.
             for _ in 0..<16 {
                 let session = URLSession(configuration: .ephemeral)
@@ -33,6 +36,44 @@ enum Loading {
             }
         }
     }()
+
+    /// The one group whose cookies tests may use.
+    static let cookieGroup = "org.example.group"
+
+    /// The stores of the process keep their threads and files once there is something in them.
+    private static func openSharedStores() async {
+        let request = URLRequest(url: refusedURL)
+        for cookies in [HTTPCookieStorage.shared, .sharedCookieStorage(forGroupContainerIdentifier: cookieGroup)] {
+            guard
+                let cookie = HTTPCookie(properties: [
+                    .name: "a", .value: "b", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+                ])
+            else { continue }
+            cookies.setCookie(cookie)
+            await withCheckedContinuation { continuation in cookies.flush { continuation.resume() } }
+            cookies.deleteCookie(cookie)
+        }
+        URLCache.shared.storeCachedResponse(
+            CachedURLResponse(
+                response: URLResponse(
+                    url: refusedURL, mimeType: nil, expectedContentLength: 0, textEncodingName: nil), data: Data()),
+            for: request)
+        _ = URLCache.shared.currentDiskUsage
+        URLCache.shared.removeCachedResponse(for: request)
+        let hosts = URLSessionConfiguration.default.hsts
+        if let origin = try? HTTPURL("https://example.org/") {
+            hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: origin, isTrusted: true)
+        }
+        await withCheckedContinuation { continuation in URLSession.shared.flush { continuation.resume() } }
+        hosts.removeAll()
+        let credentials = URLCredentialStorage.shared
+        let space = URLProtectionSpace(
+            host: "example.org", port: 1, protocol: nil, realm: nil, authenticationMethod: nil)
+        let credential = URLCredential(user: "a", password: "b", persistence: .permanent)
+        credentials.set(credential, for: space)
+        await withCheckedContinuation { continuation in credentials.flush { continuation.resume() } }
+        credentials.remove(credential, for: space)
+    }
 
     /// Nobody listens at port 1.
     private static let refusedURL = URL(string: "http://127.0.0.1:1/") ?? URL(fileURLWithPath: "/")

@@ -96,6 +96,26 @@ import URLLoading
         #expect(first["Upload-Complete"] == "?1")
     }
 
+    // CACHE-19: whichever request it was that succeeded
+    @Test("an upload that was gone on with makes what is stored history", arguments: [false, true])
+    func anUploadThatWasGoneOnWithMakesWhatIsStoredHistory(redirects: Bool) async throws {
+        var options = ResumableUploadServer.Options(cuts: [300_000])
+        options.redirects = redirects
+        var setting = try Setting(options)
+        defer { setting.server.stop() }
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        setting.configure = { $0.urlCache = cache }
+        let addresses = ["/", "/moved", "/other"].map { setting.server.url($0) }
+        for url in addresses {
+            let response = try #require(HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil))
+            cache.storeCachedResponse(CachedURLResponse(response: response, data: Data()), for: URLRequest(url: url))
+        }
+        #expect(try await setting.run(.data).failure == nil)
+        #expect(setting.server.requests.last == "PATCH /uploads/0 from 300000")
+        let kept = addresses.filter { cache.cachedResponse(for: URLRequest(url: $0)) != nil }
+        #expect(kept.map(\.path) == (redirects ? ["/other"] : ["/moved", "/other"]))
+    }
+
     // RES-18, RES-19: as long as nothing is lost this is an upload like any other
     @Test("nothing is lost", arguments: Kind.allCases) func nothingIsLost(kind: Kind) async throws {
         let setting = try Setting(.init())

@@ -73,6 +73,20 @@ import URLLoading
         #expect(server.connections.map { $0.handshake?.wasResumed } == [false, true, false, true])
     }
 
+    // TLS-9, C-32: nothing goes out before the handshake is over, which somebody could send again
+    @Test("no early data, whatever the configuration says", arguments: [false, true])
+    func noEarlyData(isEnabled: Bool) async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("ok").closing() }
+        defer { server.stop() }
+        try await URLSession.using({ $0.enablesEarlyData = isEnabled }) { session in
+            for _ in 0..<2 { _ = try await session.data(from: server.url(host: "localhost")) }
+        }
+        #expect(server.connections.map { $0.handshake?.wasResumed } == [false, true])
+        let hellos = server.connections.map(\.clientHello)
+        #expect(hellos.map { $0?.has(.preSharedKey) } == [false, true])
+        #expect(hellos.map { $0?.has(.earlyData) } == [false, false])
+    }
+
     // TLS-4: whole, or not to be completed
     @Test("a chain with an intermediate authority") func aChainWithAnIntermediateAuthority() async throws {
         let identity = try TrustedAuthority.authority.intermediate().issue(.localhost)

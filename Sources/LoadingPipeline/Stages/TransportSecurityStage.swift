@@ -1,0 +1,38 @@
+package import LoadingSemantics
+
+/// Sees to it that a request goes out over a secure connection where it has to: by what hosts have said (HSTS, TLS-7), and
+/// by what the program wants of itself (App Transport Security, TLS-1).
+package struct TransportSecurityStage {
+    private let hosts: HSTSStore
+    /// Nil if nothing is asked.
+    private let rules: AppTransportSecurity?
+
+    package init(hosts: HSTSStore, rules: AppTransportSecurity?) {
+        self.hosts = hosts
+        self.rules = rules
+    }
+
+    /// Makes the request a secure one if its host wants that. False if it stays as it is.
+    func upgrade(_ request: inout LoadRequest) -> Bool {
+        guard !request.url.scheme.isSecure, hosts.covers(request.url.host) else { return false }
+        let text = SecureURL.upgrade(request.urlText, port: request.url.port)
+        guard let url = try? HTTPURL(text) else { return false }
+        request.url = url
+        request.urlText = text
+        return true
+    }
+
+    /// Throws if the request may not go out. What it demands of a secure connection is seen to where that is made.
+    func check(_ request: LoadRequest) throws(LoadError) {
+        guard let rules, case .denied = rules.decide(request.url) else { return }
+        throw LoadError.appTransportSecurityRequiresSecureConnection.at(request.urlText)
+    }
+
+    /// Does what a response says of its host.
+    ///
+    /// - Parameter isTrusted: Whether the connection was made without an error that somebody has overlooked.
+    func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) {
+        guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
+        hosts.note(fields, from: url, isTrusted: isTrusted)
+    }
+}

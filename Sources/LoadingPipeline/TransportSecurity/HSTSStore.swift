@@ -1,0 +1,130 @@
+internal import Glibc
+internal import LoadingEvents
+package import LoadingSemantics
+internal import Synchronization
+
+/// The hosts that want secure connections only, as the sessions know them that share this (RFC 6797, TLS-7). May be used
+/// from any thread.
+///
+/// All that can be waited for here is a lock, held for a look into a table: loads ask on their loop. What is known lives in
+/// memory. Whoever keeps a copy elsewhere gives its records to `insert`, before the first session is used, and hears of
+/// each change by `onChange`.
+package final class HSTSStore: @unchecked Sendable {
+    // Sendable because what is mutable is guarded by `lock`.
+
+    private let preload: HSTSPreload
+    private let clock: @Sendable () -> Int64
+    /// Whether there is anything to look for, so that who has learnt nothing takes no lock.
+    private let isEmpty = Atomic(true)
+    private let lock = Lock()
+    private var hosts: HSTSHosts
+    private var follower: (@Sendable (HSTSChange) -> Void)?
+    /// Changes that the follower has not heard of yet.
+    private var untold: [HSTSChange] = []
+    /// Whether a thread is telling it.
+    private var isTelling = false
+
+    /// - Parameter clock: Seconds since 1970, in place of the machine's.
+    package init(
+        suffixes: PublicSuffixes, preload: HSTSPreload = .topLevelDomains,
+        clock: (@Sendable () -> Int64)? = nil
+    ) {
+        self.preload = preload
+        self.clock = clock ?? { Int64(time(nil)) }
+        // The table of those that were known before is looked up without the lock.
+        hosts = HSTSHosts(suffixes: suffixes, preload: HSTSPreload())
+    }
+
+    // MARK: For loads
+
+    /// Whether a host is spoken to over secure connections only.
+    ///
+    /// - Parameter host: As in `HTTPURL`.
+    package func covers(_ host: String) -> Bool {
+        if CookieDomain.isAddress(host) { return false }
+        if preload.covers(host) { return true }
+        if isEmpty.load(ordering: .acquiring) { return false }
+        let now = clock()
+        return lock.withLock { hosts.covers(host, at: now) }
+    }
+
+    /// Does what a response says.
+    ///
+    /// - Parameters:
+    ///   - fields: Of any response, whatever its status.
+    ///   - isTrusted: Whether nothing was wrong with the connection: the default evaluation trusts the server, and it was
+    ///     not somebody's own decision to talk to it in spite of an error.
+    @discardableResult
+    package func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) -> HSTSOutcome {
+        let now = clock()
+        return change { hosts in
+            let outcome = hosts.note(fields, from: url, isTrusted: isTrusted, at: now)
+            return (outcome, HSTSChange.changes(of: outcome))
+        }
+    }
+
+    // MARK: For copies
+
+    /// What has been learnt and is still so, in no order.
+    package var records: [HSTSRecord] {
+        let now = clock()
+        return lock.withLock { hosts.all(at: now) }
+    }
+
+    /// Takes records from a copy, which may be anybody's work, in place of what is known of their hosts. Tells what became
+    /// of each; the follower does not hear of it.
+    @discardableResult
+    package func insert(_ records: [HSTSRecord]) -> [HSTSOutcome] {
+        let now = clock()
+        return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
+    }
+
+    /// Who is told of each change from now on, in order and one at a time, on the thread that made it or another that does.
+    /// No lock is held meanwhile. It must not wait long: that may be a loop's thread.
+    package func onChange(_ follower: (@Sendable (HSTSChange) -> Void)?) {
+        // Let go of outside the lock.
+        let before = lock.withLock {
+            defer { self.follower = follower }
+            return self.follower
+        }
+        _ = before
+    }
+
+    /// Forgets all that has been learnt (S-89).
+    package func removeAll() {
+        change { hosts in
+            hosts.removeAll()
+            return ((), [.removeAll])
+        }
+    }
+
+    // MARK: Inside
+
+    private func change<Outcome>(_ body: (inout HSTSHosts) -> (Outcome, [HSTSChange])) -> Outcome {
+        lock.lock()
+        let (outcome, changes) = body(&hosts)
+        isEmpty.store(hosts.count == 0, ordering: .releasing)
+        var mustTell = false
+        if follower != nil, !changes.isEmpty {
+            untold += changes
+            mustTell = !isTelling
+            isTelling = true
+        }
+        lock.unlock()
+        if mustTell { tell() }
+        return outcome
+    }
+
+    /// Tells what there is to tell until there is no more. What other threads change meanwhile is told here too, after that.
+    private func tell() {
+        while true {
+            lock.lock()
+            let (changes, follower) = (untold, follower)
+            untold = []
+            if changes.isEmpty { isTelling = false }
+            lock.unlock()
+            if changes.isEmpty { return }
+            for change in changes { follower?(change) }
+        }
+    }
+}

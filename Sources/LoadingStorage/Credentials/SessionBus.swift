@@ -1,0 +1,34 @@
+internal import Glibc
+
+/// Where the programs of a user's session speak to each other.
+///
+/// Only what is there already counts, and only on this machine: no bus is started, and none is asked over a network.
+enum SessionBus {
+    /// Nil where there is none. Costs a system call.
+    static func address(environment: (String) -> String?) -> String? {
+        if let list = environment("DBUS_SESSION_BUS_ADDRESS"), !list.isEmpty {
+            let local = list.split(separator: ";").filter { $0.hasPrefix("unix:") }
+            return local.isEmpty ? nil : local.joined(separator: ";")
+        }
+        guard let folder = environment("XDG_RUNTIME_DIR"), folder.hasPrefix("/") else { return nil }
+        let path = folder + "/bus"
+        return access(path, F_OK) == 0 ? "unix:path=" + escaped(path) : nil
+    }
+
+    /// As addresses have it (D-Bus Specification, "Server Addresses").
+    private static func escaped(_ path: String) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in path.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "/"),
+                UInt8(ascii: "."), UInt8(ascii: "\\"), UInt8(ascii: "*"):
+                text.append(byte)
+            default:
+                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,24 @@
+package import FoundationEssentials
+
+/// What a column of a row holds.
+package enum DatabaseValue: Sendable, Hashable {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case blob(Data)
+
+    init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
+    init(_ text: String?) { self = text.map { .text($0) } ?? .null }
+    /// Where a column is of an identity: NULL would be equal to no other, and no text is this.
+    static func key(_ text: String?) -> DatabaseValue { text.map { .text($0) } ?? .integer(0) }
+    /// What is no number would come back as nothing.
+    init(_ number: Double?) { self = number.flatMap { $0.isNaN ? nil : .real($0) } ?? .null }
+
+    var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+    var flag: Bool? { integer.map { $0 != 0 } }
+    var real: Double? { if case .real(let number) = self { number } else { nil } }
+    var text: String? { if case .text(let text) = self { text } else { nil } }
+    var blob: Data? { if case .blob(let data) = self { data } else { nil } }
+    var isNull: Bool { self == .null }
+}

@@ -1,0 +1,212 @@
+internal import CLoadingLinux
+internal import CSQLite
+internal import Glibc
+
+/// The file of a store, which is opened when it is needed, and made whole when it is damaged.
+///
+/// What cannot be done now gives nil. The store then keeps in memory what it wanted to write, and tries again with
+/// what it writes next. Used by one thread at a time.
+final class LastingDatabase {
+    private let directory: StorageDirectory
+    private let design: DatabaseDesign
+    private let tell: @Sendable (StorageMessage) -> Void
+
+    private var database: Database?
+    private var isReadOnly = false
+    /// Which file was opened last, or could not be.
+    private var identity: FileIdentity?
+    /// A later release's file is not touched.
+    private var isGivenUp = false
+
+    /// Why nothing can be written now.
+    private(set) var trouble: StorageFailure?
+    /// Another number than before when the file was opened again, and so may be another one.
+    private(set) var generation = 0
+
+    /// How long to wait for another process, in milliseconds, while all is well and while it is not.
+    private static let patience: (well: Int32, troubled: Int32) = (2000, 20)
+    private static let largestCheckedWhole: Int64 = 16 << 20
+
+    init(_ design: DatabaseDesign, in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void) {
+        self.design = design
+        self.directory = directory
+        self.tell = tell
+    }
+
+    var path: String { directory.path + "/" + design.name }
+    var exists: Bool { access(path, F_OK) == 0 || cll_errno() != ENOENT }
+
+    /// Nil also if there is no file yet.
+    func read<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
+        if database == nil, !exists { return nil }
+        return attempt(.read, work)
+    }
+
+    /// Does it in one transaction.
+    func write<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
+        attempt(.write) { (database) throws(StorageFailure) in
+            try database.transaction { () throws(StorageFailure) in try work(database) }
+        }
+    }
+
+    /// Has the file made anew, of those rows that are whole.
+    func repair() { repair(isForeign: false) }
+
+    /// After that nothing of what was removed is left in any file.
+    func forgetRemoved() {
+        _ = attempt(.write) { (database) throws(StorageFailure) in
+            try database.run("PRAGMA incremental_vacuum")
+            try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        DatabaseRepair.removeAside(of: path)
+    }
+
+    private func attempt<Result>(
+        _ mode: Database.Mode, _ work: (Database) throws(StorageFailure) -> Result
+    ) -> Result? {
+        var isRepaired = false
+        while true {
+            do throws(StorageFailure) {
+                let result = try work(opened(mode))
+                if mode == .write, trouble != nil {
+                    trouble = nil
+                    database?.setPatience(Self.patience.well)
+                    tell(.lastsAgain(path: path))
+                }
+                return result
+            } catch {
+                if error.remedy == .repair, !isRepaired {
+                    isRepaired = true
+                    if repair(isForeign: error.reason == .foreign) { continue }
+                }
+                failed(error)
+                return nil
+            }
+        }
+    }
+
+    private func failed(_ failure: StorageFailure) {
+        // A full disk and another process leave the connection as it was.
+        if case .database(let code) = failure.reason, [SQLITE_FULL, SQLITE_BUSY].contains(code & 0xFF) {
+            database?.setPatience(Self.patience.troubled)
+        } else {
+            database = nil
+        }
+        if case .newer = failure.reason { isGivenUp = true }
+        if trouble == nil {
+            trouble = failure
+            tell(.inMemory(failure))
+        }
+    }
+
+    // MARK: Opening
+
+    private func opened(_ mode: Database.Mode) throws(StorageFailure) -> Database {
+        if isGivenUp, let trouble { throw trouble }
+        if let database, !database.hasMoved, mode != .write || !isReadOnly { return database }
+        database = nil
+        do throws(StorageFailure) {
+            let path = try directory.make() + "/" + design.name
+            identity = (try? Place(path))?.identity
+            try StorageDirectory.claimFile(path)
+            identity = try Place(path).identity
+            let new = try Database(path, patience: trouble == nil ? Self.patience.well : Self.patience.troubled)
+            try prepare(new)
+            return keep(new, isReadOnly: false)
+        } catch {
+            guard mode != .write, error.isReadOnly, let frozen = readOnly() else { throw error }
+            return keep(frozen, isReadOnly: true)
+        }
+    }
+
+    private func keep(_ new: Database, isReadOnly: Bool) -> Database {
+        self.isReadOnly = isReadOnly
+        generation += 1
+        database = new
+        return new
+    }
+
+    /// What is there can be read even where nothing can be written.
+    private func readOnly() -> Database? {
+        for mode in [Database.Mode.read, .frozen] {
+            if let database = try? Database(path, mode), let version = try? version(of: database),
+                version == design.version
+            {
+                return database
+            }
+        }
+        return nil
+    }
+
+    /// 0 for a file that nobody has written to.
+    private func version(of database: Database) throws(StorageFailure) -> Int64 {
+        // In one look: another process may be making the file, and half of that would look like somebody else's.
+        try database.snapshot { () throws(StorageFailure) in try versionNow(of: database) }
+    }
+
+    private func versionNow(of database: Database) throws(StorageFailure) -> Int64 {
+        let version = try database.value("PRAGMA user_version").integer ?? 0
+        let owner = try database.value("PRAGMA application_id").integer ?? 0
+        if owner == Int64(design.applicationID) {
+            if version < 1 { throw StorageFailure(.open, path, .foreign) }
+            if version > design.version { throw StorageFailure(.open, path, .newer(version: version)) }
+            return version
+        }
+        let tables = try database.value("SELECT count(*) FROM sqlite_master").integer
+        guard owner == 0, version == 0, tables == 0 else { throw StorageFailure(.open, path, .foreign) }
+        return 0
+    }
+
+    private func prepare(_ database: Database) throws(StorageFailure) {
+        let version = try version(of: database)
+        // Only a file without tables can be made one that gives room back.
+        if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
+        try startJournal(of: database)
+        try database.execute(
+            "PRAGMA synchronous=\(design.durability.rawValue); PRAGMA journal_size_limit=1048576; PRAGMA secure_delete=ON"
+        )
+        if version < design.version { try design.migrate(database, to: design.version) }
+        if design.isCheckedWhole, try Place(path).size <= Self.largestCheckedWhole,
+            try database.value("PRAGMA integrity_check(1)") != .text("ok")
+        {
+            throw StorageFailure(.read, path, .database(SQLITE_CORRUPT))
+        }
+    }
+
+    /// With a log in front of the file readers and writers do not wait for each other; not every file system can.
+    private func startJournal(of database: Database) throws(StorageFailure) {
+        var attempts = 0
+        while true {
+            do throws(StorageFailure) {
+                if try database.value("PRAGMA journal_mode=WAL") == .text("wal") { return }
+                break
+            } catch {
+                if error.remedy == .repair { throw error }
+                // Who changes the journal is not made to wait for others who do, so it is for us.
+                attempts += 1
+                guard error.isBusy else { break }
+                if attempts > 50 || trouble != nil { throw error }
+                usleep(10_000)
+            }
+        }
+        try database.run("PRAGMA journal_mode=TRUNCATE")
+    }
+
+    // MARK: Repairing
+
+    /// Whether there is another file now.
+    @discardableResult
+    private func repair(isForeign: Bool) -> Bool {
+        database = nil
+        guard let path = try? directory.make() + "/" + design.name, let identity else { return false }
+        do throws(StorageFailure) {
+            if let report = try DatabaseRepair(design, path: path, isForeign: isForeign).run(unlessOtherThan: identity)
+            {
+                tell(.repaired(path: path, saved: report.saved, putAside: report.aside))
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,170 @@
+internal import CSQLite
+
+/// Small records that last: cookies, hosts, credentials. All of them are in the memory of who uses them; here is what the
+/// file has of them.
+///
+/// Several processes may use one file: what each changes is a row, so none undoes what another has done to other rows.
+/// While the file cannot be written the changes wait here, and are tried again with the next. Used by one thread at
+/// a time.
+package final class RecordArchive<Record: ArchivedRecord> {
+    package typealias Change = RecordChange<Record>
+
+    private let file: LastingDatabase
+    private let statements = RecordStatements<Record>()
+
+    /// What the file does not have yet: a record to store, or nil for one to remove.
+    private var waiting: [Record.Identity: Record?] = [:]
+    private var mustRemoveEverything = false
+    /// The identities that the file may have rows of; nil if that is not known.
+    private var known: Set<Record.Identity>?
+    /// Which state of the file was read last.
+    private var lastRead: (generation: Int, version: Int64)?
+
+    /// More removals than these are not waited with while it is not known what the file has.
+    private static var mostWaiting: Int { 20_000 }
+
+    package init(in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
+        file = LastingDatabase(Record.design, in: directory, tell: tell)
+    }
+
+    deinit { flush() }
+
+    package var path: String { file.path }
+    /// False if there is surely nothing to load. Costs a system call.
+    package var mayHold: Bool { file.exists || !waiting.isEmpty }
+    /// How many changes the file does not have yet.
+    var waitingCount: Int { waiting.count }
+    /// Why nothing can be written now; nil if all is well.
+    package var trouble: StorageFailure? { file.trouble }
+
+    /// What the file has, with the changes that wait: these alone if the file cannot be read now.
+    package func load() -> [Record] { loadIfPossible() ?? waiting.values.compactMap { $0 } }
+
+    /// Nil if the file cannot be read now.
+    package func loadIfPossible() -> [Record]? {
+        var found = read()
+        if let damaged = found, damaged.hasBroken {
+            file.repair()
+            found = read()
+        }
+        if found == nil, file.exists { return nil }
+        var records = found?.records ?? []
+        if found != nil || !file.exists { known = Set(records.map(\.identity)) }
+        guard !waiting.isEmpty || mustRemoveEverything else { return records }
+        if mustRemoveEverything { records = [] }
+        records.removeAll { waiting[$0.identity] != nil }
+        return records + waiting.values.compactMap { $0 }
+    }
+
+    private func read() -> (records: [Record], hasBroken: Bool)? {
+        file.read { (database) throws(StorageFailure) in
+            var records: [Record] = []
+            var hasBroken = false
+            // Before, since what comes meanwhile is news.
+            let version = try database.dataVersion()
+            var last = Int64.min
+            try database.rows(statements.select) { (row) throws(StorageFailure) in
+                // A damaged tree may lead in circles.
+                guard let id = row.first?.integer, id > last else {
+                    throw StorageFailure(.read, database.path, .database(SQLITE_CORRUPT))
+                }
+                last = id
+                guard SealedRow.isWhole(row.dropFirst()) else { return hasBroken = true }
+                if let record = Record(row: Array(row.dropFirst(2))) { records.append(record) }
+            }
+            lastRead = (file.generation, version)
+            return (records, hasBroken)
+        }
+    }
+
+    /// Whether there may be something in the file that was not there when it was read, and that this archive has not
+    /// written. Costs a few system calls.
+    package func hasNews() -> Bool {
+        let now = file.read { (database) throws(StorageFailure) in
+            (generation: file.generation, version: try database.dataVersion())
+        }
+        guard let now else { return false }
+        return lastRead.map { $0 != now } ?? true
+    }
+
+    /// Writes the changes, all or none.
+    ///
+    /// - Returns: False if they wait.
+    @discardableResult
+    package func apply(_ changes: [Change]) -> Bool {
+        if known == nil, !file.exists { known = [] }
+        for change in changes { note(change) }
+        return flush()
+    }
+
+    /// Tries again what waits. True if nothing waits any more.
+    @discardableResult
+    package func flush() -> Bool {
+        if waiting.isEmpty, !mustRemoveEverything { return true }
+        let isDone: Void? = file.write { (database) throws(StorageFailure) in
+            if mustRemoveEverything { try database.run(statements.deleteAll) }
+            for (identity, record) in waiting {
+                if let record {
+                    try database.run(statements.insert, SealedRow.seal(Record.values(of: identity) + record.content))
+                } else {
+                    try database.run(statements.delete, Record.values(of: identity))
+                }
+            }
+        }
+        guard isDone != nil else { return false }
+        if mustRemoveEverything {
+            known = []
+            file.forgetRemoved()
+        }
+        for (identity, record) in waiting {
+            if record == nil { known?.remove(identity) } else { known?.insert(identity) }
+        }
+        waiting = [:]
+        mustRemoveEverything = false
+        return true
+    }
+
+    private func note(_ change: Change) {
+        switch change {
+        case .stored(let record) where record.isLasting: waiting.updateValue(record, forKey: record.identity)
+        case .stored(let record): noteRemoval(of: record.identity)
+        case .removed(let identity): noteRemoval(of: identity)
+        case .everythingRemoved:
+            waiting = [:]
+            if file.exists { mustRemoveEverything = true } else { known = [] }
+        }
+    }
+
+    /// What the file cannot have needs no removal. So however many come and go while nothing can be written, no more wait
+    /// than there are.
+    private func noteRemoval(of identity: Record.Identity) {
+        let isThere = known.map { $0.contains(identity) } ?? (waiting.count < Self.mostWaiting)
+        if mustRemoveEverything || !isThere {
+            waiting[identity] = nil
+        } else {
+            waiting.updateValue(nil, forKey: identity)
+        }
+    }
+}
+
+/// The statements for one kind of records.
+private struct RecordStatements<Record: ArchivedRecord>: Sendable {
+    let select: String
+    let insert: String
+    let delete: String
+    let deleteAll = "DELETE FROM \(Record.table)"
+
+    init() {
+        let columns = (["seal"] + Record.identityColumns + Record.contentColumns)
+        let list = columns.joined(separator: ", ")
+        let updates = (["seal"] + Record.contentColumns).map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let marks = columns.map { _ in "?" }.joined(separator: ", ")
+        select = "SELECT id, \(list) FROM \(Record.table) ORDER BY id"
+        insert = """
+            INSERT INTO \(Record.table) (\(list)) VALUES (\(marks)) \
+            ON CONFLICT (\(Record.identityColumns.joined(separator: ", "))) DO UPDATE SET \(updates)
+            """
+        let conditions = Record.identityColumns.map { $0 + " = ?" }.joined(separator: " AND ")
+        delete = "DELETE FROM \(Record.table) WHERE \(conditions)"
+    }
+}

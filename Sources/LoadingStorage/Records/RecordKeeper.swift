@@ -1,0 +1,21 @@
+/// Keeps the records of a store where they last: in a file, or with somebody else. Used by one thread at a time.
+package protocol RecordKeeper<Record>: AnyObject {
+    associatedtype Record: ArchivedRecord
+
+    /// What is kept, with the changes that wait; nil if that cannot be told now.
+    func loadIfPossible() -> [Record]?
+
+    /// Makes the changes last.
+    ///
+    /// - Returns: False if they wait in memory.
+    @discardableResult func apply(_ changes: [RecordChange<Record>]) -> Bool
+
+    /// Tries again what waits. True if nothing waits any more.
+    @discardableResult func flush() -> Bool
+
+    /// Whether there may be something that was not there when it was read.
+    func hasNews() -> Bool
+}
+
+extension RecordArchive: RecordKeeper {}
+extension PermanentCredentials: RecordKeeper {}

@@ -1,0 +1,118 @@
+internal import CLoadingLinux
+internal import FoundationEssentials
+internal import Glibc
+
+/// The folder of those bodies that are too large for the index, each in a file of its own.
+///
+/// A file has its name only from the index. While it is written it is locked, so that nobody takes it for one that was
+/// left behind; the lock goes with the process.
+struct BodyFolder {
+    private let directory: StorageDirectory
+
+    init(_ directory: StorageDirectory) { self.directory = directory }
+
+    var path: String { directory.path }
+
+    /// What no name of a body looks like leads out of the folder.
+    private func path(_ name: String) -> String? {
+        guard name.utf8.count == 32, name.utf8.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) else { return nil }
+        return directory.path + "/" + name
+    }
+
+    func makeFile() throws(StorageFailure) -> BodyFile {
+        let folder = try directory.make()
+        let name = (0..<32).map { _ in String(Int.random(in: 0..<16), radix: 16) }.joined()
+        return try BodyFile(path: folder + "/" + name, name: name)
+    }
+
+    /// All of a body; nil unless it is whole.
+    func read(_ name: String, count: Int64, seal: Int64) -> Data? {
+        guard let path = path(name), let count = Int(exactly: count) else { return nil }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == count
+        else { return nil }
+        guard let buffer = malloc(max(count, 1)) else { return nil }
+        var filled = 0
+        while filled < count {
+            let got = Glibc.read(descriptor, buffer + filled, count - filled)
+            if got < 0, cll_errno() == EINTR { continue }
+            if got <= 0 { break }
+            filled += got
+        }
+        var found = Seal()
+        found.add(UnsafeRawBufferPointer(start: buffer, count: filled))
+        guard filled == count, found.value == seal else {
+            free(buffer)
+            return nil
+        }
+        return Data(bytesNoCopy: buffer, count: count, deallocator: .free)
+    }
+
+    func remove(_ name: String) {
+        if let path = path(name) { unlink(path) }
+    }
+
+    /// Removes the files that nobody writes and the index does not know.
+    ///
+    /// - Parameter isKnown: Asked about each such file when it is certain that nobody writes it: it may have got its
+    ///   entry a moment ago.
+    func removeOrphans(unlessIn known: Set<String>, or isKnown: (String) -> Bool) {
+        guard let folder = opendir(directory.path) else { return }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard !known.contains(name), let path = path(name) else { continue }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            guard descriptor >= 0 else { continue }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0, !isKnown(name) { unlink(path) }
+            close(descriptor)
+        }
+    }
+}
+
+/// A body that is being written. Unless it is kept, it is removed.
+final class BodyFile {
+    let name: String
+    private let path: String
+    private let descriptor: Int32
+    private var isKept = false
+
+    fileprivate init(path: String, name: String) throws(StorageFailure) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw StorageFailure(.make, path, .system(cll_errno())) }
+        self.descriptor = descriptor
+        self.name = name
+        self.path = path
+        _ = flock(descriptor, LOCK_EX | LOCK_NB)
+    }
+
+    deinit {
+        if !isKept { unlink(path) }
+        close(descriptor)
+    }
+
+    func write(_ data: Data) throws(StorageFailure) {
+        let failure = data.withUnsafeBytes { bytes in write(bytes) }
+        if let failure { throw failure }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) -> StorageFailure? {
+        var written = 0
+        while written < bytes.count {
+            guard let base = bytes.baseAddress else { return nil }
+            let count = Glibc.write(descriptor, base + written, bytes.count - written)
+            if count < 0, cll_errno() == EINTR { continue }
+            if count <= 0 { return StorageFailure(.write, path, .system(count < 0 ? cll_errno() : EIO)) }
+            written += count
+        }
+        return nil
+    }
+
+    /// The index has its name now.
+    func keep() { isKept = true }
+}

@@ -1,0 +1,40 @@
+internal import FoundationEssentials
+internal import LoadingSemantics
+
+/// Fields as one value: how many there are, the lengths of each name and value, and then all bytes.
+enum FieldBlock {
+    static func data(_ fields: HTTPFields) -> Data {
+        var lengths: [UInt32] = [UInt32(truncatingIfNeeded: fields.count)]
+        var bytes: [UInt8] = []
+        for position in fields.positions {
+            lengths += [position.nameLength, position.valueLength]
+            bytes += fields.bytes[range(position.nameStart, position.nameLength)]
+            bytes += fields.bytes[range(position.valueStart, position.valueLength)]
+        }
+        var data = Data()
+        for length in lengths { withUnsafeBytes(of: length.littleEndian) { data.append(contentsOf: $0) } }
+        return data + bytes
+    }
+
+    /// Nil if it is none.
+    static func fields(_ data: Data) -> HTTPFields? {
+        let octets = [UInt8](data)
+        let number = { (index: Int) in
+            octets[4 * index..<4 * index + 4].reversed().reduce(0) { $0 << 8 | Int($1) }
+        }
+        guard octets.count >= 4, case let count = number(0), 4 + 8 * count <= octets.count else { return nil }
+        var positions: [HTTPFields.Position] = []
+        var place = 0
+        for index in 0..<count {
+            let (name, value) = (number(1 + 2 * index), number(2 + 2 * index))
+            positions.append(
+                HTTPFields.Position(
+                    nameStart: place, nameLength: name, valueStart: place + name, valueLength: value))
+            place += name + value
+        }
+        let bytes = octets[(4 + 8 * count)...]
+        return place == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
+    }
+
+    private static func range(_ start: UInt32, _ count: UInt32) -> Range<Int> { Int(start)..<Int(start) + Int(count) }
+}

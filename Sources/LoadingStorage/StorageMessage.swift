@@ -1,0 +1,39 @@
+internal import CLoadingLinux
+internal import Glibc
+
+/// What a store has to say about its file, or its keyring: once for each change of its state, not for each thing it
+/// could not do.
+package enum StorageMessage: Hashable, Sendable {
+    /// From now on in memory only, until the file can be written again.
+    case inMemory(StorageFailure)
+    /// What was kept in memory is in the file.
+    case lastsAgain(path: String)
+    /// The file was damaged or another program's. So many of its rows were saved.
+    case repaired(path: String, saved: Int, putAside: String?)
+    /// From now on in a file, until the user's keyring can be reached again.
+    case keyringAway(KeyringFailure, path: String)
+    /// What was kept in the file is in the keyring.
+    case keyringReached
+}
+
+extension StorageMessage: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .inMemory(let failure): "\(failure). What is stored is kept in memory"
+        case .lastsAgain(let path): "\(path) can be written again"
+        case .repaired(let path, let saved, let aside):
+            "\(path) was damaged; \(saved) rows were saved" + (aside.map { ". The damaged file is \($0)" } ?? "")
+        case .keyringAway(let failure, let path): "\(failure). Passwords are kept in \(path)"
+        case .keyringReached: "the keyring can be used again"
+        }
+    }
+}
+
+extension StorageMessage {
+    /// Says it on standard error.
+    package static let show: @Sendable (StorageMessage) -> Void = { message in
+        Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {
+            cll_write_message(STDERR_FILENO, $0.baseAddress, $0.count)
+        }
+    }
+}

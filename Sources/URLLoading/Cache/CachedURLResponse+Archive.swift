@@ -1,0 +1,56 @@
+internal import Foundation
+internal import LoadingSemantics
+internal import LoadingStorage
+
+/// A response as a disk has it, made of one and made into one. What is no response of HTTP is kept with the fields that
+/// would say the same.
+extension ArchivedResponse {
+    private enum Field {
+        static let type = "Content-Type"
+        static let length = "Content-Length"
+        static let encoding = "Text-Encoding"
+    }
+
+    private static let version = "HTTP/1.1"
+
+    /// Nil for one that has no address.
+    init?(_ cached: CachedURLResponse) {
+        let response = cached.response
+        guard let url = response.url else { return nil }
+        let userInfo = cached.userInfoData
+        if response is HTTPURLResponse, let facts = cached.facts {
+            self.init(url: url.absoluteString, response: facts, protocolName: Self.version, userInfo: userInfo)
+            return
+        }
+        var fields = HTTPFields()
+        if let type = response.mimeType { fields.append(Field.type, type) }
+        if let encoding = response.textEncodingName { fields.append(Field.encoding, encoding) }
+        fields.append(Field.length, String(response.expectedContentLength))
+        self.init(
+            url: url.absoluteString, response: StoredResponse(status: 0, fields: fields), protocolName: nil,
+            userInfo: userInfo)
+    }
+
+    /// Nil for what nobody can have stored.
+    fileprivate func urlResponse(bodyCount: Int) -> URLResponse? {
+        guard let url = URL(string: url) else { return nil }
+        if let protocolName {
+            return HTTPURLResponse(
+                url: url, status: response.status, version: protocolName, fields: response.fields,
+                expectedContentLength: Int64(bodyCount))
+        }
+        let length = response.fields.firstValue(Field.length).flatMap { Int($0) }
+        return URLResponse(
+            url: url, mimeType: response.fields.firstValue(Field.type), expectedContentLength: length ?? -1,
+            textEncodingName: response.fields.firstValue(Field.encoding))
+    }
+}
+
+extension CachedURLResponse {
+    convenience init?(_ archived: ArchivedResponse, _ body: Data) {
+        guard let response = archived.urlResponse(bodyCount: body.count) else { return nil }
+        self.init(
+            response: response, data: body, userInfo: archived.userInfo.flatMap(Self.userInfo), storagePolicy: .allowed,
+            facts: archived.protocolName == nil ? nil : archived.response)
+    }
+}

@@ -1,0 +1,257 @@
+internal import Glibc
+internal import LoadingEvents
+internal import LoadingStorage
+internal import Synchronization
+
+/// The records of one store: in memory, and in a file, or a keyring, that follows them.
+///
+/// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
+/// it asks ``isAtHand``, and goes on with ``whenAtHand(_:)``. Everybody else waits. What other processes have changed is
+/// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
+final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
+    // Sendable because what varies is guarded by `lock`, or atomic.
+    typealias Change = RecordChange<Memory.Record>
+
+    private typealias Keeper = any RecordKeeper<Memory.Record>
+
+    private enum Reading {
+        case notYet
+        case now
+    }
+
+    /// Of changes. More than any store has of records.
+    private static var mostUnwritten: Int { 12_000 }
+
+    private let lock = Lock()
+    private var memory: Memory
+    /// Nil for a store that is in memory alone.
+    private let file: File?
+
+    private var reading = Reading.notYet
+    private var awaiting: [@Sendable () -> Void] = []
+    private var unwritten: [Change] = []
+    private var changeCount: UInt64 = 0
+    private var isWriting = false
+    /// Whether what the file has was read, or there was none.
+    private var isFileKnown = false
+    /// Whether the thread was ever asked for anything.
+    private var isFileUsed = false
+    private var tellOfNews: (@Sendable () -> Void)?
+    private let isRead = Atomic(false)
+    /// When to look for what others have done, in seconds of a clock that never jumps.
+    private let nextLook = Atomic<Int>(0)
+    /// Whether the thread has been asked to look, and has not yet.
+    private let isLooking = Atomic(false)
+
+    private struct File: Sendable {
+        /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
+        let mayHold: @Sendable () -> Bool
+        let thread: StorageThread<Keeper>
+    }
+
+    /// A store that ends with the process.
+    init(_ memory: Memory) {
+        self.memory = memory
+        file = nil
+    }
+
+    /// - Parameters:
+    ///   - mayHold: Whether there may be anything that lasts. A few system calls.
+    ///   - keeper: Makes what keeps it, on the store's thread.
+    init(
+        _ memory: Memory, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        keeper: @escaping @Sendable () -> any RecordKeeper<Memory.Record>
+    ) {
+        self.memory = memory
+        file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", keeper))
+    }
+
+    /// A store whose file is in that folder.
+    convenience init(_ memory: Memory, in directory: StorageDirectory) {
+        self.init(memory, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
+            RecordArchive<Memory.Record>(in: directory, tell: StorageMessage.show)
+        }
+    }
+
+    deinit {
+        if file != nil { ExitFlush.shared.remove(self) }
+    }
+
+    /// Whether the store can be asked without waiting for a disk.
+    var isAtHand: Bool {
+        guard let file else { return true }
+        guard isRead.load(ordering: .acquiring) else { return false }
+        lookForNews(in: file)
+        return true
+    }
+
+    /// Calls at once, or on the store's thread when all has been read.
+    func whenAtHand(_ body: @escaping @Sendable () -> Void) {
+        if isAtHand || !isReadingNeeded(told: body) { body() }
+    }
+
+    func read<Result>(_ body: (inout Memory) -> Result) -> Result {
+        waitUntilAtHand()
+        return lock.withLock { body(&memory) }
+    }
+
+    /// - Parameter body: Adds what it changes to the changes, for the file to follow.
+    func change<Result>(_ body: (inout Memory, inout [Change]) -> Result) -> Result {
+        waitUntilAtHand()
+        var mustWrite = false
+        let result = lock.withLock {
+            let result = body(&memory, &unwritten)
+            if unwritten.isEmpty { return result }
+            changeCount += 1
+            if file == nil {
+                unwritten.removeAll(keepingCapacity: true)
+                return result
+            }
+            // Changes that come faster than a disk takes them are not all remembered: it will have what is left of them.
+            if unwritten.count > Self.mostUnwritten, isFileKnown {
+                unwritten = [.everythingRemoved] + memory.lasting.map { .stored($0) }
+            }
+            if !isWriting {
+                isWriting = true
+                isFileUsed = true
+                mustWrite = true
+            }
+            return result
+        }
+        // Outside of the lock: where no thread can be had, it is written here and now.
+        if mustWrite, let file {
+            ExitFlush.shared.add(self)
+            file.thread.perform { [self] keeper in write(to: keeper) }
+        }
+        return result
+    }
+
+    /// Has it called when other processes have changed what is stored, on the store's thread.
+    func onNews(_ tell: @escaping @Sendable () -> Void) { lock.withLock { tellOfNews = tell } }
+
+    /// Says when the file has all changes so far, or cannot have them; at once if there is none.
+    func flush(_ told: @escaping @Sendable () -> Void) {
+        guard let file, lock.withLock({ isFileUsed }) else { return told() }
+        file.thread.perform { [self] keeper in
+            write(to: keeper)
+            told()
+        }
+    }
+
+    // MARK: Reading
+
+    private func waitUntilAtHand() {
+        if isAtHand { return }
+        guard let file, isReadingNeeded(told: nil) else { return }
+        // It does what was ordered before first, and that is to read.
+        file.thread.wait { _ in }
+    }
+
+    /// Sees to it that the file is read. False if it has been, or if there is none.
+    private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
+        guard let file else { return false }
+        let mayHold = file.mayHold()
+        var mustStart = false
+        let isNeeded = lock.withLock {
+            if isRead.load(ordering: .relaxed) { return false }
+            if reading == .notYet {
+                if !mayHold {
+                    isFileKnown = true
+                    isRead.store(true, ordering: .releasing)
+                    return false
+                }
+                reading = .now
+                isFileUsed = true
+                mustStart = true
+            }
+            if let told { awaiting.append(told) }
+            return true
+        }
+        if mustStart { file.thread.perform { [self] keeper in read(keeper) } }
+        return isNeeded
+    }
+
+    private func read(_ keeper: Keeper) {
+        takeOver(from: keeper)
+        // Those who wait come first, and in their order.
+        while true {
+            let told = lock.withLock {
+                if awaiting.isEmpty {
+                    reading = .notYet
+                    isRead.store(true, ordering: .releasing)
+                }
+                defer { awaiting = [] }
+                return awaiting
+            }
+            if told.isEmpty { return }
+            for body in told { body() }
+        }
+    }
+
+    /// Has what the file has, unless that cannot be read, or changes too fast.
+    ///
+    /// - Returns: Whether that is something else than before.
+    @discardableResult
+    private func takeOver(from keeper: Keeper) -> Bool {
+        for _ in 0..<3 {
+            let count = writeAll(to: keeper)
+            guard let records = keeper.loadIfPossible() else { return false }
+            // Outside of the lock: it takes its time.
+            var new = lock.withLock { memory }
+            let before = Set(new.lasting)
+            let following = new.replaceLasting(with: records)
+            let isNews = Set(new.lasting) != before
+            let isTaken = lock.withLock {
+                // What has changed here since is not in the file yet.
+                guard changeCount == count else { return false }
+                memory = new
+                isFileKnown = true
+                unwritten += following
+                return true
+            }
+            if !isTaken { continue }
+            if !following.isEmpty { _ = writeAll(to: keeper) }
+            return isNews
+        }
+        return false
+    }
+
+    private func lookForNews(in file: File) {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+        let next = nextLook.load(ordering: .relaxed)
+        guard now.tv_sec >= next,
+            nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
+            // The first time, all was read a moment ago.
+            next != 0, file.mayHold(), !isLooking.exchange(true, ordering: .relaxed)
+        else { return }
+        file.thread.perform { [self] keeper in
+            if keeper.hasNews(), takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
+            isLooking.store(false, ordering: .relaxed)
+        }
+    }
+
+    // MARK: Writing
+
+    private func write(to keeper: Keeper) {
+        _ = writeAll(to: keeper)
+        keeper.flush()
+    }
+
+    /// How many changes there were when all of them were written.
+    private func writeAll(to keeper: Keeper) -> UInt64 {
+        while true {
+            let (changes, count) = lock.withLock {
+                defer { unwritten = [] }
+                if unwritten.isEmpty { isWriting = false }
+                return (unwritten, changeCount)
+            }
+            if changes.isEmpty { return count }
+            keeper.apply(changes)
+        }
+    }
+}
+
+extension LastingRecords: ExitFlushed {
+    func flushAtExit(_ told: @escaping @Sendable () -> Void) { flush(told) }
+}

@@ -1,0 +1,14 @@
+internal import LoadingStorage
+
+extension StorageDirectory {
+    /// Where this program keeps what can be had again, such as cached responses.
+    static let applicationCache = StorageDirectory(.cache, application: Program.identifier)
+    /// Where it keeps cookies, passwords and the like.
+    static let applicationData = StorageDirectory(.data, application: Program.identifier)
+
+    /// Where the programs of a group keep what they share.
+    static func group(_ identifier: String) -> StorageDirectory {
+        // Not the folder of a program of that name.
+        StorageDirectory(.data, application: "group-" + identifier)
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import URLLoading
+
+/// Many hosts set as many cookies as they can: neither memory nor the file grows beyond what a jar may hold.
+enum HostileCookies {
+    /// Of a response.
+    private static let count = 100
+    /// Of a value, in bytes.
+    private static let size = 1000
+    private static let hosts = 500
+    /// What a jar may hold, twice: in memory, and as changes on their way to the disk.
+    private static let mostMemory = 64_000_000
+    private static let mostFile = 32_000_000
+
+    static func run(_ options: Options) throws -> Bool {
+        let home = NSTemporaryDirectory() + "soak-home-\(getpid())"
+        setenv("XDG_DATA_HOME", home, 1)
+        defer { try? FileManager.default.removeItem(atPath: home) }
+        let server = try ServerProcess()
+        defer { server.stop() }
+        Watchdog.start(limit: 600)
+        let storage = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "soak")
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = storage
+        configuration.httpCookieAcceptPolicy = .always
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        let counter = Counter()
+        func load(_ number: Int) {
+            let answer = Answer.cookies(count: count, size: size, number: number)
+            let address = "http://h\(number % hosts).localhost:\(server.ports.plain)\(answer.path)"
+            guard let url = URL(string: address) else { return counter.add(isFailure: true) }
+            session.dataTask(with: url) { _, _, error in counter.add(isFailure: error != nil) }.resume()
+        }
+        load(0)
+        counter.wait(for: 1)
+        Allocator.trim()
+        let idle = ProcessState.current.resident
+        ProcessState.forgetPeak()
+        let begin = DispatchTime.now()
+        let responses = max(options.cookies / count, 1)
+        for number in 1...responses {
+            load(number)
+            // So many at once.
+            if number > 32 { counter.wait(for: number - 32) }
+        }
+        counter.wait(for: 1 + responses)
+        let flushed = DispatchSemaphore(value: 0)
+        session.flush { flushed.signal() }
+        flushed.wait()
+        let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
+        let memory = ProcessState.peak - idle
+        let kept = storage.cookies?.count ?? 0
+        let names = try FileManager.default.contentsOfDirectory(atPath: home + "/group-soak")
+        let file = names.reduce(0) { sum, name in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: home + "/group-soak/" + name)
+            return sum + ((attributes?[.size] as? NSNumber)?.intValue ?? 0)
+        }
+        let isClean =
+            counter.failures == 0 && kept > 1000 && kept <= 3300 && file < mostFile
+            && (memory < mostMemory || ProcessState.isSanitized)
+        say(
+            String(
+                format: "Hostile cookies: %d offered by %d hosts in %.1f s, %d kept, %d requests failed",
+                responses * count, min(hosts, responses), seconds, kept, counter.failures))
+        say("  memory \(memory / 1024) KB over idle (at most \(mostMemory / 1024)), files \(file / 1024) KB")
+        if !isClean { say("FOUND: cookies go beyond their limits.") }
+        return isClean
+    }
+}

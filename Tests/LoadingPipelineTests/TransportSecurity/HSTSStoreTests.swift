@@ -1,0 +1,147 @@
+import Dispatch
+import LoadingPipeline
+import LoadingSemantics
+import TestSupport
+import Testing
+
+/// The hosts that sessions share, and what goes out of them to a copy and comes in from one.
+@Suite struct HSTSStoreTests {
+    private let now = Watched<Int64>(1_000_000)
+    private let store: HSTSStore
+    private let changes = EventRecorder<HSTSChange>()
+
+    init() {
+        store = HSTSStore(suffixes: .topLevelDomains) { [now] in now.current }
+    }
+
+    private func follow() { store.onChange { [changes] in changes.record($0) } }
+
+    @discardableResult
+    private func note(_ wish: String, _ host: String, isTrusted: Bool = true) throws -> HSTSOutcome {
+        store.note(
+            HTTPFields([("Strict-Transport-Security", wish)]), from: try HTTPURL("https://\(host)/"),
+            isTrusted: isTrusted)
+    }
+
+    private func record(_ host: String, _ seconds: Int64) -> HSTSRecord {
+        HSTSRecord(host: host, expires: now.current + seconds, includesSubdomains: false)
+    }
+
+    // TLS-7
+    @Test("changes go out") func changesGoOut() throws {
+        follow()
+        try note("max-age=100", "a.example")
+        // As good as the same.
+        try note("max-age=101", "a.example")
+        try note("max-age=1000", "a.example")
+        try note("max-age=100", "b.example", isTrusted: false)
+        try note("max-age=100", "127.0.0.1")
+        try note("nonsense", "a.example")
+        try note("max-age=0", "c.example")
+        try note("max-age=0", "a.example")
+        store.removeAll()
+        #expect(
+            changes.events == [
+                .put(record("a.example", 100)), .put(record("a.example", 1000)), .remove(["a.example"]), .removeAll,
+            ])
+        #expect(store.records == [])
+    }
+
+    // TLS-7: a host that has to go for another is told
+    @Test("who goes is told before who comes") func whoGoesIsToldBeforeWhoComes() throws {
+        for index in 0..<120 { try note("max-age=100", "h\(index).example.org") }
+        follow()
+        try note("max-age=100", "new.example.org")
+        #expect(changes.events.count == 2)
+        let gone = if case .remove(let hosts)? = changes.events.first { hosts } else { [String]() }
+        #expect(gone.count == 20)
+        #expect(changes.events.last == .put(record("new.example.org", 100)))
+        #expect(store.records.count == 101)
+    }
+
+    // TLS-7, RFC 6797 §14.5
+    @Test("records come in") func recordsComeIn() throws {
+        follow()
+        try note("max-age=5", "b.example")
+        let outcomes = store.insert([
+            record("a.example", 100), record("b.example", 200), record("127.0.0.1", 100), record("A b", 100),
+            record("gone.example", -1),
+        ])
+        #expect(
+            outcomes == [
+                .stored(record("a.example", 100), evicted: []), .stored(record("b.example", 200), evicted: []),
+                .refused(.address), .refused(.badName), .nothing,
+            ])
+        // Whoever has brought them knows of them.
+        #expect(changes.events == [.put(record("b.example", 5))])
+        #expect(Set(store.records.map(\.host)) == ["a.example", "b.example"])
+        #expect(store.covers("a.example"))
+        now.withValue { $0 += 150 }
+        #expect(!store.covers("a.example"))
+        #expect(store.covers("b.example"))
+        #expect(store.records.map(\.host) == ["b.example"])
+    }
+
+    // TLS-7
+    @Test("who does not listen any more") func whoDoesNotListenAnyMore() throws {
+        follow()
+        store.onChange(nil)
+        try note("max-age=100", "a.example")
+        #expect(changes.events == [])
+        follow()
+        try note("max-age=100", "b.example")
+        #expect(changes.events == [.put(record("b.example", 100))])
+    }
+
+    // A follower may use the store, which holds no lock meanwhile, and hears of what it changes itself after that.
+    @Test("changes within a change") func changesWithinAChange() throws {
+        store.onChange { [store, changes] change in
+            changes.record(change)
+            guard case .put(let record) = change, record.host == "a.example" else { return }
+            #expect(store.covers("a.example"))
+            store.removeAll()
+        }
+        try note("max-age=100", "a.example")
+        #expect(changes.events == [.put(record("a.example", 100)), .removeAll])
+    }
+
+    // In the order in which they were made, whoever makes them: a copy that follows comes to the same.
+    @Test("changes from many threads") func changesFromManyThreads() throws {
+        let copy = Watched<[String: HSTSRecord]>([:])
+        let isTelling = Watched(false)
+        store.onChange { change in
+            #expect(!isTelling.current)
+            isTelling.withValue { $0 = true }
+            copy.withValue { copy in
+                switch change {
+                case .put(let record): copy[record.host] = record
+                case .remove(let hosts): for host in hosts { copy[host] = nil }
+                case .removeAll: copy = [:]
+                }
+            }
+            isTelling.withValue { $0 = false }
+        }
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for index in 0..<500 {
+                let age = [0, 100, 1000, 5000][(index * 7 + thread) % 4]
+                _ = try? note("max-age=\(age)", "h\((index * 13 + thread) % 10).example")
+                if index == 250, thread == 0 { store.removeAll() }
+            }
+        }
+        let known = Dictionary(uniqueKeysWithValues: store.records.map { ($0.host, $0) })
+        #expect(copy.current == known)
+    }
+
+    // TLS-7
+    @Test("addresses and known top-level domains") func addressesAndKnownTopLevelDomains() {
+        let store = HSTSStore(suffixes: .topLevelDomains)
+        #expect(store.covers("get.app"))
+        #expect(store.covers("a.b.dev."))
+        #expect(!store.covers("app"))
+        #expect(!store.covers("a.example"))
+        #expect(!store.covers("127.0.0.1"))
+        #expect(!store.covers("::1"))
+        store.removeAll()
+        #expect(store.covers("get.app"))
+    }
+}

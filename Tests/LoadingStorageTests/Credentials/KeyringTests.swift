@@ -1,0 +1,284 @@
+import Foundation
+import LoadingStorage
+import TestSupport
+import Testing
+
+/// With a real gnome-keyring. Who uses it is another process, and another one who looks whether it is there.
+@Suite(.needs(.gnomeKeyring), .needs(.dbusDaemon), .leakChecked) struct KeyringTests {
+    private static let one = StoredCredential.of("one.example", "user-one", "password-one")
+    private static let other = StoredCredential.of("other.example", "user-other", "password-other")
+
+    private static func has(_ folder: TemporaryDirectory, _ text: String) -> Bool {
+        names(folder.path).contains { contents(folder.file($0).path)?.range(of: Data(text.utf8)) != nil }
+    }
+
+    // AUTH-21
+    @Test("a password is in the keyring and in no file, and another process finds it") func stored() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.ask("hold") == ["true"])
+        #expect(try user.load() == [])
+        #expect(try user.store(Self.one))
+        #expect(try user.load() == [Self.one])
+        let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try second.load() == [Self.one])
+        #expect(try user.messages() == [])
+        #expect(!Self.has(folder, Self.one.password))
+        #expect(!Self.has(folder, Self.one.user))
+        #expect(session.storedBytes().range(of: Data(Self.one.password.utf8)) == nil)
+        // What people and other programs see without asking for the secret.
+        let description = try session.descriptions(application: "app")
+        #expect(description.contains("\"one.example (user-one)\""))
+        #expect(description.contains("swift-url-loading.Credential"))
+        #expect(!description.contains(Self.one.password))
+    }
+
+    // AUTH-23
+    @Test("a space has several users, one credential of each, and a default") func spaces() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        let first = StoredCredential.of("one.example", "a", "1")
+        let second = StoredCredential.of("one.example", "b", "2", isDefault: true)
+        for credential in [first, second] { #expect(try user.store(credential)) }
+        #expect(try user.load() == [first, second])
+        // The same user replaces, and may become the default or cease to be.
+        let changed = StoredCredential.of("one.example", "a", "3", isDefault: true)
+        let ceased = StoredCredential.of("one.example", "b", "2")
+        for credential in [changed, ceased] { #expect(try user.store(credential)) }
+        let reader = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try reader.load() == [changed, ceased])
+        // One item of each user, not what another one leaves over.
+        #expect(try session.descriptions(application: "app").split(separator: "\"Label\"").count == 3)
+        #expect(try user.remove(changed))
+        #expect(try reader.load() == [ceased])
+        #expect(try user.remove(changed))
+        #expect(try user.clear())
+        #expect(try reader.load() == [])
+    }
+
+    // AUTH-21
+    @Test("any text can be kept, and what is not given is not what is empty") func texts() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        var proxy = StoredCredential.of("h", "", "", realm: nil)
+        proxy.space = StoredCredential.Space(
+            host: "h", port: -1, protocolName: nil, realm: nil, authenticationMethod: nil, proxyType: "https")
+        let credentials: Set<StoredCredential> = [
+            .of("h", "u", "", realm: nil), .of("h", "u", "x", realm: ""), .of("h", "u", "y", realm: "realm"),
+            .of("", "", "z"), .of("bücher.example", "Ωλ 🔑", "pässwörd 🗝️\n\t"), .of("100%", "%00", "%25"),
+            .of("n\0ul", "\0", "a\0b\0", realm: "\0"), .of("long", "u", String(repeating: "long ", count: 40_000)),
+            .of(String(repeating: "h", count: 5000), "u", "p"), proxy,
+        ]
+        for credential in credentials { #expect(try user.store(credential)) }
+        let reader = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try reader.load() == credentials)
+        for credential in credentials.dropFirst() { #expect(try user.remove(credential)) }
+        #expect(try reader.load() == Set(credentials.prefix(1)))
+        #expect(try user.messages() == [])
+    }
+
+    // AUTH-23
+    @Test("what is another application's is neither seen nor removed") func applications() throws {
+        let session = try KeyringSession()
+        let folders = [try TemporaryDirectory(), try TemporaryDirectory()]
+        let user = try KeyringUserProcess(in: folders[0].path, environment: session.environment)
+        let stranger = try KeyringUserProcess(
+            in: folders[1].path, application: "another", environment: session.environment)
+        #expect(try user.store(Self.one))
+        #expect(try stranger.load() == [])
+        #expect(try stranger.store(Self.other))
+        #expect(try user.load() == [Self.one])
+        #expect(try stranger.remove(Self.one))
+        #expect(try stranger.clear())
+        #expect(try user.load() == [Self.one])
+        #expect(try stranger.load() == [])
+    }
+
+    @Test("a change of another process is news") func news() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try second.store(Self.other))
+        #expect(try user.load() == [Self.other])
+        #expect(try !user.hasNews())
+        #expect(try second.store(Self.one))
+        #expect(try user.hasNews())
+        #expect(try user.load() == [Self.one, Self.other])
+        #expect(try !user.hasNews())
+        #expect(try second.remove(Self.one))
+        #expect(try user.hasNews())
+        #expect(try user.load() == [Self.other])
+    }
+
+    // MARK: A keyring that cannot be used
+
+    // AUTH-21
+    @Test("while the keyring is locked the file has what comes, which then goes over and wins") func locked() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.store(Self.one))
+        #expect(try user.store(Self.other))
+        try session.lock()
+        var changed = Self.one
+        changed.password = "password-changed"
+        let third = StoredCredential.of("third.example", "user-third", "password-third")
+        #expect(try user.store(changed))
+        #expect(try user.store(third))
+        #expect(try user.remove(Self.other))
+        let messages = try user.messages()
+        #expect(messages.count == 1)
+        #expect(messages.first?.hasPrefix("the keyring is locked") == true)
+        #expect(Self.has(folder, changed.password))
+        // A process that finds it locked has what the file has.
+        let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try second.load() == [changed, third])
+
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.load() == [changed, third])
+        #expect(try user.messages() == ["the keyring can be used again"])
+        #expect(!Self.has(folder, changed.password))
+        #expect(!Self.has(folder, third.user))
+        #expect(try second.load() == [changed, third])
+        #expect(try second.messages().count == 2)
+    }
+
+    // AUTH-23
+    @Test("what is removed while the keyring is locked does not come back") func removedWhileLocked() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.store(Self.one))
+        #expect(try user.store(Self.other))
+        try session.lock()
+        #expect(try user.clear())
+        #expect(try user.store(Self.other))
+        // One without a bus does not undo that.
+        let outside = try KeyringUserProcess(
+            in: folder.path, environment: ["DBUS_SESSION_BUS_ADDRESS": "disabled:"])
+        #expect(try outside.load() == [Self.other])
+        #expect(try outside.remove(Self.other))
+        #expect(try outside.load() == [])
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.load() == [])
+        #expect(try session.descriptions(application: "app") == "")
+    }
+
+    // AUTH-21
+    @Test("when the bus dies the process lives, and nothing that was stored is lost") func deadBus() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.store(Self.one))
+        session.endBus()
+        session.endKeyring()
+        #expect(try user.store(Self.other))
+        #expect(try user.load() == [Self.other])
+        #expect(try user.messages().count == 1)
+        #expect(try !user.hasNews())
+        #expect(user.exit == nil)
+        try user.kill()
+        try session.startBus()
+        try session.startKeyring()
+        let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try second.load() == [Self.one, Self.other])
+        #expect(!Self.has(folder, Self.other.password))
+    }
+
+    // AUTH-21
+    @Test("a keyring that was started anew is found by who knew the old one") func restarted() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.store(Self.one))
+        #expect(try user.load() == [Self.one])
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.hasNews())
+        #expect(try user.load() == [Self.one])
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.store(Self.other))
+        #expect(try user.load() == [Self.one, Self.other])
+        #expect(try user.messages() == [])
+    }
+
+    // AUTH-21
+    @Test("a keyring that does not answer is waited for once, and not for ever") func frozen() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, patience: 200, environment: session.environment)
+        #expect(try user.load() == [])
+        session.freezeKeyring()
+        #expect(try user.store(Self.one))
+        #expect(try user.messages().first?.hasPrefix("the keyring does not answer") == true)
+        let start = ContinuousClock.now
+        #expect(try user.store(Self.other))
+        #expect(try user.load() == [Self.one, Self.other])
+        #expect(ContinuousClock.now - start < .milliseconds(200))
+        #expect(Self.has(folder, Self.one.password))
+    }
+
+    // AUTH-21
+    @Test("a bus without a keyring is as no bus, and nothing is said") func noKeyring() throws {
+        let session = try KeyringSession()
+        session.endKeyring()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.load() == [])
+        #expect(try user.store(Self.one))
+        #expect(try user.remove(Self.one))
+        #expect(try user.store(Self.other))
+        #expect(try user.load() == [Self.other])
+        // Not even a note of what was removed.
+        #expect(try user.clear())
+        #expect(!Self.has(folder, Self.one.user))
+        #expect(!Self.has(folder, Self.other.user))
+        #expect(try user.messages() == [])
+    }
+
+    // MARK: The process
+
+    // AUTH-21
+    @Test("without a bus no library is loaded") func noBus() throws {
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(
+            in: folder.path, environment: ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": folder.path])
+        #expect(try user.ask("hold") == ["false"])
+        let threads = try user.ask("threads")
+        #expect(try user.store(Self.one))
+        #expect(try user.load() == [Self.one])
+        #expect(try user.ask("libraries") == ["none"])
+        #expect(try user.ask("threads") == threads)
+        #expect(try user.messages() == [])
+    }
+
+    @Test("what a keyring has opened goes with it, but for two threads and what those have") func leftovers() throws {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        let threads = try user.ask("threads")
+        let before = try user.ask("descriptors")
+        #expect(try user.store(Self.one))
+        try user.ask("renew")
+        for _ in 0..<10 {
+            #expect(try user.load() == [Self.one])
+            try user.ask("renew")
+        }
+        // The thread of the library closes the socket, in its own time.
+        var left: [String] = []
+        let deadline = ContinuousClock.now + .seconds(2)
+        repeat {
+            left = try user.ask("descriptors").filter { !before.contains($0) }
+        } while left.count > 3 && ContinuousClock.now < deadline
+        #expect(left.count <= 3 && left.allSatisfy { $0.hasSuffix("anon_inode:[eventfd]") }, "\(left)")
+        #expect(Set(try user.ask("threads")).subtracting(threads) == ["gmain", "gdbus"])
+        #expect(try user.ask("pipes") == ["default"])
+    }
+}

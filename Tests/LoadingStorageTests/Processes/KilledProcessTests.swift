@@ -1,0 +1,53 @@
+import Foundation
+import LoadingSemantics
+import LoadingStorage
+import StorageSteps
+import TestSupport
+import Testing
+
+/// A process is killed at each change that it makes to the disk, one after the other: each write (half of it done, for cookies and responses),
+/// each file made, cut, renamed and removed. What it said was done is there; what it was at is there or not.
+///
+/// This shows what a killed process leaves. That a disk keeps what it was told to keep when the power goes is for SQLite
+/// and the kernel.
+@Suite(.leakChecked) struct KilledProcessTests {
+    private func check<Steps: StorageSteps>(_ kind: StorageKind, _ steps: Steps.Type, isTorn: Bool) throws {
+        var change = 0
+        var ended = 0
+        while true {
+            change += 1
+            let directory = try TemporaryDirectory()
+            let path = directory.path
+            let (exit, done) = try StorageWriterProcess.steps(kind, in: path, killedAt: change, isTorn: isTorn)
+            let state = Steps(in: StorageDirectory(path: path)).state()
+            let expected = (done...min(done + 1, Steps.count)).map { Steps.state(after: $0) }
+            #expect(expected.contains(state), "killed at change \(change), after \(done) steps")
+            // The store works on.
+            let reached = state == Steps.state(after: done) ? done : done + 1
+            if reached < Steps.count {
+                let steps = Steps(in: StorageDirectory(path: path))
+                #expect(steps.perform(reached), "killed at change \(change)")
+                #expect(steps.state() == Steps.state(after: reached + 1), "killed at change \(change)")
+            }
+            if exit == .signal(SIGKILL) {
+                ended += 1
+                continue
+            }
+            #expect(exit == .code(0))
+            #expect(done == Steps.count)
+            break
+        }
+        // A change for each step at the least, or nothing was killed.
+        #expect(ended >= Steps.count)
+    }
+
+    @Test("cookies") func cookies() throws { try check(.cookies, RecordSteps<Cookie>.self, isTorn: true) }
+
+    @Test("hosts") func hosts() throws { try check(.hosts, RecordSteps<TransportSecurityHost>.self, isTorn: false) }
+
+    @Test("credentials") func credentials() throws {
+        try check(.credentials, RecordSteps<StoredCredential>.self, isTorn: false)
+    }
+
+    @Test("responses") func responses() throws { try check(.responses, ResponseSteps.self, isTorn: true) }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import LoadingSemantics
+import LoadingStorage
+import StorageSteps
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct SeveralProcessesTests {
+    @Test("three processes that store cookies at one time lose none") func cookies() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        let writers = try [0, 1000, 2000].map {
+            try StorageWriterProcess.fill(.cookies, in: scene.directory.path, first: $0, count: 60)
+        }
+        for writer in writers { #expect(try writer.waitForExit() == .code(0)) }
+        #expect(archive.hasNews())
+        let names = Set(archive.load().map(\.name))
+        #expect(names == Set([0, 1000, 2000].flatMap { first in (first..<first + 60).map { "c\($0)" } } + ["c-1"]))
+        #expect(scene.messages.events == [])
+    }
+
+    @Test("two processes that store responses at one time lose none") func responses() throws {
+        let scene = try StorageScene()
+        let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, tell: scene.tell)
+        let writers = try [0, 100].map {
+            try StorageWriterProcess.fill(.responses, in: scene.directory.path, first: $0, count: 60)
+        }
+        for writer in writers { #expect(try writer.waitForExit() == .code(0)) }
+        var size: Int64 = 0
+        for number in Array(0..<60) + Array(100..<160) {
+            let entry = try #require(archive.entry(for: ResponseSteps.key(number)))
+            #expect(archive.body(of: entry) == ResponseSteps.body(number, number % 3 == 0 ? 20_000 : 500))
+            size += entry.bodyCount
+        }
+        #expect(archive.usage > size)
+        #expect(names(scene.file("url-loading-responses")).count == 40)
+        // What another has removed is not found.
+        ResponseArchive(in: scene.directory, capacity: 1 << 30).remove(ResponseSteps.key(3))
+        #expect(archive.entry(for: ResponseSteps.key(3)) == nil)
+        #expect(names(scene.file("url-loading-responses")).count == 39)
+        #expect(scene.messages.events == [])
+    }
+}

@@ -1,0 +1,260 @@
+import Foundation
+import LoadingSemantics
+import TestSupport
+import Testing
+
+@testable import LoadingStorage
+
+/// Files that are damaged, foreign, locked or cannot be written: the store goes on, loses no more than what was damaged,
+/// and says so.
+@Suite(.leakChecked) struct BadStateTests {
+    private static let cookies = (0..<300).map { Cookie.lasting("c\($0)", String(repeating: "v\($0)", count: 10)) }
+
+    /// A file of cookies, closed.
+    private static func image(_ cookies: [Cookie] = Self.cookies) throws -> Data {
+        let scene = try StorageScene()
+        scene.cookies.apply(cookies.map { .stored($0) })
+        return try Data(contentsOf: URL(fileURLWithPath: scene.cookieFile))
+    }
+
+    private func scene(_ image: Data) throws -> StorageScene {
+        let scene = try StorageScene()
+        try image.write(to: URL(fileURLWithPath: scene.cookieFile))
+        return scene
+    }
+
+    /// Writes until there is no room.
+    private func fill(_ path: String) {
+        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+        while write(descriptor, Array(repeating: UInt8(0), count: 4096), 4096) > 0 {}
+        close(descriptor)
+    }
+
+    /// What comes of a damaged file: the cookies that are left are as they were, and the store works on.
+    private func check(_ image: Data, atLeast count: Int, _ comment: Comment) throws {
+        let scene = try scene(image)
+        let archive = scene.cookies
+        let loaded = archive.load()
+        #expect(Set(loaded).subtracting(Self.cookies) == [], comment)
+        #expect(loaded.count >= count, comment)
+        #expect(archive.apply([.stored(.lasting("new")), .removed(Self.cookies[0].identity)]), comment)
+        let expected = Set(loaded).subtracting(Self.cookies.prefix(1)).union([.lasting("new")])
+        #expect(scene.storedCookies() == expected, comment)
+        // What was lost is said; what was healed by being written anew need not be.
+        let isSaid = scene.messages.events.contains { if case .repaired = $0 { true } else { false } }
+        #expect(isSaid || loaded.count == Self.cookies.count, comment)
+        #expect(scene.messages.count <= 1, comment)
+        #expect(
+            Set(names(scene.directory.path)).subtracting(
+                ["", "-wal", "-shm", ".damaged"].map { "url-loading-cookies.sqlite" + $0 }) == [])
+    }
+
+    @Test("damage at every 512 bytes", arguments: [UInt8(0), 0x55])
+    func damagedEverywhere(filler: UInt8) throws {
+        let image = try Self.image()
+        // So many cookies share a page of 4096 bytes, at most.
+        for place in stride(from: 0, to: image.count, by: 512) {
+            var damaged = image
+            damaged.replaceSubrange(place..<place + 512, with: repeatElement(filler, count: 512))
+            try check(damaged, atLeast: 240, "\(place) of \(image.count)")
+        }
+    }
+
+    @Test("a bit that flips, anywhere") func flippedBits() throws {
+        let image = try Self.image()
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<80 {
+            let place = Int.random(in: 0..<image.count, using: &random)
+            let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)
+            var damaged = image
+            damaged[place] ^= bit
+            try check(damaged, atLeast: 240, "bit \(bit) of \(place)")
+        }
+    }
+
+    @Test("a file that ends early") func truncated() throws {
+        let image = try Self.image()
+        // SQLite takes one of a single byte for empty, and an empty one is new.
+        for length in [2, 15, 16, 99, 100, 511, 4095] + Array(stride(from: 512, to: image.count, by: 1536)) {
+            let rest = image.prefix(length)
+            // A page that is there has its cookies, wherever those above it were. What is in the last pages is an index.
+            let saved = Self.cookies.filter { rest.range(of: Data($0.value.utf8)) != nil }.count
+            try check(rest, atLeast: saved - 40, "\(length) of \(image.count)")
+        }
+    }
+
+    @Test("a file that is no database is put aside") func noDatabase() throws {
+        let scene = try scene(Data("no database at all, and longer than a header is, by far. ".utf8 + [UInt8](0...255)))
+        let before = contents(scene.cookieFile)
+        #expect(scene.cookies.load() == [])
+        #expect(
+            scene.messages.events
+                == [.repaired(path: scene.cookieFile, saved: 0, putAside: scene.cookieFile + ".damaged")])
+        #expect(contents(scene.cookieFile + ".damaged") == before)
+        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
+        #expect(scene.storedCookies() == [.lasting("a")])
+    }
+
+    @Test("another program's database is put aside whole, and never written over") func foreignDatabase() throws {
+        let scene = try StorageScene()
+        try StorageDirectory.claimFile(scene.cookieFile)
+        try Database(scene.cookieFile).execute("CREATE TABLE cookies (theirs); INSERT INTO cookies VALUES (1)")
+        let theirs = contents(scene.cookieFile)
+        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
+        #expect(contents(scene.cookieFile + ".foreign") == theirs)
+        #expect(scene.storedCookies() == [.lasting("a")])
+        // Another one finds the place taken: it stays where it is.
+        try theirs?.write(to: URL(fileURLWithPath: scene.cookieFile))
+        let archive = scene.cookies
+        #expect(!archive.apply([.stored(.lasting("b"))]))
+        #expect(archive.load() == [.lasting("b")])
+        #expect(contents(scene.cookieFile) == theirs)
+        #expect(scene.messages.events.last == .inMemory(StorageFailure(.open, scene.cookieFile, .foreign)))
+    }
+
+    @Test("a link in the place of the file is put aside, and what it points to is left alone") func link() throws {
+        let scene = try StorageScene()
+        let target = scene.file("target")
+        symlink(target, scene.cookieFile)
+        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
+        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(mode(target) == nil)
+        #expect(mode(scene.cookieFile) == 0o600)
+    }
+
+    @Test("a folder in the place of the file") func folder() throws {
+        let scene = try StorageScene()
+        mkdir(scene.cookieFile, 0o700)
+        let archive = scene.cookies
+        #expect(!archive.apply([.stored(.lasting("a"))]))
+        #expect(archive.load() == [.lasting("a")])
+        #expect(scene.messages.count == 1)
+        rmdir(scene.cookieFile)
+        #expect(archive.flush())
+        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+    }
+
+    @Test("a later release's file is left as it is") func newerVersion() throws {
+        let scene = try scene(Self.image())
+        try Database(scene.cookieFile).execute("PRAGMA user_version=2; ALTER TABLE cookies ADD COLUMN later")
+        let before = contents(scene.cookieFile)
+        let archive = scene.cookies
+        #expect(archive.load() == [])
+        #expect(!archive.apply([.stored(.lasting("a"))]))
+        #expect(!archive.apply([.everythingRemoved, .stored(.lasting("b"))]))
+        #expect(archive.load() == [.lasting("b")])
+        #expect(
+            scene.messages.events == [.inMemory(StorageFailure(.open, scene.cookieFile, .newer(version: 2)))])
+        #expect(contents(scene.cookieFile) == before)
+        #expect(names(scene.directory.path) == ["url-loading-cookies.sqlite"])
+    }
+
+    @Test("while another has the file the changes wait, and are written then") func locked() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a")), .stored(.lasting("b"))])
+        _ = archive.load()
+        let other = try Database(scene.cookieFile)
+        try other.execute("BEGIN IMMEDIATE")
+        #expect(!archive.apply([.stored(.lasting("c")), .removed(Cookie.lasting("a").identity)]))
+        #expect(!archive.apply([.stored(.lasting("c", "2"))]))
+        #expect(Set(archive.load()) == [.lasting("b"), .lasting("c", "2")])
+        #expect(archive.trouble?.isBusy == true)
+        #expect(scene.messages.count == 1)
+        try other.execute("COMMIT")
+        #expect(archive.apply([.stored(.lasting("d"))]))
+        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c", "2"), .lasting("d")])
+        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+        #expect(scene.messages.count == 2)
+    }
+
+    // However many are offered while nothing can be written
+    @Test("no more waits than there is") func boundedWait() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a"))])
+        _ = archive.load()
+        let other = try Database(scene.cookieFile)
+        try other.execute("BEGIN IMMEDIATE")
+        for number in 0..<20 {
+            let cookies = (0..<10).map { Cookie.lasting("n\(number)-\($0)") }
+            archive.apply(cookies.map { .stored($0) })
+            archive.apply(cookies.map { .removed($0.identity) })
+        }
+        #expect(archive.waitingCount == 0)
+        try other.execute("COMMIT")
+    }
+
+    @Test("on a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk() throws
+    {
+        let disk = try SmallDisk(size: 8_000_000)
+        let ballast = disk.path + "/ballast"
+        try Data(count: 7_600_000).write(to: URL(fileURLWithPath: ballast))
+        let scene = StorageScene(path: disk.path)
+        let archive = scene.cookies
+        let all = (0..<3000).map { Cookie.lasting("c\($0)", String(repeating: "x", count: 400)) }
+        var written = 0
+        for start in stride(from: 0, to: all.count, by: 100) {
+            if archive.apply(all[start..<start + 100].map { .stored($0) }) { written = start + 100 }
+        }
+        #expect(written > 0 && written < all.count)
+        #expect(archive.trouble != nil)
+        #expect(scene.messages.count == 1)
+        #expect(Set(archive.load()) == Set(all))
+        // Somebody else sees what was written, at least.
+        #expect(Set(all.prefix(written)).subtracting(scene.storedCookies()) == [])
+        unlink(ballast)
+        #expect(archive.apply(all.dropFirst(50).map { .removed($0.identity) }))
+        #expect(scene.storedCookies() == Set(all.prefix(50)))
+        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+    }
+
+    @Test(
+        "a disk that is full from the beginning", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func fullFromTheBeginning() throws {
+        let disk = try SmallDisk(size: 65536)
+        let ballast = disk.path + "/ballast"
+        fill(ballast)
+        let scene = StorageScene(path: disk.path)
+        let archive = scene.cookies
+        #expect(archive.load() == [])
+        #expect(!archive.apply([.stored(.lasting("a"))]))
+        #expect(!archive.apply([.stored(.lasting("b"))]))
+        #expect(scene.messages.count == 1)
+        unlink(ballast)
+        #expect(archive.flush())
+        #expect(scene.storedCookies() == [.lasting("a"), .lasting("b")])
+    }
+
+    @Test("what is on a read-only disk is read", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
+    func readOnlyDisk() throws {
+        let disk = try SmallDisk(size: 1_000_000)
+        let scene = StorageScene(path: disk.path)
+        scene.cookies.apply([.stored(.lasting("a"))])
+        try disk.setReadOnly(true)
+        let archive = scene.cookies
+        #expect(archive.load() == [.lasting("a")])
+        #expect(scene.messages.events == [])
+        #expect(!archive.apply([.stored(.lasting("b"))]))
+        #expect(!archive.apply([.stored(.lasting("c"))]))
+        #expect(Set(archive.load()) == [.lasting("a"), .lasting("b"), .lasting("c")])
+        #expect(scene.messages.count == 1)
+        try disk.setReadOnly(false)
+        #expect(archive.apply([.removed(Cookie.lasting("a").identity)]))
+        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c")])
+        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+    }
+
+    @Test("no place at all") func noPlace() {
+        for path in ["/sys/kernel/url-loading", "", "/dev/null/x"] {
+            let scene = StorageScene(path: path)
+            let archive = scene.cookies
+            #expect(archive.load() == [])
+            #expect(!archive.apply([.stored(.lasting("a"))]))
+            #expect(archive.load() == [.lasting("a")])
+            #expect(!archive.hasNews())
+            #expect(scene.messages.count == 1)
+        }
+    }
+}

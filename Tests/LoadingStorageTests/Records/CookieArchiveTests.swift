@@ -1,0 +1,131 @@
+import Foundation
+import LoadingSemantics
+import LoadingStorage
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct CookieArchiveTests {
+    /// One with something in each of its members.
+    private static let full: Cookie = {
+        var cookie = Cookie(
+            name: "näme", value: "a=\"b\"\0", domain: "example.org", isHostOnly: false, path: "/p;ä", created: 12.125)
+        cookie.isSecure = true
+        cookie.isHTTPOnly = true
+        cookie.sameSite = .strict
+        cookie.expires = 1e10
+        cookie.partition = "https://top.example"
+        cookie.ports = [80, 443]
+        cookie.annotations = ["Comment": "c", "": "\u{1F36A}", "CommentURL": "http://c/"]
+        return cookie
+    }()
+
+    // COOK-19, COOK-24
+    @Test("every member of a cookie comes back") func wholeCookies() throws {
+        let scene = try StorageScene()
+        var bare = Cookie.lasting("", "v")
+        bare.ports = []
+        #expect(scene.cookies.apply([.stored(Self.full), .stored(bare)]))
+        #expect(scene.storedCookies() == [Self.full, bare])
+        #expect(scene.messages.events == [])
+    }
+
+    // COOK-19
+    @Test("what ends with the session is not written, and takes out what it replaces") func sessionCookies() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        var session = Cookie.lasting("a", "secret-of-the-session")
+        session.expires = nil
+        #expect(archive.apply([.stored(session)]))
+        #expect(!FileManager.default.fileExists(atPath: scene.cookieFile))
+        #expect(archive.apply([.stored(.lasting("a")), .stored(.lasting("b"))]))
+        #expect(archive.apply([.stored(session)]))
+        #expect(scene.storedCookies() == [.lasting("b")])
+        for name in names(scene.directory.path) {
+            #expect(contents(scene.file(name))?.range(of: Data("secret-of-the-session".utf8)) == nil)
+        }
+    }
+
+    // COOK-15
+    @Test("a cookie takes the place of its identity's, by octets") func replacement() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        // The same letter in two spellings is two names.
+        archive.apply([.stored(.lasting("e\u{301}", "1")), .stored(.lasting("\u{E9}", "2"))])
+        archive.apply([.stored(.lasting("E", "3"))])
+        archive.apply([.stored(.lasting("E", "4")), .stored(.lasting("E", "5", partition: "p"))])
+        archive.apply([.stored(.lasting("E", "6", partition: ""))])
+        #expect(scene.cookies.load().map(\.value).sorted() == ["1", "2", "4", "5", "6"])
+        archive.apply([.removed(Cookie.lasting("E").identity)])
+        #expect(scene.cookies.load().map(\.value).sorted() == ["1", "2", "5", "6"])
+    }
+
+    // S-89: nor in what was put aside
+    @Test("what was removed is in no file any more") func removal() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply((0..<50).map { .stored(.lasting("c\($0)", "needle-\($0)")) })
+        try Data("needle".utf8).write(to: URL(fileURLWithPath: scene.cookieFile + ".damaged"))
+        #expect(names(scene.directory.path).contains { contents(scene.file($0))?.holds("needle") == true })
+        archive.apply([.everythingRemoved, .stored(.lasting("new", "hay"))])
+        #expect(scene.storedCookies() == [.lasting("new", "hay")])
+        for name in names(scene.directory.path) { #expect(contents(scene.file(name))?.holds("needle") == false) }
+    }
+
+    @Test("an archive that nobody has stored in makes no file") func noFile() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        #expect(archive.load() == [])
+        #expect(!archive.hasNews())
+        #expect(archive.apply([.removed(Cookie.lasting("a").identity)]))
+        #expect(names(scene.directory.path) == [])
+    }
+
+    // C-36: also those that SQLite makes
+    @Test("files are for their owner alone") func modes() throws {
+        let scene = try StorageScene()
+        let before = umask(0)
+        defer { umask(before) }
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a"))])
+        let files = names(scene.directory.path)
+        #expect(files == ["", "-shm", "-wal"].map { "url-loading-cookies.sqlite" + $0 })
+        for file in files { #expect(mode(scene.file(file)) == 0o600) }
+        withExtendedLifetime(archive) {}
+    }
+
+    // Two of one process stand for two processes as far as rows go.
+    @Test("two that write at one time lose nothing of each other's, and notice") func twoArchives() throws {
+        let scene = try StorageScene()
+        let (one, other) = (scene.cookies, scene.cookies)
+        one.apply([.stored(.lasting("a", "1")), .stored(.lasting("b", "1"))])
+        #expect(other.hasNews())
+        #expect(other.load().count == 2)
+        #expect(!other.hasNews())
+        other.apply([.stored(.lasting("c", "2"))])
+        #expect(!other.hasNews())
+        #expect(one.hasNews())
+        one.apply([.stored(.lasting("a", "3")), .removed(Cookie.lasting("b").identity)])
+        // What the other has written is still news.
+        #expect(one.hasNews())
+        #expect(Set(one.load()) == [.lasting("a", "3"), .lasting("c", "2")])
+        #expect(!one.hasNews())
+        #expect(other.hasNews())
+        #expect(Set(other.load()) == Set(one.load()))
+    }
+
+    @Test("a file that is removed meanwhile is made again") func removedFile() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a"))])
+        try FileManager.default.removeItem(atPath: scene.directory.path)
+        #expect(archive.apply([.stored(.lasting("b"))]))
+        #expect(scene.storedCookies() == [.lasting("b")])
+        #expect(archive.hasNews())
+        #expect(archive.load() == [.lasting("b")])
+        #expect(scene.messages.events == [])
+    }
+}
+
+extension Data {
+    fileprivate func holds(_ text: String) -> Bool { range(of: Data(text.utf8)) != nil }
+}

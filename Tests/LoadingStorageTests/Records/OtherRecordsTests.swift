@@ -1,0 +1,54 @@
+import LoadingStorage
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct OtherRecordsTests {
+    // TLS-7
+    @Test("hosts last, each with its term") func hosts() throws {
+        let scene = try StorageScene()
+        let archive = TransportSecurityArchive(in: scene.directory, tell: scene.tell)
+        let one = TransportSecurityHost(host: "example.org", includesSubdomains: false, expires: 1)
+        let other = TransportSecurityHost(host: "example.net", includesSubdomains: true, expires: 2.5)
+        let longer = TransportSecurityHost(host: "example.org", includesSubdomains: true, expires: 3)
+        archive.apply([.stored(one), .stored(other)])
+        archive.apply([.stored(longer), .removed("example.com")])
+        #expect(Set(TransportSecurityArchive(in: scene.directory).load()) == [longer, other])
+        #expect(mode(scene.file("url-loading-transport-security.sqlite")) == 0o600)
+    }
+
+    private static let space = StoredCredential.Space(
+        host: "example.org", port: 443, protocolName: "https", realm: "r", authenticationMethod: "Basic")
+
+    // AUTH-21, AUTH-23
+    @Test("a space has several users, and one credential of each") func credentials() throws {
+        let scene = try StorageScene()
+        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        var proxy = Self.space
+        proxy.proxyType = "http"
+        proxy.realm = nil
+        let first = StoredCredential(space: Self.space, user: "u", password: "1")
+        let second = StoredCredential(space: Self.space, user: "v", password: "2", isDefault: true)
+        let third = StoredCredential(space: proxy, user: "u", password: "")
+        archive.apply([.stored(first), .stored(second), .stored(third)])
+        let changed = StoredCredential(space: Self.space, user: "u", password: "3")
+        archive.apply([.stored(changed)])
+        #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, second, third])
+        archive.apply([.removed(second.identity)])
+        #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, third])
+        #expect(mode(scene.file("url-loading-credentials.sqlite")) == 0o600)
+    }
+
+    // AUTH-21
+    @Test("nothing that is printed has a password or a user in it") func redaction() {
+        let credential = StoredCredential(space: Self.space, user: "the-user", password: "the-password")
+        let change = RecordChange.stored(credential)
+        var dumped = ""
+        dump([change], to: &dumped)
+        dump(credential.identity, to: &dumped)
+        let texts = [
+            "\(credential)", String(reflecting: credential), "\([change])", "\(credential.identity)",
+            String(reflecting: RecordChange<StoredCredential>.removed(credential.identity)), dumped,
+        ]
+        for text in texts { #expect(!text.contains("the-password") && !text.contains("the-user")) }
+    }
+}

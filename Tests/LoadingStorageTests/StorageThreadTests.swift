@@ -1,0 +1,96 @@
+import Foundation
+import LoadingStorage
+import TestSupport
+import Testing
+
+@Suite(.leakChecked) struct StorageThreadTests {
+    private final class Store {
+        var items: [Int] = []
+        let ended: Signal?
+
+        init(ended: Signal? = nil) { self.ended = ended }
+        deinit { ended?.fire() }
+    }
+
+    private static var threads: Int {
+        ProcessResources.current.threads.filter { $0.name == "test-store" }.count
+    }
+
+    @Test("all is done in the order of asking") func order() {
+        let thread = StorageThread(named: "test-store") { Store() }
+        for item in 0..<1000 { thread.perform { $0.items.append(item) } }
+        #expect(thread.wait { $0.items } == Array(0..<1000))
+    }
+
+    @Test("from many threads, nothing is lost") func manyThreads() {
+        let thread = StorageThread(named: "test-store") { Store() }
+        DispatchQueue.concurrentPerform(iterations: 8) { part in
+            for item in 0..<200 { thread.perform { $0.items.append(part * 1000 + item) } }
+            #expect(thread.wait { $0.items.filter { $0 / 1000 == part } } == (0..<200).map { part * 1000 + $0 })
+        }
+        #expect(thread.wait { $0.items.count } == 1600)
+    }
+
+    @Test("the thread is there from the first need on, until the store is let go of") func life() async throws {
+        let made = Signal("the store is made")
+        let ended = Signal("the store is gone")
+        var thread: StorageThread<Store>? = StorageThread(named: "test-store") {
+            made.fire()
+            return Store(ended: ended)
+        }
+        #expect(Self.threads == 0)
+        #expect(!made.isFired)
+        thread?.perform { $0.items.append(1) }
+        try await made.wait()
+        #expect(Self.threads == 1)
+        #expect(!ended.isFired)
+        thread = nil
+        try await ended.wait()
+        try await eventually { Self.threads == 0 }
+    }
+
+    @Test("what was asked for is done before the store goes") func lastWork() throws {
+        let ended = Signal("the store is gone")
+        let hold = Signal("held up")
+        let done = EventRecorder<Int>()
+        var thread: StorageThread<Store>? = StorageThread(named: "test-store") { Store(ended: ended) }
+        thread?.perform { _ in try? hold.wait() }
+        for item in 0..<10 { thread?.perform { _ in done.record(item) } }
+        thread = nil
+        hold.fire()
+        try ended.wait()
+        #expect(done.events == Array(0..<10))
+    }
+
+    // S-88
+    @Test("a flush is told when all that was asked for before is done") func flush() throws {
+        let thread = StorageThread(named: "test-store") { Store() }
+        let hold = Signal("held up")
+        let told = EventRecorder<String>()
+        thread.perform { _ in
+            try? hold.wait()
+            told.record("work")
+        }
+        thread.flush { told.record("flushed") }
+        #expect(told.events == [])
+        hold.fire()
+        #expect(try told.waitFor(count: 2) == ["work", "flushed"])
+    }
+
+    @Test("to wait in the midst of the store's own work does not hang") func waitWithin() {
+        let thread = StorageThread(named: "test-store") { Store() }
+        let inner = thread.wait { store in
+            store.items.append(1)
+            return thread.wait { $0.items }
+        }
+        #expect(inner == [1])
+    }
+
+    @Test("a thread that nobody needs is not started") func notNeeded() {
+        _ = StorageThread(named: "test-store") { () -> Store in
+            Issue.record("nobody has asked for it")
+            return Store()
+        }
+        #expect(Self.threads == 0)
+    }
+}

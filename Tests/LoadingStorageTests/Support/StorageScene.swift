@@ -1,0 +1,44 @@
+import Foundation
+import LoadingSemantics
+import LoadingStorage
+import TestSupport
+
+/// A folder for a store, and what the store says.
+final class StorageScene: Sendable {
+    private let temporary: TemporaryDirectory?
+    let directory: StorageDirectory
+    let messages = EventRecorder<StorageMessage>()
+
+    init() throws {
+        let temporary = try TemporaryDirectory()
+        self.temporary = temporary
+        directory = StorageDirectory(path: temporary.path)
+    }
+
+    init(path: String) {
+        temporary = nil
+        directory = StorageDirectory(path: path)
+    }
+
+    var tell: @Sendable (StorageMessage) -> Void { { [messages] in messages.record($0) } }
+
+    var cookies: CookieArchive { CookieArchive(in: directory, tell: tell) }
+
+    func file(_ name: String) -> String { directory.path + "/" + name }
+    var cookieFile: String { file("url-loading-cookies.sqlite") }
+
+    /// What the file has, as a new process would see it.
+    func storedCookies() -> Set<Cookie> { Set(cookies.load()) }
+}
+
+extension Cookie {
+    /// One that lasts.
+    static func lasting(
+        _ name: String, _ value: String = "v", domain: String = "example.org", partition: String? = nil
+    ) -> Cookie {
+        var cookie = Cookie(name: name, value: value, domain: domain, created: 1_700_000_000.25)
+        cookie.expires = 2_000_000_000.5
+        cookie.partition = partition
+        return cookie
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import URLLoading
+
+/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM] URL…`
+///
+/// KIND is `default` or `ephemeral`. It loads the URLs one after the other, prints the status and the body of each in a
+/// line, and ends without waiting for anything; an ephemeral one flushes and resets its session before. With `keep` it has a
+/// permanent password for the server of the first URL.
+@main enum SessionUser {
+    static func main() async {
+        var arguments = CommandLine.arguments.dropFirst()
+        let isEphemeral = arguments.popFirst() == "ephemeral"
+        let configuration: URLSessionConfiguration = isEphemeral ? .ephemeral : .default
+        if arguments.first == "keep" {
+            let words = Array(arguments.prefix(5))
+            arguments = arguments.dropFirst(4)
+            guard words.count == 5, let url = URL(string: words[4]) else { exit(2) }
+            let space = URLProtectionSpace(
+                host: url.host ?? "", port: url.port ?? 80, protocol: url.scheme, realm: words[3],
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+            configuration.urlCredentialStorage?.setDefaultCredential(
+                URLCredential(user: words[1], password: words[2], persistence: .permanent), for: space)
+        }
+        let session = URLSession(configuration: configuration)
+        for argument in arguments {
+            guard let url = URL(string: argument) else { exit(2) }
+            do {
+                let (data, response) = try await session.data(from: url)
+                print((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
+            } catch {
+                print("failed", (error as? URLError)?.code.rawValue ?? 0)
+            }
+        }
+        if isEphemeral {
+            await withCheckedContinuation { continuation in session.flush { continuation.resume() } }
+            await withCheckedContinuation { continuation in session.reset { continuation.resume() } }
+        }
+        fflush(nil)
+        exit(0)
+    }
+}

@@ -1,0 +1,65 @@
+/// What a client says first in a handshake, as far as tests ask (RFC 8446 §4.1.2).
+package struct ClientHello: Sendable, Equatable {
+    package enum Extension: Int {
+        case earlyData = 42
+        case supportedVersions = 43
+        case preSharedKey = 41
+    }
+
+    package private(set) var cipherSuites: [Int] = []
+    /// Numbers and contents.
+    package private(set) var extensions: [Int: [UInt8]] = [:]
+
+    /// The versions that are offered, by their numbers on the wire.
+    package var versions: [Int] {
+        var reader = Reader(extensions[Extension.supportedVersions.rawValue] ?? [])
+        guard var list = reader.take(lengthOf: 1) else { return [] }
+        return list.takeNumbers()
+    }
+
+    package func has(_ extension: Extension) -> Bool { extensions[`extension`.rawValue] != nil }
+
+    /// From the bytes of the wire; nil when they do not begin with a hello in one record.
+    init?(_ wire: [UInt8]) {
+        var reader = Reader(wire)
+        guard reader.takeNumber(1) == 22, reader.takeNumber(2) != nil, var record = reader.take(lengthOf: 2),
+            record.takeNumber(1) == 1, var hello = record.take(lengthOf: 3),
+            // The version that is no longer used, and the random number.
+            hello.take(34) != nil, hello.take(lengthOf: 1) != nil, var suites = hello.take(lengthOf: 2),
+            hello.take(lengthOf: 1) != nil, var rest = hello.take(lengthOf: 2)
+        else { return nil }
+        cipherSuites = suites.takeNumbers()
+        while let number = rest.takeNumber(2) {
+            guard let content = rest.take(lengthOf: 2) else { return nil }
+            extensions[number] = Array(content.bytes)
+        }
+    }
+
+    private struct Reader {
+        var bytes: ArraySlice<UInt8>
+
+        init(_ bytes: some Sequence<UInt8>) { self.bytes = ArraySlice(bytes) }
+
+        mutating func take(_ count: Int) -> Reader? {
+            guard bytes.count >= count else { return nil }
+            defer { bytes.removeFirst(count) }
+            return Reader(bytes.prefix(count))
+        }
+
+        mutating func takeNumber(_ size: Int) -> Int? {
+            take(size)?.bytes.reduce(0) { $0 << 8 | Int($1) }
+        }
+
+        /// What follows its own length.
+        mutating func take(lengthOf size: Int) -> Reader? {
+            takeNumber(size).flatMap { take($0) }
+        }
+
+        /// All there is, two bytes each.
+        mutating func takeNumbers() -> [Int] {
+            var numbers: [Int] = []
+            while let number = takeNumber(2) { numbers.append(number) }
+            return numbers
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Tasks that are suspended or cancelled while a store of the program's thinks about them.
+@Suite(.leavesNothing) struct SlowStoreTests {
+    enum Store: CaseIterable, Sendable { case cookies, cache }
+
+    /// Questions that wait for their answers.
+    private final class Desk: Sendable {
+        private let waiting = Watched<[@Sendable () -> Void]>([])
+        /// How many questions are held; those after them are answered at once.
+        private let held = Watched(1)
+
+        func take(_ answer: @escaping @Sendable () -> Void) {
+            let isHeld = held.withValue { count in
+                defer { count -= 1 }
+                return count > 0
+            }
+            if isHeld { waiting.withValue { $0.append(answer) } } else { answer() }
+        }
+
+        func waitForQuestion() async throws {
+            try await waiting.wait(for: "a question") { $0.isEmpty ? nil : () }
+        }
+
+        func answer() {
+            let answers = waiting.withValue { waiting in
+                defer { waiting = [] }
+                return waiting
+            }
+            for answer in answers { answer() }
+        }
+    }
+
+    private final class SlowCookies: HTTPCookieStorage, @unchecked Sendable {
+        let desk: Desk
+        init(_ desk: Desk) { self.desk = desk }
+        override func getCookiesFor(
+            _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+        ) {
+            desk.take { super.getCookiesFor(task, completionHandler: completionHandler) }
+        }
+    }
+
+    private final class SlowCache: URLCache, @unchecked Sendable {
+        let desk: Desk
+        init(_ desk: Desk) {
+            self.desk = desk
+            super.init(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        }
+        override func getCachedResponse(
+            for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+        ) {
+            desk.take { super.getCachedResponse(for: dataTask, completionHandler: completionHandler) }
+        }
+    }
+
+    private func session(_ delegate: RecordingDelegate, _ store: Store, _ desk: Desk) -> URLSession {
+        URLSession(delegate) {
+            switch store {
+            case .cookies: $0.httpCookieStorage = SlowCookies(desk)
+            case .cache: $0.urlCache = SlowCache(desk)
+            }
+        }
+    }
+
+    // T-2, COOK-17, CACHE-26: the answer is remembered, and nothing goes out before the task goes on
+    @Test("suspended meanwhile", arguments: Store.allCases, [false, true])
+    func suspendedMeanwhile(store: Store, answersInTime: Bool) async throws {
+        let server = try ScriptedServer.answering { .text($0.path) }
+        defer { server.stop() }
+        let (delegate, desk) = (RecordingDelegate(), Desk())
+        let session = session(delegate, store, desk)
+        let task = session.dataTask(with: server.url("/first"))
+        task.resume()
+        try await desk.waitForQuestion()
+        task.suspend()
+        if answersInTime { desk.answer() }
+        // Through the same loop, behind the answer.
+        session.dataTask(with: server.url("/second")).resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        #expect(server.requests.map(\.path) == ["/second"])
+        task.resume()
+        if !answersInTime { desk.answer() }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(
+            calls.of(1) == [
+                .created(1), .response(1, 200), .data(1, "/first"), .metrics(1), .completed(1, nil),
+            ])
+        #expect(server.requests.map(\.path) == ["/second", "/first"])
+        #expect(delegate.faults.events == [])
+    }
+
+    // T-5, COOK-17, CACHE-26: one end, and the answer finds nobody
+    @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
+    func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
+        let server = try ScriptedServer.answering { .text($0.path) }
+        defer { server.stop() }
+        let (delegate, desk) = (RecordingDelegate(), Desk())
+        let session = session(delegate, store, desk)
+        let task = session.dataTask(with: server.url("/first"))
+        task.resume()
+        try await desk.waitForQuestion()
+        if isSuspended { task.suspend() }
+        task.cancel()
+        #expect(
+            try await delegate.calls(untilCompletions: 1) == [.created(1), .metrics(1), .completed(1, .cancelled)])
+        desk.answer()
+        session.dataTask(with: server.url("/second")).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.of(1) == [.created(1), .metrics(1), .completed(1, .cancelled)])
+        #expect(calls.of(2).last == .completed(2, nil))
+        #expect(server.requests.map(\.path) == ["/second"])
+        #expect(delegate.faults.events == [])
+    }
+}

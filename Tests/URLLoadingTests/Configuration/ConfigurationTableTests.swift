@@ -1,0 +1,316 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What each property of a configuration does, one row a property: on the wire, on a store, or in what a task reports. Those
+/// that do nothing say so in their comments.
+@Suite(.leavesNothing) struct ConfigurationTableTests {
+    /// Named as in the source.
+    enum Property: String, CaseIterable, Sendable {
+        case identifier, requestCachePolicy, timeoutIntervalForRequest, timeoutIntervalForResource
+        case networkServiceType, allowsCellularAccess, allowsExpensiveNetworkAccess, allowsConstrainedNetworkAccess
+        case allowsUltraConstrainedNetworkAccess, requiresDNSSECValidation, waitsForConnectivity, isDiscretionary
+        case sharedContainerIdentifier, sessionSendsLaunchEvents, connectionProxyDictionary, proxyConfigurations
+        case tlsMinimumSupportedProtocolVersion, tlsMaximumSupportedProtocolVersion
+        case tlsMinimumSupportedProtocol, tlsMaximumSupportedProtocol
+        case httpShouldUsePipelining, httpShouldSetCookies, httpCookieAcceptPolicy, httpAdditionalHeaders
+        case httpMaximumConnectionsPerHost, httpCookieStorage, urlCredentialStorage, urlCache, protocolClasses
+        case multipathServiceType, shouldUseExtendedBackgroundIdleMode, usesClassicLoadingMode, enablesEarlyData
+        case appTransportSecurity
+    }
+
+    private static func declared() throws -> DeclaredProperties {
+        try DeclaredProperties(of: "URLSessionConfiguration", in: "Session", declaredAs: "open var")
+    }
+
+    @Test("no property is without a row") func noPropertyIsWithoutARow() throws {
+        #expect(try Self.declared().names == Set(Property.allCases.map(\.rawValue)))
+    }
+
+    // C-3, C-5, C-6, C-8, C-12, C-13, C-19, C-21 to C-28, C-31, S-14, S-25
+    @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
+        guard let proof = effect(of: property) else { return try await nothing(property) }
+        try await proof()
+        Ineffective.expectNone(of: property.rawValue, try Self.declared())
+    }
+
+    /// The proof of what a property does; nil for one that does nothing.
+    private func effect(of property: Property) -> (() async throws -> Void)? {
+        switch property {
+        case .requestCachePolicy: requestCachePolicy
+        case .timeoutIntervalForRequest: { try await timeout { $0.timeoutIntervalForRequest = 0.05 } }
+        case .timeoutIntervalForResource: { try await timeout { $0.timeoutIntervalForResource = 0.05 } }
+        case .requiresDNSSECValidation: requiresDNSSECValidation
+        case .waitsForConnectivity: waitsForConnectivity
+        case .tlsMinimumSupportedProtocolVersion:
+            { try await minimumVersion { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 } }
+        case .tlsMaximumSupportedProtocolVersion:
+            { try await maximumVersion { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 } }
+        case .tlsMinimumSupportedProtocol:
+            { try await minimumVersion { $0.tlsMinimumSupportedProtocol = .tlsProtocol13 } }
+        case .tlsMaximumSupportedProtocol:
+            { try await maximumVersion { $0.tlsMaximumSupportedProtocol = .tlsProtocol12 } }
+        case .httpShouldSetCookies: httpShouldSetCookies
+        case .httpCookieAcceptPolicy: httpCookieAcceptPolicy
+        case .httpAdditionalHeaders: httpAdditionalHeaders
+        case .httpMaximumConnectionsPerHost: httpMaximumConnectionsPerHost
+        case .httpCookieStorage: httpCookieStorage
+        case .urlCredentialStorage: urlCredentialStorage
+        case .urlCache: urlCache
+        case .protocolClasses: protocolClasses
+        case .usesClassicLoadingMode: usesClassicLoadingMode
+        case .appTransportSecurity: appTransportSecurity
+        case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
+            .networkServiceType, .allowsCellularAccess, .allowsExpensiveNetworkAccess,
+            .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .connectionProxyDictionary,
+            .proxyConfigurations, .httpShouldUsePipelining, .multipathServiceType,
+            .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
+            nil
+        }
+    }
+
+    // MARK: Those that do nothing
+
+    // C-9, C-10, C-11, C-14 to C-18, C-20, C-29, C-30, C-32
+    private func nothing(_ property: Property) async throws {
+        let why: Ineffective =
+            switch property {
+            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .connectionProxyDictionary,
+                .proxyConfigurations, .multipathServiceType, .enablesEarlyData:
+                .yet
+            default: .onLinux
+            }
+        if property == .identifier { return try await identifier(why) }
+        // Nobody may be asked to be a proxy.
+        let proxy = try ScriptedServer.answering(.text("by a proxy"))
+        defer { proxy.stop() }
+        try await why.expect(of: property.rawValue, try Self.declared()) { configuration in
+            switch property {
+            case .networkServiceType: configuration.networkServiceType = .video
+            case .allowsCellularAccess: configuration.allowsCellularAccess = false
+            case .allowsExpensiveNetworkAccess: configuration.allowsExpensiveNetworkAccess = false
+            case .allowsConstrainedNetworkAccess: configuration.allowsConstrainedNetworkAccess = false
+            case .allowsUltraConstrainedNetworkAccess: configuration.allowsUltraConstrainedNetworkAccess = true
+            case .isDiscretionary: configuration.isDiscretionary = true
+            case .sharedContainerIdentifier: configuration.sharedContainerIdentifier = "group.example"
+            case .sessionSendsLaunchEvents: configuration.sessionSendsLaunchEvents = false
+            case .connectionProxyDictionary:
+                configuration.connectionProxyDictionary = [
+                    kCFNetworkProxiesHTTPEnable: 1, kCFNetworkProxiesHTTPProxy: "127.0.0.1",
+                    kCFNetworkProxiesHTTPPort: proxy.port,
+                ]
+            case .proxyConfigurations:
+                let port = UInt16(proxy.port)
+                configuration.proxyConfigurations = [
+                    ProxyConfiguration(socksv5Proxy: .hostPort(host: "127.0.0.1", port: .init(integerLiteral: port)))
+                ]
+            case .httpShouldUsePipelining: configuration.httpShouldUsePipelining = true
+            case .multipathServiceType: configuration.multipathServiceType = .handover
+            case .shouldUseExtendedBackgroundIdleMode: configuration.shouldUseExtendedBackgroundIdleMode = true
+            case .enablesEarlyData: configuration.enablesEarlyData = true
+            default: Issue.record("\(property) is not set")
+            }
+        }
+        #expect(proxy.connectionCount == 0)
+    }
+
+    /// Of a background configuration, whose sessions are ordinary ones.
+    private func identifier(_ why: Ineffective) async throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "table")
+        #expect(configuration.identifier == "table")
+        try await why.expect(of: "identifier", try Self.declared())
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        #expect(session.configuration.identifier == "table")
+        #expect(try await session.text(server.url()) == "x")
+    }
+
+    // TLS-1, TLS-3
+    private func appTransportSecurity() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let refused = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.appTransportSecurity = [:] }
+        #expect(refused == [.failed(.appTransportSecurityRequiresSecureConnection), .invalid])
+        #expect(server.connectionCount == 0)
+    }
+
+    // MARK: Time, names and ways
+
+    private func requestCachePolicy() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let only = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.requestCachePolicy = .returnCacheDataDontLoad
+        }
+        #expect(only == [.failed(.resourceUnavailable), .invalid])
+        #expect(server.connectionCount == 0)
+        _ = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.requestCachePolicy = .reloadIgnoringLocalCacheData
+        }
+        #expect(server.requests.map { $0["Cache-Control"] } == ["no-cache"])
+    }
+
+    private func timeout(_ configure: (URLSessionConfiguration) -> Void) async throws {
+        let server = try ScriptedServer(steps: [.stopReading])
+        defer { server.stop() }
+        let heard = try await LoadRecorder.load(URLRequest(url: server.url()), configuring: configure)
+        #expect(heard == [.failed(.timedOut), .invalid])
+    }
+
+    private func requiresDNSSECValidation() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.requiresDNSSECValidation = true }
+        session.dataTask(with: try #require(URL(string: "http://name.invalid/"))).resume()
+        session.finishTasksAndInvalidate()
+        #expect(try await delegate.callsUntilInvalid().failure == .cannotFindHost)
+        // No name server was asked.
+        let transaction = try #require(delegate.metrics.events.first?.transactionMetrics.first)
+        #expect(transaction.domainLookupStartDate == nil)
+    }
+
+    /// To where the kernel never finds a way for a connection.
+    private func waitsForConnectivity() async throws {
+        let nowhere = try #require(URL(string: "http://224.0.0.1/"))
+        #expect(
+            try await LoadRecorder.load(nowhere) == [.failed(.notConnectedToInternet), .invalid])
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.waitsForConnectivity = true }
+        session.dataTask(with: nowhere).resume()
+        try await delegate.calls.wait(for: .waiting(1))
+        session.invalidateAndCancel()
+        #expect(try await delegate.callsUntilInvalid().failure == .cancelled)
+    }
+
+    // MARK: TLS
+
+    private func minimumVersion(_ configure: (URLSessionConfiguration) -> Void) async throws {
+        let options = try TrustedAuthority.server().with { $0.maximumVersion = .tls12 }
+        let server = try ScriptedServer.answering(.text("x"), tls: options)
+        defer { server.stop() }
+        #expect(try await LoadRecorder.load(server.url()).last == .invalid)
+        #expect(
+            try await LoadRecorder.load(URLRequest(url: server.url()), configuring: configure)
+                == [.failed(.secureConnectionFailed), .invalid])
+        #expect(server.connections.map { $0.clientHello?.versions } == [[0x0304, 0x0303], [0x0304]])
+    }
+
+    private func maximumVersion(_ configure: (URLSessionConfiguration) -> Void) async throws {
+        let server = try ScriptedServer.answering(.text("x"), tls: try TrustedAuthority.server())
+        defer { server.stop() }
+        for isSet in [false, true] {
+            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { if isSet { configure($0) } }
+            #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+        }
+        #expect(server.connections.map { $0.handshake?.version } == ["TLSv1.3", "TLSv1.2"])
+        #expect(server.connections.last?.clientHello?.versions.contains(0x0304) == false)
+    }
+
+    // MARK: Cookies
+
+    /// What goes out of a session with a cookie in its storage, and what of the answer is kept.
+    private func cookies(
+        _ configure: (URLSessionConfiguration) -> Void
+    ) async throws -> (sent: String?, kept: [String]) {
+        let server = try ScriptedServer.answering(CannedResponse.text("x").with(field: "Set-Cookie", "new=1"))
+        defer { server.stop() }
+        let storage = HTTPCookieStorage()
+        let cookie = HTTPCookie(properties: [.name: "old", .value: "1", .path: "/", .domain: "127.0.0.1"])
+        storage.setCookie(try #require(cookie))
+        _ = try await LoadRecorder.load(URLRequest(url: server.url())) {
+            $0.httpCookieStorage = storage
+            configure($0)
+        }
+        return (server.requests.first?["Cookie"], storage.cookies?.map(\.name) ?? [])
+    }
+
+    private func httpCookieStorage() async throws {
+        let own = try await cookies { _ in }
+        #expect(own == ("old=1", ["old", "new"]))
+        let none = try await cookies { $0.httpCookieStorage = nil }
+        #expect(none == (nil, ["old"]))
+    }
+
+    private func httpShouldSetCookies() async throws {
+        let cookies = try await cookies { $0.httpShouldSetCookies = false }
+        #expect(cookies == (nil, ["old", "new"]))
+    }
+
+    private func httpCookieAcceptPolicy() async throws {
+        let cookies = try await cookies { $0.httpCookieAcceptPolicy = .never }
+        #expect(cookies == ("old=1", ["old"]))
+    }
+
+    // MARK: The rest
+
+    private func httpAdditionalHeaders() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        _ = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.httpAdditionalHeaders = ["X-Row": "24"] }
+        #expect(server.requests.map { $0.headText.contains("\r\nX-Row: 24\r\n") } == [true])
+    }
+
+    /// Eight loads at once.
+    private func httpMaximumConnectionsPerHost() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        try await URLSession.using({ $0.httpMaximumConnectionsPerHost = 1 }) { session in
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<8 { group.addTask { try await session.text(server.url()) } }
+                for try await text in group { #expect(text == "x") }
+            }
+        }
+        #expect(server.connectionCount == 1)
+        #expect(server.requests.count == 8)
+    }
+
+    private func urlCredentialStorage() async throws {
+        let door = BasicGuard()
+        let server = try ScriptedServer.answering { door.answer($0) }
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server))
+        for (storage, status) in [(storage, 200), (nil, 401)] {
+            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.urlCredentialStorage = storage }
+            #expect(heard.first == .response(status))
+        }
+        #expect(server.requests.map { $0["Authorization"] } == [nil, door.field(), nil])
+    }
+
+    private func urlCache() async throws {
+        let server = try ScriptedServer.answering(CannedResponse.text("x").with(field: "Cache-Control", "max-age=60"))
+        defer { server.stop() }
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        for (cache, requests) in [(cache, 1), (cache, 1), (nil, 2), (nil, 3)] {
+            let heard = try await LoadRecorder.load(URLRequest(url: server.url())) { $0.urlCache = cache }
+            #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+            #expect(server.requests.count == requests)
+        }
+        #expect(cache.currentMemoryUsage > 0)
+    }
+
+    private func protocolClasses() async throws {
+        let script = ScriptedProtocol.script { $0.answer("of its own") }
+        let heard = try await LoadRecorder.load(URLRequest(url: script.url())) {
+            $0.protocolClasses = [ScriptedProtocol.self]
+        }
+        #expect(heard == [.response(200), .data("of its own"), .succeeded, .invalid])
+        #expect(try await LoadRecorder.load(script.url()) == [.failed(.unsupportedURL), .invalid])
+    }
+
+    private func usesClassicLoadingMode() async throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("hello".utf8)]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        for isClassic in [false, true] {
+            let heard = try await LoadRecorder.load(URLRequest(url: server.url("/a.txt"))) {
+                $0.usesClassicLoadingMode = isClassic
+            }
+            #expect(heard.last == .invalid && heard.contains(isClassic ? .succeeded : .failed(.unsupportedURL)))
+            #expect((server.connectionCount > 0) == isClassic)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import LoadingStorage
+import TestSupport
+import Testing
+import URLLoading
+
+/// Storages of cookies over one file, as those of two programs are.
+@Suite(.leavesNothing) struct LastingCookiesTests {
+    private let directory: TemporaryDirectory
+    private let place: StorageDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        place = StorageDirectory(path: directory.path + "/store")
+    }
+
+    private func cookie(_ name: String, _ value: String = "v", lasts: Bool = true) throws -> HTTPCookie {
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: name, .value: value, .domain: "example.org", .path: "/", .secure: "TRUE",
+        ]
+        if lasts { properties[.expires] = Date(timeIntervalSinceNow: 3600) }
+        return try #require(HTTPCookie(properties: properties))
+    }
+
+    private func flush(_ storage: HTTPCookieStorage) async {
+        await withCheckedContinuation { continuation in storage.flush { continuation.resume() } }
+    }
+
+    private func names(_ storage: HTTPCookieStorage) -> [String] { (storage.cookies ?? []).map(\.name).sorted() }
+
+    // COOK-19
+    @Test("a new storage has what the old one had, as it was")
+    func reopened() async throws {
+        let old = HTTPCookieStorage(in: place)
+        let kept = try cookie("kept")
+        old.setCookie(kept)
+        old.setCookie(try cookie("passing", lasts: false))
+        await flush(old)
+        let new = HTTPCookieStorage(in: place)
+        let found = try #require(new.cookies)
+        #expect(found.map(\.name) == ["kept"])
+        #expect(found.first?.isSecure == true && found.first?.domain == "example.org" && found.first?.path == "/")
+        let times = (found.first?.expiresDate?.timeIntervalSince1970, kept.expiresDate?.timeIntervalSince1970)
+        #expect(times.0 == times.1)
+    }
+
+    // COOK-15, COOK-19
+    @Test("a cookie that now ends with the process takes the place of one that lasts")
+    func replacedByPassing() async throws {
+        let old = HTTPCookieStorage(in: place)
+        old.setCookie(try cookie("a"))
+        old.setCookie(try cookie("a", lasts: false))
+        await flush(old)
+        #expect(names(HTTPCookieStorage(in: place)) == [])
+    }
+
+    // COOK-18, COOK-19
+    @Test("what another program stores and removes is seen, and told")
+    func otherProgram() async throws {
+        let mine = HTTPCookieStorage(in: place)
+        let other = HTTPCookieStorage(in: place)
+        #expect(names(mine) == [])
+        let told = Signal("a change by others")
+        let observer = NotificationCenter.default.addObserver(
+            forName: .NSHTTPCookieManagerCookiesChanged, object: mine, queue: nil
+        ) { _ in told.fire() }
+        defer { NotificationCenter.default.removeObserver(observer) }
+        other.setCookie(try cookie("a"))
+        try await eventually { names(mine) == ["a"] }
+        try await told.wait()
+        mine.setCookie(try cookie("b"))
+        mine.deleteCookie(try cookie("a"))
+        try await eventually { names(other) == ["b"] }
+    }
+
+    // COOK-19, S-89
+    @Test("what is removed leaves no trace in the file")
+    func removed() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        storage.setCookie(try cookie("a", "treasure"))
+        await flush(storage)
+        storage.removeCookies(since: .distantPast)
+        await flush(storage)
+        #expect(names(HTTPCookieStorage(in: place)) == [])
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path + "/store") {
+            let data = try Data(contentsOf: directory.file("store/" + name))
+            #expect(data.range(of: Data("treasure".utf8)) == nil, "\(name)")
+        }
+    }
+
+    @Test("cookies whose end has come leave the file when it is read")
+    func ended() async throws {
+        let end = Date(timeIntervalSinceNow: 1)
+        let short = try #require(
+            HTTPCookie(properties: [
+                .name: "short", .value: "treasure", .domain: "example.org", .path: "/", .expires: end,
+            ]))
+        let old = HTTPCookieStorage(in: place)
+        old.setCookie(short)
+        await flush(old)
+        try #require(CookieArchive(in: place).load().count == 1)
+        try await eventually { Date() > end }
+        let new = HTTPCookieStorage(in: place)
+        #expect(names(new) == [])
+        await flush(new)
+        let archive = CookieArchive(in: place)
+        #expect(archive.load().isEmpty)
+    }
+
+    // COOK-19
+    @Test("groups have one storage a name, each with a file of its own")
+    func groups() async throws {
+        let first = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: Loading.cookieGroup)
+        first.setCookie(try cookie("group"))
+        await flush(first)
+        defer { first.removeCookies(since: .distantPast) }
+        let home = try #require(ProcessInfo.processInfo.environment["XDG_DATA_HOME"])
+        #expect(
+            FileManager.default.fileExists(atPath: home + "/group-\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
+        #expect(names(.sharedCookieStorage(forGroupContainerIdentifier: "org.example.other")) == [])
+    }
+
+    // S-89
+    @Test("where nothing is kept, removing all makes no file")
+    func removedFromNothing() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        storage.removeCookies(since: .distantPast)
+        await flush(storage)
+        #expect(!FileManager.default.fileExists(atPath: place.path + "/url-loading-cookies.sqlite"))
+    }
+
+    @Test("where nothing can be written, cookies are kept in memory")
+    func readOnly() async throws {
+        let storage = HTTPCookieStorage(in: StorageDirectory(path: "/proc/nothing"))
+        storage.setCookie(try cookie("a"))
+        await flush(storage)
+        #expect(names(storage) == ["a"])
+    }
+}

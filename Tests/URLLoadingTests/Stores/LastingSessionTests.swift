@@ -1,0 +1,138 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the sessions of a program find of what those of its last run have left, and what they leave on disk: with a process
+/// for each run.
+@Suite(.leavesNothing) struct LastingSessionTests {
+    private let user: SessionUser
+    private let server: ScriptedServer
+
+    init() throws {
+        user = try SessionUser()
+        let count = Watched(0)
+        server = try ScriptedServer.answering { request in
+            let number = count.withValue {
+                $0 += 1
+                return $0
+            }
+            switch request.path {
+            case "/login":
+                return CannedResponse.text("hello").with(field: "Cache-Control", "no-store")
+                    .with(field: "Set-Cookie", "lasting=yes; Max-Age=3600").with(field: "Set-Cookie", "passing=yes")
+            case "/cookie":
+                return CannedResponse.text(request["Cookie"] ?? "none").with(field: "Cache-Control", "no-store")
+            case "/fresh": return .text("body \(number)").with(field: "Cache-Control", "max-age=3600")
+            case "/large":
+                return CannedResponse.bytes([UInt8](repeating: 0x78, count: 100_000))
+                    .with(field: "Cache-Control", "max-age=3600")
+            case "/private" where request["Authorization"] == nil:
+                return CannedResponse.text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+            case "/private": return .text(request["Authorization"] ?? "")
+            case "/varied":
+                return CannedResponse.text("body \(number)")
+                    .with(field: "Cache-Control", "max-age=3600").with(field: "Vary", "Cookie")
+            default: return .text("", status: 404)
+            }
+        }
+    }
+
+    private func url(_ path: String) -> String { server.url(path).absoluteString }
+
+    // S-17, COOK-19, C-36: the program ends at once, and cookies that end with the process are gone
+    @Test("cookies are there in the next run, unless they end with the first")
+    func cookies() throws {
+        defer { server.stop() }
+        #expect(
+            try user.run("default", url("/login"), url("/cookie")) == ["200 hello", "200 lasting=yes; passing=yes"])
+        #expect(try user.run("default", url("/cookie")) == ["200 lasting=yes"])
+        #expect(try !user.holds("passing"))
+    }
+
+    // S-17, C-27
+    @Test("the cache is there in the next run, with small and large bodies")
+    func cache() throws {
+        defer { server.stop() }
+        #expect(try user.run("default", url("/fresh")) == ["200 body 1"])
+        #expect(try user.run("default", url("/fresh")) == ["200 body 1"])
+        let large = try user.run("default", url("/large"))
+        #expect(try user.run("default", url("/large")) == large)
+        #expect(server.requests.map(\.path) == ["/fresh", "/large"])
+    }
+
+    // AUTH-22, S-17
+    @Test("a permanent password is there in the next run")
+    func passwords() throws {
+        defer { server.stop() }
+        let proof = "200 Basic " + Data("me:secret".utf8).base64EncodedString()
+        #expect(try user.run("default", "keep", "me", "secret", "r", url("/private")) == [proof])
+        #expect(try user.run("default", url("/private")) == [proof])
+    }
+
+    // C-36
+    @Test("what is kept is for this user's eyes only")
+    func modes() throws {
+        defer { server.stop() }
+        _ = try user.run("default", "keep", "me", "secret", "r", url("/login"), url("/fresh"), url("/large"))
+        let places = user.places.filter { $0.key.contains("/") }
+        #expect(
+            Set(places.keys.filter { $0.hasSuffix(".sqlite") }) == [
+                "data/session-user/url-loading-cookies.sqlite", "data/session-user/url-loading-credentials.sqlite",
+                "cache/session-user/url-loading-responses.sqlite",
+            ])
+        for (name, mode) in user.places {
+            var isFolder: ObjCBool = false
+            FileManager.default.fileExists(atPath: user.home.path + "/" + name, isDirectory: &isFolder)
+            #expect(mode == (isFolder.boolValue ? 0o700 : 0o600), "\(name)")
+        }
+    }
+
+    // CACHE-18: the values of the fields that `Vary` names may be secrets
+    @Test("what a response varies by is not written in clear")
+    func variants() throws {
+        defer { server.stop() }
+        _ = try user.run("default", url("/login"))
+        #expect(try user.run("default", url("/varied")) == ["200 body 2"])
+        #expect(try user.run("default", url("/varied")) == ["200 body 2"])
+        try FileManager.default.removeItem(at: user.home.file("data"))
+        #expect(try !user.holds("lasting=yes"))
+        // Without the cookie it is another variant.
+        #expect(try user.run("default", url("/varied")) == ["200 body 3"])
+    }
+
+    // S-18, CACHE-29: every call that could change a disk is looked at
+    @Test("an ephemeral session touches no disk")
+    func ephemeral() throws {
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let log = directory.file("calls")
+        /// The calls that change a disk, or look at what lasts.
+        func touches(_ kind: String) throws -> [Substring] {
+            try? FileManager.default.removeItem(at: log)
+            let lines = try user.run(
+                kind, "keep", "me", "secret", "r", url("/login"), url("/cookie"), url("/fresh"), url("/fresh"),
+                url("/large"), url("/private"),
+                under: [
+                    "strace", "-f", "-qq", "-s", "0", "-o", log.path, "-e", "trace=%file,ftruncate,fallocate,fchmod",
+                ])
+            #expect(lines.first == "200 hello" && lines.count == 6, "\(lines)")
+            return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter { call in
+                if call.contains("\"\(user.home.path)") { return true }
+                if call.contains("\"/dev/") || call.contains("\"/proc/") || call.contains("= -1 ") { return false }
+                if call.contains("open") {
+                    return call.contains("O_CREAT") || call.contains("O_WRONLY") || call.contains("O_RDWR")
+                }
+                let changing = [
+                    "mkdir", "mknod", "rename", "link", "truncate", "fallocate", "chmod", "chown", "creat(",
+                ]
+                return changing.contains { call.contains($0) } && !call.contains("readlink")
+            }
+        }
+        #expect(try touches("ephemeral") == [])
+        #expect(user.places == [:])
+        // So would have been found what there is to find.
+        #expect(try touches("default").contains { $0.contains("url-loading-cookies.sqlite") })
+        // Nor is it read once it is there.
+        #expect(try touches("ephemeral") == [])
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// The properties of a public type as its source declares them, so that a table of them cannot miss one.
+struct DeclaredProperties {
+    /// By name.
+    let comments: [String: String]
+
+    var names: Set<String> { Set(comments.keys) }
+
+    /// - Parameters:
+    ///   - type: Whose; with its extensions that have files of their own.
+    ///   - folder: Of the module's.
+    ///   - keyword: Which properties count, as in `open var`.
+    init(of type: String, in folder: String, declaredAs keyword: String) throws {
+        let directory = Self.root.appending(path: "Sources/URLLoading/\(folder)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            .filter { $0 == "\(type).swift" || $0.hasPrefix("\(type)+") }
+        var comments: [String: String] = [:]
+        for file in files {
+            let source = try String(contentsOf: directory.appending(path: file), encoding: .utf8)
+            var comment: [Substring] = []
+            for line in source.split(separator: "\n", omittingEmptySubsequences: false) {
+                let text = line.drop { $0 == " " }
+                if text.hasPrefix("///") {
+                    comment.append(text.dropFirst(3).drop { $0 == " " })
+                } else if text.hasPrefix(keyword + " ") {
+                    let name = text.dropFirst(keyword.count + 1).prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+                    comments[String(name)] = comment.joined(separator: " ")
+                    comment = []
+                } else if !text.hasPrefix("@") {
+                    comment = []
+                }
+            }
+        }
+        self.comments = comments
+    }
+
+    /// What is known to be otherwise than on Apple platforms.
+    static var knownDifferences: String {
+        get throws { try String(contentsOf: root.appending(path: "KNOWN-DIFFERENCES.md"), encoding: .utf8) }
+    }
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+}

@@ -1,0 +1,52 @@
+import Foundation
+import TestSupport
+
+/// The program of `Tests/SessionUser`, which keeps what lasts in a home of its own.
+struct SessionUser {
+    let home: TemporaryDirectory
+
+    init() throws { home = try TemporaryDirectory() }
+
+    private static var path: String {
+        get throws {
+            let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("session-user").path
+        }
+    }
+
+    /// The lines that it prints.
+    ///
+    /// - Parameter tracer: What runs it, with its arguments.
+    func run(_ arguments: String..., under tracer: [String] = []) throws -> [String] {
+        let words = try tracer + [Self.path] + arguments
+        let (exit, output) = try ChildProcess.run(
+            "/usr/bin/env", words,
+            environment: ["XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data"])
+        guard exit == .code(0) else { throw Failure(exit: exit, output: output) }
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    struct Failure: Error {
+        let exit: ChildProcess.Exit
+        let output: String
+    }
+
+    /// What lies in the home, with modes.
+    var places: [String: Int] {
+        var found: [String: Int] = [:]
+        for case let name as String in FileManager.default.enumerator(atPath: home.path) ?? .init() {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: home.path + "/" + name)
+            found[name] = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? -1
+        }
+        return found
+    }
+
+    /// Whether that text is anywhere in the home.
+    func holds(_ text: String) throws -> Bool {
+        try places.keys.contains { name in
+            let file = home.file(name)
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { return false }
+            return try Data(contentsOf: file).range(of: Data(text.utf8)) != nil
+        }
+    }
+}

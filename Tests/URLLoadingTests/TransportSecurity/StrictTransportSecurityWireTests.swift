@@ -1,0 +1,357 @@
+import Foundation
+import LoadingPipeline
+import LoadingSemantics
+import TestSupport
+import Testing
+import URLLoading
+
+/// Hosts that want secure connections only (RFC 6797): what they say, and what becomes of later loads.
+@Suite(.leavesNothing) struct StrictTransportSecurityWireTests {
+    /// Says with each response what the query asks for, and tells the cookies it got.
+    private static func answer(_ request: ReceivedRequest) -> CannedResponse {
+        var response = CannedResponse.text("\(request.path) \(request["Cookie"] ?? "-")")
+        switch request.path {
+        case "/redirect":
+            response = .redirect(to: "http://" + (request["Host"] ?? "") + "/end")
+        case "/missing": response = .status(404)
+        case "/set": response = response.with(field: "Set-Cookie", "a=b; Secure; Path=/")
+        case "/kept": response = response.with(field: "Cache-Control", "max-age=1000")
+        default: break
+        }
+        guard let wish = request.query?.removingPercentEncoding else { return response }
+        return response.with(field: "Strict-Transport-Security", wish)
+    }
+
+    private static let names: [CertificateProfile.Name] = [
+        "localhost", "127.0.0.1", "a.localhost", "b.a.localhost", "other.localhost",
+    ]
+
+    private func server(_ options: TLSServerOptions? = nil) throws -> ScriptedServer {
+        let usual = try TrustedAuthority.server(.localhost.with { $0.names = Self.names })
+        return try .answering(tls: options ?? usual) { Self.answer($0) }
+    }
+
+    private func url(
+        _ server: ScriptedServer, _ path: String = "/", scheme: String = "https", host: String = "localhost",
+        saying wish: String? = nil
+    ) throws -> URL {
+        let query = wish?.addingPercentEncoding(withAllowedCharacters: .alphanumerics).map { "?" + $0 } ?? ""
+        return try #require(URL(string: "\(scheme)://\(host):\(server.port)\(path)\(query)"))
+    }
+
+    /// The scheme by which an http URL is loaded in the end.
+    private func scheme(_ server: ScriptedServer, host: String = "localhost", in session: URLSession) async throws
+        -> String?
+    {
+        let ended = Signal("the end")
+        let task = session.dataTask(with: try url(server, scheme: "http", host: host)) { _, _, _ in ended.fire() }
+        task.resume()
+        try await ended.wait()
+        return task.currentRequest?.url?.scheme
+    }
+
+    // TLS-7, R-22, RFC 6797 §8.3: the upgrade and how it shows
+    @Test("a host that has asked for it is spoken to securely") func aHostThatHasAskedForIt() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let first = session.dataTask(with: try url(server, saying: "max-age=1000"))
+        first.resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        let plain = try url(server, "/x%20y", scheme: "HTTP", host: "LocalHost")
+        let secure = try #require(URL(string: "https" + plain.absoluteString.dropFirst(4)))
+        let task = session.dataTask(with: plain)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.filter { if case .redirect = $0 { true } else { false } } == [])
+        #expect(calls.contains(.data(2, "/x%20y -")))
+        #expect(calls.contains(.completed(2, nil)))
+        #expect(task.originalRequest?.url == plain)
+        #expect(task.currentRequest?.url == secure)
+        #expect(task.response?.url == secure)
+        let metrics = try #require(delegate.metrics.events.last)
+        #expect(metrics.redirectCount == 0)
+        #expect(metrics.transactionMetrics.map(\.request.url) == [secure])
+        #expect(server.connectionCount == 1)
+    }
+
+    // TLS-7: which kind of task makes no difference
+    @Test("uploads and downloads") func uploadsAndDownloads() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, saying: "max-age=1000"))
+        let plain = try url(server, "/there", scheme: "http")
+        let request = URLRequest(url: plain).with { $0.httpMethod = "PUT" }
+        #expect(try await session.upload(for: request, from: Data("x".utf8)).1.url?.scheme == "https")
+        let (file, response) = try await session.download(from: plain)
+        try FileManager.default.removeItem(at: file)
+        #expect(response.url?.scheme == "https")
+        #expect(server.requests.map(\.method) == ["GET", "PUT", "GET"])
+        #expect(server.requests[1].bodyText == "x")
+    }
+
+    // RFC 6797 §8.1: any response counts, whatever its status
+    @Test("which responses are heard", arguments: ["/", "/missing", "/redirect"])
+    func whichResponsesAreHeard(path: String) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, path, saying: "max-age=1000"))
+        #expect(session.configuration.hsts.records.map(\.host) == ["localhost"])
+        #expect(try await scheme(server, in: session) == "https")
+        // Its own wish is the last word.
+        _ = try await session.data(from: url(server, saying: "max-age=0"))
+        #expect(session.configuration.hsts.records == [])
+        #expect(try await scheme(server, in: session) == "http")
+    }
+
+    // RFC 6797 §8.1: a field that comes in the clear says nothing
+    @Test("a response in the clear") func aResponseInTheClear() async throws {
+        let server = try ScriptedServer.answering { Self.answer($0) }
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, scheme: "http", saying: "max-age=1000"))
+        #expect(session.configuration.hsts.records == [])
+        #expect(try await scheme(server, in: session) == "http")
+    }
+
+    // TLS-7, RFC 6797 §8.1.1
+    @Test("an address is never known") func anAddressIsNeverKnown() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, host: "127.0.0.1", saying: "max-age=1000"))
+        #expect(session.configuration.hsts.records == [])
+        #expect(try await scheme(server, host: "127.0.0.1", in: session) == "http")
+    }
+
+    // RFC 6797 §8.1: trust that a delegate gave in spite of an error is an error
+    @Test("a server that a delegate trusts", arguments: [true, false], [true, false])
+    func aServerThatADelegateTrusts(isKnown: Bool, isEvaluated: Bool) async throws {
+        _ = try TrustedAuthority.authority
+        let authority = try isKnown ? TrustedAuthority.authority : TestCertificateAuthority()
+        let root = authority.root.der
+        let options = try TLSServerOptions(authority: authority)
+        let server = try server(options)
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        // What it overlooks, if anything.
+        let log = ChallengeLog { challenge, reply in
+            guard let trust = challenge.protectionSpace.serverTrust else { return reply(.performDefaultHandling, nil) }
+            if !isKnown, isEvaluated, let anchor = SecCertificateCreateWithData(nil, Data(root) as CFData) {
+                _ = SecTrustSetAnchorCertificates(trust, [anchor] as CFArray)
+            }
+            if isEvaluated { #expect(SecTrustEvaluateWithError(trust, nil)) }
+            reply(.useCredential, URLCredential(trust: trust))
+        }
+        let delegate = TaskLevelDelegate(log)
+        let wish = try url(server, saying: "max-age=1000")
+        _ = try await session.data(for: URLRequest(url: wish), delegate: delegate)
+        // Known is who passes the default evaluation, and who nobody has asked it about is not known to.
+        #expect(session.configuration.hsts.records.count == (isKnown && isEvaluated ? 1 : 0))
+    }
+
+    // RFC 6797 §8.2
+    @Test("subdomains", arguments: [true, false]) func subdomains(areIncluded: Bool) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        let wish = "max-age=1000" + (areIncluded ? "; includeSubDomains" : "")
+        _ = try await session.data(from: url(server, host: "a.localhost", saying: wish))
+        #expect(try await scheme(server, host: "a.localhost", in: session) == "https")
+        #expect(try await scheme(server, host: "b.a.localhost", in: session) == (areIncluded ? "https" : "http"))
+        #expect(try await scheme(server, in: session) == "http")
+        #expect(try await scheme(server, host: "other.localhost", in: session) == "http")
+    }
+
+    // RFC 6797 §8.1, §11.2
+    @Test("the time is over") func theTimeIsOver() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let now = Watched<Int64>(1_000_000)
+        let session = URLSession { $0.hsts = HSTSStore(suffixes: .topLevelDomains) { now.current } }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, saying: "max-age=10"))
+        now.withValue { $0 += 9 }
+        #expect(try await scheme(server, in: session) == "https")
+        now.withValue { $0 += 1 }
+        #expect(try await scheme(server, in: session) == "http")
+        // Each response begins anew.
+        _ = try await session.data(from: url(server, saying: "max-age=10"))
+        now.withValue { $0 += 9 }
+        #expect(try await scheme(server, in: session) == "https")
+    }
+
+    // TLS-7, RFC 6797 §12.3
+    @Test("hosts that are known before") func hostsThatAreKnownBefore() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession {
+            $0.hsts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(["localhost"]))
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await scheme(server, host: "a.localhost", in: session) == "https")
+        #expect(try await scheme(server, in: session) == "http")
+        await session.reset()
+        #expect(try await scheme(server, host: "a.localhost", in: session) == "https")
+        #expect(URLSessionConfiguration.ephemeral.hsts.covers("get.app"))
+        #expect(URLSessionConfiguration.default.hsts.covers("my.dev."))
+        #expect(!URLSessionConfiguration.default.hsts.covers("app"))
+    }
+
+    // R-22, S-58: the delegate is asked about what would be loaded, and whatever it answers is made secure
+    @Test("redirects", arguments: [nil, "https", "http"]) func redirects(answered: String?) async throws {
+        let server = try server()
+        defer { server.stop() }
+        let target = try url(server, "/end")
+        let delegate = RecordingDelegate()
+        if let answered {
+            delegate.redirect = { request, reply in
+                let text = answered + "://localhost:\(server.port)/answered"
+                reply(request.with { $0.url = URL(string: text) })
+            }
+        }
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: try url(server, "/redirect", saying: "max-age=1000"))
+        task.resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(delegate.proposed.events.map(\.url) == [target])
+        #expect(calls.contains(.completed(1, nil)))
+        let path = answered == nil ? "/end" : "/answered"
+        #expect(task.currentRequest?.url?.absoluteString == "https://localhost:\(server.port)\(path)")
+        #expect(server.requests.map(\.path) == ["/redirect", path])
+        let metrics = try #require(delegate.metrics.events.last)
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map(\.request.url?.scheme) == ["https", "https"])
+    }
+
+    // R-22: nobody is asked
+    @Test("a redirect without a delegate") func aRedirectWithoutADelegate() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        let response = try await session.data(from: url(server, "/redirect", saying: "max-age=1000")).1
+        #expect(try response.url == url(server, "/end"))
+    }
+
+    // TLS-7, COOK-20, CACHE-1: cookies and cache are those of the secure address
+    @Test("cookies and stored responses") func cookiesAndStoredResponses() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, "/set", saying: "max-age=1000"))
+        func text(_ path: String, _ scheme: String) async throws -> String {
+            String(decoding: try await session.data(from: url(server, path, scheme: scheme)).0, as: UTF8.self)
+        }
+        #expect(try await text("/", "http") == "/ a=b")
+        #expect(try await text("/kept", "https") == "/kept a=b")
+        #expect(try await text("/kept", "http") == "/kept a=b")
+        #expect(server.requests.map(\.path) == ["/set", "/", "/kept"])
+    }
+
+    // TLS-1, TLS-7: what is upgraded is not in the clear
+    @Test("under App Transport Security") func underAppTransportSecurity() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { $0.appTransportSecurity = [:] }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, host: "a.localhost", saying: "max-age=1000"))
+        _ = try await session.data(from: url(server, scheme: "http", host: "a.localhost"))
+        let error = await #expect(throws: URLError.self) {
+            _ = try await session.data(from: url(server, scheme: "http", host: "other.localhost"))
+        }
+        #expect(error?.code == .appTransportSecurityRequiresSecureConnection)
+    }
+
+    // TLS-7, S-18, S-19, C-34: who knows what
+    @Test("who shares what is known") func whoSharesWhatIsKnown() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        let copy = try #require(configuration.copy() as? URLSessionConfiguration)
+        let (own, same, copied) = (
+            URLSession(configuration: configuration), URLSession(configuration: configuration),
+            URLSession(configuration: copy)
+        )
+        let again = URLSession(configuration: own.configuration)
+        let other = URLSession(configuration: .ephemeral)
+        // A name of its own, since these know what others have learnt.
+        let common = "common.localhost"
+        let standard = URLSession(configuration: .default)
+        let second = URLSession(configuration: .default)
+        defer {
+            for session in [own, same, copied, again, other, standard, second] { session.invalidateAndCancel() }
+            standard.configuration.hsts.removeAll()
+        }
+        _ = try await own.data(from: url(server, host: "a.localhost", saying: "max-age=1000"))
+        for session in [own, same, copied, again] {
+            #expect(try await scheme(server, host: "a.localhost", in: session) == "https")
+        }
+        for session in [other, standard, URLSession.shared] {
+            #expect(try await scheme(server, host: "a.localhost", in: session) == "http")
+        }
+        let options = try TrustedAuthority.server(.server(.dns(common)))
+        let commonServer = try self.server(options)
+        defer { commonServer.stop() }
+        _ = try await standard.data(from: url(commonServer, host: common, saying: "max-age=1000"))
+        for session in [standard, second, URLSession.shared] {
+            #expect(try await scheme(commonServer, host: common, in: session) == "https")
+        }
+        for session in [own, other] { #expect(try await scheme(commonServer, host: common, in: session) == "http") }
+        #expect(own.configuration.hsts !== URLSessionConfiguration.ephemeral.hsts)
+    }
+
+    // S-19: what is ephemeral ends with whoever knows it
+    @Test("what is ephemeral ends with its configuration") func whatIsEphemeralEnds() {
+        weak var hosts: HSTSStore?
+        do {
+            let configuration = URLSessionConfiguration.ephemeral
+            hosts = configuration.hsts
+            #expect(hosts === configuration.hsts)
+        }
+        #expect(hosts == nil)
+    }
+
+    // S-89, RFC 6797 §12.5
+    @Test("reset forgets") func resetForgets() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(server, saying: "max-age=1000"))
+        await session.flush()
+        #expect(try await scheme(server, in: session) == "https")
+        await session.reset()
+        #expect(session.configuration.hsts.records == [])
+        #expect(try await scheme(server, in: session) == "http")
+    }
+
+    // TLS-4, RFC 6797 §8.4: nobody is asked whether to go on
+    @Test("a known host whose certificate is bad") func aKnownHostWhoseCertificateIsBad() async throws {
+        let good = try server()
+        defer { good.stop() }
+        let bad = try server(try TLSServerOptions(authority: TestCertificateAuthority()))
+        defer { bad.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: url(good, saying: "max-age=1000"))
+        let plain = try url(bad, scheme: "http")
+        let error = await #expect(throws: URLError.self) { _ = try await session.data(from: plain) }
+        #expect(error?.code == .serverCertificateHasUnknownRoot)
+        #expect(error?.failingURL?.scheme == "https")
+        // But a program may trust whom it likes (AUTH-30).
+        _ = try await session.data(for: URLRequest(url: plain), delegate: TaskLevelDelegate(.trusting()))
+    }
+}
