@@ -55,7 +55,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingStorage",
-            dependencies: ["LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CSQLite"],
+            dependencies: ["LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CSQLite"],
             swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),

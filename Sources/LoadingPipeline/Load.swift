@@ -266,7 +266,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             // It was held for a step of a conversation in the clear, which ends here.
             heldConnection?.letGo()
             heldConnection = nil
-            if uploading?.isFollowUp != true { client?.load(self, isUpgradedTo: request.urlText) }
+            if uploading?.isFollowUp != true {
+                uploading?.isUpgraded(to: request)
+                client?.load(self, isUpgradedTo: request.urlText)
+            }
         }
         do { try environment.transportSecurity.check(request) } catch { return end(error) }
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }

@@ -1,5 +1,4 @@
-internal import CLoadingLinux
-internal import Glibc
+internal import LoadingEvents
 
 /// What a store has to say about its file, or its keyring: once for each change of its state, not for each thing it
 /// could not do.
@@ -31,9 +30,5 @@ extension StorageMessage: CustomStringConvertible {
 
 extension StorageMessage {
     /// Says it on standard error.
-    package static let show: @Sendable (StorageMessage) -> Void = { message in
-        Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {
-            cll_write_message(STDERR_FILENO, $0.baseAddress, $0.count)
-        }
-    }
+    package static let show: @Sendable (StorageMessage) -> Void = { StandardError.say($0.description) }
 }

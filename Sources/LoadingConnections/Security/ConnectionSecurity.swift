@@ -10,7 +10,14 @@ package final class ConnectionSecurity {
     private let transportSecurity: AppTransportSecurity?
     /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
     private var madeContext: TLSContext?
-    private var sessions: [Origin: [Session]] = [:]
+    private var sessions: [Peer: [Session]] = [:]
+
+    /// With whom a TLS session was made. Of connections that carry HTTP more may be asked than of others, and a session that
+    /// is less cannot be resumed there.
+    private struct Peer: Hashable {
+        var origin: Origin
+        var carriesHTTP: Bool
+    }
 
     /// A TLS session that can be resumed.
     struct Session {
@@ -49,20 +56,22 @@ package final class ConnectionSecurity {
         loop.callOut(ServerEvaluation(of: peer, by: evaluator, wantsKeys: wantsKeys, on: loop, tell: tell))
     }
 
-    func takeSession(for origin: Origin) -> Session? {
+    func takeSession(for origin: Origin, carriesHTTP: Bool) -> Session? {
+        let peer = Peer(origin: origin, carriesHTTP: carriesHTTP)
         let now = cll_wall_now() / 1_000_000_000
-        while let last = sessions[origin]?.last {
+        while let last = sessions[peer]?.last {
             let resumption = last.resumption
-            if resumption.isSingleUse || resumption.expiry <= now { sessions[origin]?.removeLast() }
+            if resumption.isSingleUse || resumption.expiry <= now { sessions[peer]?.removeLast() }
             if resumption.expiry > now { return last }
         }
         return nil
     }
 
-    func keep(_ session: Session, for origin: Origin) {
-        if sessions.count >= Self.mostOrigins, sessions[origin] == nil { sessions = [:] }
-        sessions[origin, default: []].append(session)
-        if let count = sessions[origin]?.count, count > Self.mostPerOrigin { sessions[origin]?.removeFirst() }
+    func keep(_ session: Session, for origin: Origin, carriesHTTP: Bool) {
+        let peer = Peer(origin: origin, carriesHTTP: carriesHTTP)
+        if sessions.count >= Self.mostOrigins, sessions[peer] == nil { sessions = [:] }
+        sessions[peer, default: []].append(session)
+        if let count = sessions[peer]?.count, count > Self.mostPerOrigin { sessions[peer]?.removeFirst() }
     }
 
     /// Forgets every session: after a flush nothing of the old connections lives on.

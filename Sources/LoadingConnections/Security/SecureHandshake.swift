@@ -12,6 +12,7 @@ final class SecureHandshake: ByteStreamOwner {
     private let origin: Origin
     private let security: ConnectionSecurity
     /// What App Transport Security wants of the connection, beyond what the configuration says.
+    private let carriesHTTP: Bool
     private let demands: TransportSecurityDemands?
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
@@ -36,6 +37,7 @@ final class SecureHandshake: ByteStreamOwner {
         self.stream = stream
         self.origin = origin
         self.security = security
+        self.carriesHTTP = carriesHTTP
         demands = carriesHTTP ? security.demands(on: origin) : nil
         self.asker = asker
         self.outcome = outcome
@@ -44,7 +46,7 @@ final class SecureHandshake: ByteStreamOwner {
 
     func start() {
         do throws(TLSError) {
-            let session = security.takeSession(for: origin)
+            let session = security.takeSession(for: origin, carriesHTTP: carriesHTTP)
             wasEvaluated = session?.wasEvaluated ?? false
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, serverName: origin.host,
@@ -110,7 +112,11 @@ final class SecureHandshake: ByteStreamOwner {
     }
 
     private func succeed() {
-        if let breach { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)) }
+        if let breach {
+            // Who asks which chain it was can look at it.
+            if breach == .trust || breach == .pins { distrusted = stream.tls?.peer }
+            return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue))
+        }
         stream.tls?.isTrusted = isTrusted
         let outcome = outcome
         self.outcome = nil
@@ -187,7 +193,12 @@ final class SecureHandshake: ByteStreamOwner {
             isTrusted = if case .reject = outcome.verdict { false } else { true }
             keys = outcome.keys
             if isDecided {
-                decide(.accept, about: peer)
+                // A revocation that is told after this counts too, where the evaluation does.
+                if demands?.needsTrust == true, case .acceptUnlessRevoked = outcome.verdict {
+                    decide(outcome.verdict, about: peer)
+                } else {
+                    decide(.accept, about: peer)
+                }
             } else {
                 keepSessions(wasEvaluated: true)
                 decide(outcome.verdict, about: peer)
@@ -207,10 +218,11 @@ final class SecureHandshake: ByteStreamOwner {
     /// Which sessions may be resumed, and what they then are worth. Where the server asked for a certificate there are
     /// none, so that it asks again.
     private func keepSessions(wasEvaluated: Bool) {
-        stream.tls?.onResumption = { [security, origin, weak tls = stream.tls] resumption in
+        stream.tls?.onResumption = { [security, origin, carriesHTTP, weak tls = stream.tls] resumption in
             if tls?.isIdentityRequested == true { return }
             security.keep(
-                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), for: origin)
+                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), for: origin,
+                carriesHTTP: carriesHTTP)
         }
     }
 }

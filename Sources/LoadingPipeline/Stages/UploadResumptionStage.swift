@@ -7,7 +7,7 @@ internal import LoadingTransport
 /// `ResumableUpload` says, one request after the other, of which the client hears nothing. Confined to the load's loop.
 final class UploadResumptionStage: LoopTimerTarget {
     /// The task's own request.
-    private let original: LoadRequest
+    private var original: LoadRequest
     /// Where the body was sent at first; after a redirect not where the task's own request went.
     private var target: HTTPURL
     /// Nil until the length of the body is known.
@@ -43,6 +43,14 @@ final class UploadResumptionStage: LoopTimerTarget {
     func start() throws(LoadError) -> LoadRequest? {
         guard hasGoneOn, let first = upload?.start() else { return nil }
         return try request(for: first)
+    }
+
+    /// The task's own request goes to another scheme of its host than it said.
+    func isUpgraded(to request: LoadRequest) {
+        guard !hasGoneOn, original.url.host == request.url.host else { return }
+        original.url = request.url
+        original.urlText = request.urlText
+        target = request.url
     }
 
     // MARK: What goes out

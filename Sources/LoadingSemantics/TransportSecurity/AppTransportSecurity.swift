@@ -62,8 +62,8 @@ package struct AppTransportSecurity: Sendable, Equatable {
         // There are no web views and no media players here.
         _ = reader.boolean("NSAllowsArbitraryLoadsInWebContent")
         _ = reader.boolean("NSAllowsArbitraryLoadsForMedia")
-        exceptions = Self.domains("NSExceptionDomains", &reader, TransportSecurityException.init)
-        pins = Self.domains("NSPinnedDomains", &reader, ServerPins.init)
+        exceptions = Self.domains("NSExceptionDomains", &reader, TransportSecurityException.init) { .strictest }
+        pins = Self.domains("NSPinnedDomains", &reader, ServerPins.init) { .unreadable }
         reader.finish()
         complaints = reader.complaints
         isOn = true
@@ -106,16 +106,20 @@ package struct AppTransportSecurity: Sendable, Equatable {
     ]
 
     private static func domains<Setting>(
-        _ key: String, _ reader: inout PropertyListReader, _ read: (inout PropertyListReader) -> Setting?
+        _ key: String, _ reader: inout PropertyListReader, _ read: (inout PropertyListReader) -> Setting,
+        unreadable: () -> Setting
     ) -> TransportSecurityDomains<Setting> {
         var result = TransportSecurityDomains<Setting>()
         guard var domains = reader.dictionary(key) else { return result }
         for name in domains.keys {
-            guard var entry = domains.dictionary(name) else { continue }
+            guard var entry = domains.dictionary(name) else {
+                // It is meant to be about that domain. The reader has complained.
+                _ = result.add(unreadable(), includesSubdomains: true, forKey: name)
+                continue
+            }
             let includesSubdomains = entry.boolean("NSIncludesSubdomains") ?? false
-            if let setting = read(&entry),
-                let reason = result.add(setting, includesSubdomains: includesSubdomains, forKey: name)
-            {
+            let setting = read(&entry)
+            if let reason = result.add(setting, includesSubdomains: includesSubdomains, forKey: name) {
                 entry.complain(reason)
             }
             entry.finish()

@@ -12,14 +12,17 @@ package struct ServerPins: Sendable, Equatable {
         self.leaves = leaves
     }
 
-    /// Nil if there are none. A list in which nothing can be read is still a list, which no server meets: to pass over
-    /// it would be to trust anybody because of a typing error.
-    init?(_ reader: inout PropertyListReader) {
+    /// What no server meets.
+    static let unreadable = ServerPins(leaves: [])
+
+    /// A domain that is pinned without pins, and a list in which nothing can be read, are met by no server: to pass over
+    /// them would be to trust anybody because of a typing error.
+    init(_ reader: inout PropertyListReader) {
         authorities = Self.digests("NSPinnedCAIdentities", &reader)
         leaves = Self.digests("NSPinnedLeafIdentities", &reader)
         if authorities == nil, leaves == nil {
             reader.complain(.noPins)
-            return nil
+            self = .unreadable
         }
     }
 

@@ -11,8 +11,8 @@ package struct TransportSecurityComplaint: Sendable, Equatable {
         case twice = "is there twice"
         case notVersion = "is no version of TLS"
         case notDigest = "is no SHA-256 digest in Base64"
-        /// A pinned domain without pins, which is not pinned.
-        case noPins = "has no pins"
+        /// A pinned domain without pins: nobody has them.
+        case noPins = "has no pins, so no server will do"
         /// Pins that cannot be read: nobody has them.
         case noReadablePins = "has no pins that can be read, so no server will do"
     }

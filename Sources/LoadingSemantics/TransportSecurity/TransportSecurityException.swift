@@ -3,6 +3,14 @@ struct TransportSecurityException: Sendable, Equatable {
     var allowsInsecureLoads: Bool
     var demands: TransportSecurityDemands
 
+    /// None.
+    static let strictest = TransportSecurityException()
+
+    private init() {
+        allowsInsecureLoads = false
+        demands = .standard
+    }
+
     init(_ reader: inout PropertyListReader) {
         allowsInsecureLoads = reader.boolean("NSExceptionAllowsInsecureHTTPLoads") ?? false
         demands = .standard

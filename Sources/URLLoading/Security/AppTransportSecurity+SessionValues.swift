@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingEvents
 internal import LoadingSemantics
 
 extension AppTransportSecurity {
@@ -9,6 +10,27 @@ extension AppTransportSecurity {
             session.appTransportSecurity.map { AppTransportSecurity(PropertyListValue.values(of: $0)) }
             ?? Self.ofProgram
         if !isOn { return nil }
+        Self.told.tell(complaints)
+    }
+
+    private static let told = Told()
+
+    /// What was said already: each thing once, however many sessions are made.
+    private final class Told: @unchecked Sendable {
+        // Sendable because `messages` is guarded by `lock`.
+        private let lock = Lock()
+        private var messages: Set<String> = []
+
+        /// So many different ones are told at most.
+        private static let most = 100
+
+        func tell(_ complaints: [TransportSecurityComplaint]) {
+            for complaint in complaints {
+                let text = "NSAppTransportSecurity: \(complaint.description)"
+                let isNew = lock.withLock { messages.count < Self.most && messages.insert(text).inserted }
+                if isNew { StandardError.say(text) }
+            }
+        }
     }
 
     /// What `Info.plist` says, which stands beside the executable. Read when the first session is made.

@@ -132,7 +132,8 @@ import Testing
             #expect(none.complaints.last?.reason == .noReadablePins)
         }
         let empty = security([:])
-        #expect(try demands(empty, "https://a.example/")?.pins == nil)
+        let nobody = try #require(try demands(empty, "https://a.example/"))
+        #expect(nobody.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
         #expect(
             empty.complaints == [TransportSecurityComplaint(path: ["NSPinnedDomains", "a.example"], reason: .noPins)])
     }

@@ -276,6 +276,57 @@ import URLLoading
         }
     }
 
+    // TLS-2, TLS-10: TLS 1.2 tells of it after the delegate has decided
+    @Test("a delegate that trusts a server whose certificate is revoked", arguments: [false, true])
+    func aDelegateThatTrustsARevokedServer(isOld: Bool) async throws {
+        let options = try TrustedAuthority.server().with {
+            $0.ocspResponse = try TrustedAuthority.authority.ocspResponse(
+                for: $0.identity.certificate, status: .revoked)
+            if isOld { $0.maximumVersion = .tls12 }
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("never") }
+        defer { server.stop() }
+        let error = try await outcome(
+            server.url(host: "localhost"), [:], delegate: TaskLevelDelegate(.trusting()))
+        #expect(error?.code.rawValue == -1200 || error?.code == .serverCertificateUntrusted)
+        #expect(server.requests.isEmpty)
+    }
+
+    // TLS-5: also where the connection is what is wrong
+    @Test("who is refused for the rules shows the chain") func refusalsShowTheChain() async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
+        defer { server.stop() }
+        let other =
+            try [
+                "NSPinnedDomains": [
+                    "localhost": Self.pins("NSPinnedLeafIdentities", [TestCertificateAuthority().root.der])
+                ]
+            ] as [String: Any]
+        let error = try await outcome(server.url(host: "localhost"), other)
+        #expect(error?.code == .secureConnectionFailed)
+        #expect(error?.failureURLPeerTrust != nil)
+    }
+
+    // TLS-2, TLS-8: what was negotiated where nothing is asked is not gone on with where something is
+    @Test("a stream task's TLS session does not stand in the way") func sessionsOfStreamTasks() async throws {
+        let options = try TrustedAuthority.server(.localhost.with { $0.key = .rsa(bits: 2048) }).with {
+            $0.maximumVersion = .tls12
+            $0.ciphers = "AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("ok") }
+        defer { server.stop() }
+        let session = URLSession { $0.appTransportSecurity = [:] }
+        defer { session.invalidateAndCancel() }
+        let stream = session.streamTask(withHostName: "localhost", port: server.port)
+        stream.startSecureConnection()
+        stream.resume()
+        try await stream.write(Data("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8), timeout: 10)
+        _ = try await stream.readData(ofMinLength: 10, maxLength: 1000, timeout: 10)
+        stream.cancel()
+        let (data, _) = try await session.data(from: server.url(host: "localhost"))
+        #expect(String(decoding: data, as: UTF8.self) == "ok")
+    }
+
     // TLS-2: and so it is the other way round
     @Test("a delegate that trusts nobody") func aDelegateThatTrustsNobody() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("never") }
