@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingEvents
 
 /// A store and the one thread on which all is done with it, in the order of asking.
 ///
@@ -107,23 +108,7 @@ private final class Desk<Store>: @unchecked Sendable {
     }
 
     private func start() {
-        let start = Unmanaged.passRetained(ThreadStart(name: name) { self.serve(waits: true) })
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let failure = pthread_create(
-            &thread, &attributes,
-            { context in
-                guard let context else { return nil }
-                let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
-                cll_name_thread(start.name)
-                start.body()
-                return nil
-            }, start.toOpaque())
-        if failure == 0 { return }
-        start.release()
+        if DetachedThread.startIfPossible(named: name, { self.serve(waits: true) }) { return }
         serve(waits: false)
     }
 
@@ -165,14 +150,4 @@ private final class Desk<Store>: @unchecked Sendable {
 private final class Answer<Value>: @unchecked Sendable {
     // Sendable because `value` is guarded by the desk's mutex.
     var value: Value?
-}
-
-private final class ThreadStart: Sendable {
-    let name: String
-    let body: @Sendable () -> Void
-
-    init(name: String, body: @escaping @Sendable () -> Void) {
-        self.name = name
-        self.body = body
-    }
 }

@@ -5,11 +5,11 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char home[64];
+// With the letters that mkdtemp replaces.
+static char home[] = "/tmp/url-loading-home.XXXXXX";
 static pid_t owner;
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
@@ -27,7 +27,6 @@ static void remove_home(void) {
 __attribute__((constructor)) static void make_home(void) {
     // The processes that a test starts share its home.
     if (getenv("URL_LOADING_TEST_HOME") != NULL) return;
-    strcpy(home, "/tmp/url-loading-home.XXXXXX");
     if (mkdtemp(home) == NULL) {
         perror("no home for the tests");
         abort();

@@ -63,9 +63,9 @@ extension Cookie: StepRecord {
     package var text: String { "\(name) \(value.prefix { $0 != "x" })" }
 }
 
-extension TransportSecurityHost: StepRecord {
-    package static func make(_ number: Int, _ version: Int) -> TransportSecurityHost {
-        TransportSecurityHost(host: "h\(number).example", includesSubdomains: true, expires: Double(version))
+extension HSTSRecord: StepRecord {
+    package static func make(_ number: Int, _ version: Int) -> HSTSRecord {
+        HSTSRecord(host: "h\(number).example", expires: Int64(version), includesSubdomains: true)
     }
 
     package var text: String { "\(host) \(expires)" }

@@ -19,7 +19,7 @@ internal import StorageSteps
             ctd_kill_at(change, words[2], words[5] == "torn" ? 1 : 0)
             switch kind {
             case .cookies: run(RecordSteps<Cookie>(in: directory), words[3])
-            case .hosts: run(RecordSteps<TransportSecurityHost>(in: directory), words[3])
+            case .hosts: run(RecordSteps<HSTSRecord>(in: directory), words[3])
             case .credentials: run(RecordSteps<StoredCredential>(in: directory), words[3])
             case .responses: run(ResponseSteps(in: directory), words[3])
             }

@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingEvents
 package import LoadingTransport
 
 /// Resolves host names with the system's resolver (hosts file, DNS, mDNS: whatever the machine is set up for) on
@@ -113,7 +114,7 @@ package final class NameResolver: @unchecked Sendable {
         let mustStart = idleThreads < queuedCount && threads < mostThreads
         if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
-        if mustStart, !LoopThread.startIfPossible(named: "url-resolve", { self.answerQuestions() }) {
+        if mustStart, !DetachedThread.startIfPossible(named: "url-resolve", { self.answerQuestions() }) {
             threadIsMissing()
         }
         return ticket

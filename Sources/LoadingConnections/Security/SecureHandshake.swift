@@ -11,8 +11,8 @@ final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
     private let origin: Origin
     private let security: ConnectionSecurity
-    /// What App Transport Security wants of the connection, beyond what the configuration says.
     private let carriesHTTP: Bool
+    /// What App Transport Security wants of the connection, beyond what the configuration says.
     private let demands: TransportSecurityDemands?
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?

@@ -31,8 +31,8 @@ package struct TransportSecurityStage {
     /// Does what a response says of its host.
     ///
     /// - Parameter isTrusted: Whether the connection was made without an error that somebody has overlooked.
-    func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) {
+    func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: @autoclosure () -> Bool) {
         guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
-        hosts.note(fields, from: url, isTrusted: isTrusted)
+        hosts.note(fields, from: url, isTrusted: isTrusted())
     }
 }

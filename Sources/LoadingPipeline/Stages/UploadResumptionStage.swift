@@ -50,7 +50,6 @@ final class UploadResumptionStage: LoopTimerTarget {
         guard !hasGoneOn, original.url.host == request.url.host else { return }
         original.url = request.url
         original.urlText = request.urlText
-        target = request.url
     }
 
     // MARK: What goes out

@@ -1,5 +1,5 @@
 /// What is known of one host that wants secure connections only (RFC 6797 §5.3).
-package struct HSTSRecord: Sendable, Equatable {
+package struct HSTSRecord: Sendable, Hashable {
     /// In lower-case ASCII, without a dot at the end.
     package var host: String
     /// In seconds since 1970; at that moment it is over.

@@ -1,15 +1,16 @@
-internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
 
 /// The threads that run loops. A thread that lost its loop to a long callback waits here for the next one; a few are
 /// kept, the rest end.
-package enum LoopThread {
+enum LoopThread {
     private static let waiting = WaitingThreads()
 
     /// Has some thread run `loop` from now on. Where none can be started, one that comes back from its callback will do.
     static func run(_ loop: EventLoop) {
-        while !waiting.hand(over: loop), !startIfPossible(named: "url-loop", { serve(loop) }) { usleep(10_000) }
+        while !waiting.hand(over: loop), !DetachedThread.startIfPossible(named: "url-loop", { serve(loop) }) {
+            usleep(10_000)
+        }
     }
 
     private static func serve(_ first: EventLoop) {
@@ -18,43 +19,6 @@ package enum LoopThread {
             loop.run()
             next = waiting.waitForLoop()
         }
-    }
-
-    /// Starts a detached thread. Failing that (no memory, no thread allowed) it tries again until it can: a loop
-    /// without a thread would be a process that hangs.
-    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
-        while !startIfPossible(named: name, body) { usleep(10_000) }
-    }
-
-    /// Starts a detached thread; false when the system allows none now.
-    package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let failure = pthread_create(
-            &thread, &attributes,
-            { context in
-                guard let context else { return nil }
-                let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
-                cll_name_thread(start.name)
-                start.body()
-                return nil
-            }, start.toOpaque())
-        if failure != 0 { start.release() }
-        return failure == 0
-    }
-}
-
-private final class ThreadStart: Sendable {
-    let name: String
-    let body: @Sendable () -> Void
-
-    init(name: String, body: @escaping @Sendable () -> Void) {
-        self.name = name
-        self.body = body
     }
 }
 

@@ -28,7 +28,7 @@ final class LoopWatch: @unchecked Sendable {
             loops.append(loop)
             return loops.count == 1
         }
-        if isFirst { LoopThread.start(named: "url-watch") { self.watch() } }
+        if isFirst { DetachedThread.start(named: "url-watch") { self.watch() } }
     }
 
     /// Called by a loop's thread each time it lends the loop; nearly always one load.

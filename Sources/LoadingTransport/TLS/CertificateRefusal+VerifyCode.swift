@@ -23,6 +23,7 @@ extension CertificateRefusal {
 extension TLSError {
     /// A chain that OpenSSL has no objection to, or not this one.
     init(_ refusal: CertificateRefusal) {
+        // Each has a code at least.
         self.init(code: refusal.code, reason: refusal.rawValue, verifyCode: refusal.verifyCodes[0])
     }
 }

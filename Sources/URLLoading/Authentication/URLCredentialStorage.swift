@@ -9,9 +9,9 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 ///
 /// The storage of the process keeps `permanent` passwords in the user's keyring, if there is a Secret Service on the session
 /// bus, and else in a file that only this user may read, under `$XDG_DATA_HOME` or `~/.local/share`, in a folder named by
-/// the bundle's identifier or the executable. Everything else lives in memory, and
-/// so does all that is in a storage made with ``init()``. Credentials of persistence `none` are not kept; `synchronizable`
-/// ones are refused, since nothing carries them to other devices.
+/// the bundle's identifier or the executable. Everything else lives in memory, and so does all that is in a storage made
+/// with ``init()``. Credentials of persistence `none` are not kept; `synchronizable` ones are refused, since nothing
+/// carries them to other devices.
 ///
 /// After each change `NSURLCredentialStorageChanged` is posted on the main thread.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
@@ -163,3 +163,5 @@ extension NSNotification.Name {
     /// Posted on the main thread when the credentials of a storage, the notification's object, have changed.
     public static let NSURLCredentialStorageChanged = NSNotification.Name("NSURLCredentialStorageChangedNotification")
 }
+
+extension URLCredentialStorage: FlushedStore {}

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The tier of a cache that is on disk. All of it is done on a thread of its own, in the order of asking; who wants an
 /// answer on a loop gets it later.
-final class ResponseDisk: Sendable {
+final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
     private let directory: StorageDirectory
@@ -36,9 +36,7 @@ final class ResponseDisk: Sendable {
     }
 
     /// Waits.
-    func find(_ key: CacheKey) -> CachedURLResponse? {
-        mayHoldAnything ? wait { $0.response(for: key) } : nil
-    }
+    func find(_ key: CacheKey) -> CachedURLResponse? { wait { $0.response(for: key) } }
 
     /// Stores a response in the place of what its key had, or only removes that.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
@@ -53,6 +51,7 @@ final class ResponseDisk: Sendable {
 
     /// Puts a response in the place of one with the same body, if it is that which is stored.
     func replaceHead(of old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
+        guard mayHoldAnything else { return }
         perform { archive in
             guard let entry = archive.entry(for: key), entry.head.response == old.facts,
                 let head = ArchivedResponse(new)
@@ -101,10 +100,6 @@ final class ResponseDisk: Sendable {
     private func noteUse() {
         if !isUsed.exchange(true, ordering: .relaxed) { ExitFlush.shared.add(self) }
     }
-}
-
-extension ResponseDisk: ExitFlushed {
-    func flushAtExit(_ told: @escaping @Sendable () -> Void) { flush(told) }
 }
 
 extension ResponseArchive {

@@ -6,8 +6,8 @@ internal import LoadingTransport
 
 /// A task's way to its cache.
 ///
-/// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the caller's code: it is called with the loop lent, as delegates are,
-/// and may answer later (CACHE-26).
+/// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the caller's code:
+/// it is called with the loop lent, as delegates are, and may answer later (CACHE-26).
 extension TaskCore {
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
         guard let cache = core.urlCache else { return .now(nil) }

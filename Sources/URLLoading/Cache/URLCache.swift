@@ -72,8 +72,8 @@ open class URLCache: NSObject, @unchecked Sendable {
     ///   - memoryCapacity: bytes; 0 keeps nothing in memory.
     ///   - diskCapacity: bytes; 0 writes nothing.
     ///   - directoryURL: the folder to keep what goes to disk in, which is made if need be; nil, and what is no file
-    ///     URL, is the usual place, under
-    ///     `$XDG_CACHE_HOME` or `~/.cache`, in a folder named by the bundle's identifier or the executable.
+    ///     URL, is the usual place, under `$XDG_CACHE_HOME` or `~/.cache`, in a folder named by the bundle's identifier or
+    ///     the executable.
     public init(memoryCapacity: Int, diskCapacity: Int, directory directoryURL: URL? = nil) {
         memory = ResponseMemory(capacity: memoryCapacity)
         diskLimit = max(0, diskCapacity)
@@ -314,3 +314,5 @@ extension URLCache {
         }
     }
 }
+
+extension URLCache: FlushedStore {}

@@ -186,7 +186,8 @@ extension HTTPCookieStorage {
     /// Calls when it can, at once or on another thread.
     func whenAtHand(_ body: @escaping @Sendable () -> Void) { records.whenAtHand(body) }
 
-    var isEmpty: Bool { records.read { $0.isEmpty } }
+    /// Whether it is known to have no cookies; nil if it cannot be asked on a loop.
+    var isEmptyAtHand: Bool? { records.readIfAtHand { $0.isEmpty } }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
     func field(for request: CookieRequest) -> String? {
@@ -286,3 +287,5 @@ extension NSNotification.Name {
     public static let NSHTTPCookieManagerAcceptPolicyChanged = NSNotification.Name(
         "NSHTTPCookieManagerAcceptPolicyChangedNotification")
 }
+
+extension HTTPCookieStorage: FlushedStore {}

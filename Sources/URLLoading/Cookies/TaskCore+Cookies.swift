@@ -5,8 +5,8 @@ internal import LoadingTransport
 
 /// The cookies of a task's requests and responses.
 ///
-/// A plain storage is asked on the loop, where it costs a lock; until its file has been read it answers later. A subclass is the caller's code: it is called with the
-/// loop lent, as delegates are, and may answer later.
+/// A plain storage is asked on the loop, where it costs a lock; until its file has been read it answers later. A subclass
+/// is the caller's code: it is called with the loop lent, as delegates are, and may answer later.
 extension TaskCore {
     /// Nil if the task neither sends nor keeps cookies (C-25, COOK-21).
     private var cookieStorage: HTTPCookieStorage? {
@@ -21,15 +21,14 @@ extension TaskCore {
         if !PublicSuffixes.isSystemRead, !request.url.needsNoNameServer { PublicSuffixes.readingSystem }
         guard core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
-        if isPlain, storage.isAtHand, storage.isEmpty { return .now(nil) }
+        let isEmpty = isPlain ? storage.isEmptyAtHand : nil
+        if isEmpty == true { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
         if isPlain {
-            if storage.isAtHand {
-                return .now(storage.field(for: CookieRequest(request, document: shown.mainDocumentURL)))
-            }
+            let origin = CookieRequest(request, document: shown.mainDocumentURL)
+            if isEmpty != nil { return .now(storage.field(for: origin)) }
             guard let load = load as? Load else { return .now(nil) }
             let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
-            let origin = CookieRequest(request, document: shown.mainDocumentURL)
             storage.whenAtHand { [core] in
                 let field = storage.field(for: origin)
                 core.loop.post { provide.value(field) }

@@ -6,18 +6,18 @@ package import LoadingStorage
 ///
 /// They are read when the first session is made that is not ephemeral, by the thread that makes it, if there are any: from
 /// then on loads ask on their loop. What other processes learn and forget is known from the next start on.
-package final class HSTSCopy: Sendable {
+package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
     private let records: LastingRecords<Hosts>
 
     /// What the file is to have.
     private struct Hosts: RecordMemory {
-        var all: [String: TransportSecurityHost] = [:]
+        var all: [String: HSTSRecord] = [:]
 
-        var lasting: [TransportSecurityHost] { Array(all.values) }
+        var lasting: [HSTSRecord] { Array(all.values) }
 
-        mutating func replaceLasting(with records: [TransportSecurityHost]) -> [RecordChange<TransportSecurityHost>] {
+        mutating func replaceLasting(with records: [HSTSRecord]) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
             return []
         }
@@ -36,13 +36,12 @@ package final class HSTSCopy: Sendable {
 
     private func fill(_ store: HSTSStore) {
         let known = records.read { Array($0.all.values) }
-        let outcomes = store.insert(known.map { HSTSRecord($0) })
-        for (host, outcome) in zip(known, outcomes) {
+        for (record, outcome) in zip(known, store.insert(known)) {
             switch outcome {
             case .stored(_, let evicted): note(.remove(evicted))
             case .refreshed: break
             // It is over, or nothing that a server can have said.
-            case .removed, .nothing, .refused: note(.remove([host.host]))
+            case .removed, .nothing, .refused: note(.remove([record.host]))
             }
         }
     }
@@ -51,9 +50,8 @@ package final class HSTSCopy: Sendable {
         records.change { hosts, changes in
             switch change {
             case .put(let record):
-                let host = TransportSecurityHost(record)
-                hosts.all[host.host] = host
-                changes.append(.stored(host))
+                hosts.all[record.host] = record
+                changes.append(.stored(record))
             case .remove(let names):
                 for name in names where hosts.all.removeValue(forKey: name) != nil { changes.append(.removed(name)) }
             case .removeAll:
@@ -61,20 +59,5 @@ package final class HSTSCopy: Sendable {
                 changes.append(.everythingRemoved)
             }
         }
-    }
-}
-
-extension TransportSecurityHost {
-    fileprivate init(_ record: HSTSRecord) {
-        self.init(
-            host: record.host, includesSubdomains: record.includesSubdomains, expires: Double(record.expires))
-    }
-}
-
-extension HSTSRecord {
-    fileprivate init(_ host: TransportSecurityHost) {
-        self.init(
-            host: host.host, expires: Int64(exactly: host.expires.rounded(.down)) ?? 0,
-            includesSubdomains: host.includesSubdomains)
     }
 }

@@ -254,16 +254,14 @@ final class SessionCore: @unchecked Sendable {
 
     /// Calls when the stores have written what they keep on disk, on any thread (S-88).
     func flushStores(_ done: @escaping @Sendable () -> Void) {
-        let cache = urlCache
-        let credentials = configuration.urlCredentialStorage
-        let cookies = configuration.httpCookieStorage
-        let isLasting = configuration.hasLastingHosts
-        let flushHosts: @Sendable () -> Void = { if isLasting { HSTSCopy.shared.flush(done) } else { done() } }
-        let flushCache: @Sendable () -> Void = { if let cache { cache.flush(flushHosts) } else { flushHosts() } }
-        let flushCredentials: @Sendable () -> Void = {
-            if let credentials { credentials.flush(flushCache) } else { flushCache() }
-        }
-        if let cookies { cookies.flush(flushCredentials) } else { flushCredentials() }
+        let stores: [(any FlushedStore)?] = [
+            configuration.httpCookieStorage, configuration.urlCredentialStorage, urlCache,
+            configuration.hasLastingHosts ? HSTSCopy.shared : nil,
+        ]
+        let flushing = stores.compactMap { $0 }.flush()
+        // Where nothing lasts there is nothing to wait for.
+        if flushing.wait(timeout: .now()) == .success { return done() }
+        flushing.notify(queue: .global(), execute: done)
     }
 
     func renewConnections() {

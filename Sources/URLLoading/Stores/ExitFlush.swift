@@ -1,11 +1,6 @@
 internal import Foundation
 internal import LoadingEvents
 
-/// A store whose last changes may not be on disk yet.
-protocol ExitFlushed: AnyObject, Sendable {
-    func flushAtExit(_ told: @escaping @Sendable () -> Void)
-}
-
 /// Has stores written to their end when the process ends of its own accord, so that a program that has logged in and
 /// ends at once is still logged in the next time.
 final class ExitFlush: @unchecked Sendable {
@@ -17,7 +12,7 @@ final class ExitFlush: @unchecked Sendable {
     private static let patience = DispatchTimeInterval.seconds(2)
 
     private struct Entry {
-        weak var store: (any ExitFlushed)?
+        weak var store: (any FlushedStore)?
     }
 
     private let lock = Lock()
@@ -27,20 +22,15 @@ final class ExitFlush: @unchecked Sendable {
         atexit { ExitFlush.shared.flush() }
     }
 
-    func add(_ store: any ExitFlushed) {
+    func add(_ store: any FlushedStore) {
         lock.withLock { stores[ObjectIdentifier(store)] = Entry(store: store) }
     }
 
-    func remove(_ store: any ExitFlushed) {
+    func remove(_ store: any FlushedStore) {
         lock.withLock { _ = stores.removeValue(forKey: ObjectIdentifier(store)) }
     }
 
     private func flush() {
-        let group = DispatchGroup()
-        for store in lock.withLock({ stores.values.compactMap(\.store) }) {
-            group.enter()
-            store.flushAtExit { group.leave() }
-        }
-        _ = group.wait(timeout: .now() + Self.patience)
+        _ = lock.withLock { stores.values.compactMap(\.store) }.flush().wait(timeout: .now() + Self.patience)
     }
 }

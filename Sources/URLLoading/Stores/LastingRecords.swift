@@ -8,16 +8,11 @@ internal import Synchronization
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
 /// it asks ``isAtHand``, and goes on with ``whenAtHand(_:)``. Everybody else waits. What other processes have changed is
 /// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
-final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
+final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
     private typealias Keeper = any RecordKeeper<Memory.Record>
-
-    private enum Reading {
-        case notYet
-        case now
-    }
 
     /// Of changes. More than any store has of records.
     private static var mostUnwritten: Int { 12_000 }
@@ -27,7 +22,8 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     /// Nil for a store that is in memory alone.
     private let file: File?
 
-    private var reading = Reading.notYet
+    /// Whether the thread has been asked to read the file, and has not yet.
+    private var isReading = false
     private var awaiting: [@Sendable () -> Void] = []
     private var unwritten: [Change] = []
     private var changeCount: UInt64 = 0
@@ -88,6 +84,11 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
     /// Calls at once, or on the store's thread when all has been read.
     func whenAtHand(_ body: @escaping @Sendable () -> Void) {
         if isAtHand || !isReadingNeeded(told: body) { body() }
+    }
+
+    /// Nil if the store cannot be asked without waiting for a disk.
+    func readIfAtHand<Result>(_ body: (inout Memory) -> Result) -> Result? {
+        isAtHand ? lock.withLock { body(&memory) } : nil
     }
 
     func read<Result>(_ body: (inout Memory) -> Result) -> Result {
@@ -154,13 +155,13 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         var mustStart = false
         let isNeeded = lock.withLock {
             if isRead.load(ordering: .relaxed) { return false }
-            if reading == .notYet {
+            if !isReading {
                 if !mayHold {
                     isFileKnown = true
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
-                reading = .now
+                isReading = true
                 isFileUsed = true
                 mustStart = true
             }
@@ -177,7 +178,7 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
         while true {
             let told = lock.withLock {
                 if awaiting.isEmpty {
-                    reading = .notYet
+                    isReading = false
                     isRead.store(true, ordering: .releasing)
                 }
                 defer { awaiting = [] }
@@ -250,8 +251,4 @@ final class LastingRecords<Memory: RecordMemory>: @unchecked Sendable {
             keeper.apply(changes)
         }
     }
-}
-
-extension LastingRecords: ExitFlushed {
-    func flushAtExit(_ told: @escaping @Sendable () -> Void) { flush(told) }
 }

@@ -43,7 +43,7 @@ import Testing
 
     @Test("cookies") func cookies() throws { try check(.cookies, RecordSteps<Cookie>.self, isTorn: true) }
 
-    @Test("hosts") func hosts() throws { try check(.hosts, RecordSteps<TransportSecurityHost>.self, isTorn: false) }
+    @Test("hosts") func hosts() throws { try check(.hosts, RecordSteps<HSTSRecord>.self, isTorn: false) }
 
     @Test("credentials") func credentials() throws {
         try check(.credentials, RecordSteps<StoredCredential>.self, isTorn: false)

@@ -1,3 +1,4 @@
+import LoadingSemantics
 import LoadingStorage
 import TestSupport
 import Testing
@@ -7,9 +8,9 @@ import Testing
     @Test("hosts last, each with its term") func hosts() throws {
         let scene = try StorageScene()
         let archive = TransportSecurityArchive(in: scene.directory, tell: scene.tell)
-        let one = TransportSecurityHost(host: "example.org", includesSubdomains: false, expires: 1)
-        let other = TransportSecurityHost(host: "example.net", includesSubdomains: true, expires: 2.5)
-        let longer = TransportSecurityHost(host: "example.org", includesSubdomains: true, expires: 3)
+        let one = HSTSRecord(host: "example.org", expires: 1, includesSubdomains: false)
+        let other = HSTSRecord(host: "example.net", expires: 2, includesSubdomains: true)
+        let longer = HSTSRecord(host: "example.org", expires: 3, includesSubdomains: true)
         archive.apply([.stored(one), .stored(other)])
         archive.apply([.stored(longer), .removed("example.com")])
         #expect(Set(TransportSecurityArchive(in: scene.directory).load()) == [longer, other])

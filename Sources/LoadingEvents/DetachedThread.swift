@@ -1,0 +1,42 @@
+internal import CLoadingLinux
+internal import Glibc
+
+/// Threads that nobody waits for.
+package enum DetachedThread {
+    /// Starts one. Failing that (no memory, no thread allowed) it tries again until it can: a loop without a thread would
+    /// be a process that hangs.
+    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
+        while !startIfPossible(named: name, body) { usleep(10_000) }
+    }
+
+    /// Starts one; false when the system allows none now.
+    package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let failure = pthread_create(
+            &thread, &attributes,
+            { context in
+                guard let context else { return nil }
+                let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
+                cll_name_thread(start.name)
+                start.body()
+                return nil
+            }, start.toOpaque())
+        if failure != 0 { start.release() }
+        return failure == 0
+    }
+}
+
+private final class ThreadStart: Sendable {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
