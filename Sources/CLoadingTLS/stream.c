@@ -96,6 +96,14 @@ bool clt_stream_restrict(clt_stream *stream, uint16_t minimum, bool needs_forwar
     return done;
 }
 
+bool clt_stream_offer(clt_stream *stream, const uint8_t *protocols, size_t count) {
+    ERR_clear_error();
+    // It answers 0 when it has done it.
+    bool done = count <= UINT16_MAX && SSL_set_alpn_protos(stream->ssl, protocols, (unsigned)count) == 0;
+    ERR_clear_error();
+    return done;
+}
+
 // ---- callbacks
 
 int clt_on_verify(X509_STORE_CTX *verification, void *unused) {

@@ -41,6 +41,26 @@ extension LoadError {
     init(_ error: HTTP1EncodingError) {
         self.init(code: LoadError.badURL.code, cause: .http(String(describing: error)))
     }
+
+    /// The same over HTTP/2, or a connection that takes no more.
+    init(_ error: HTTP2RequestError) {
+        self =
+            switch error {
+            case .notAllowed: .networkConnectionLost
+            default: LoadError(code: LoadError.badURL.code, cause: .http(String(describing: error)))
+            }
+    }
+
+    /// What the early end of a stream means to a load. `loss`: why its connection was given up, if it was.
+    init(_ failure: HTTP2StreamFailure, loss: LoadError?) {
+        self =
+            switch failure {
+            case .malformed(let text): .cannotParseResponse(text)
+            case .connectionLost: loss ?? .networkConnectionLost
+            case .refused, .http11Required, .reset, .cancelled:
+                LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/2: \(failure)"))
+            }
+    }
 }
 
 extension LoadError.Cause {

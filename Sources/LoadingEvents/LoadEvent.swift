@@ -28,8 +28,8 @@ package struct LoadEvent: Sendable, Equatable {
         case requestEnded(bytes: Int64, content: Int64)
         case informationalResponse(status: Int)
         case responseStarted
-        /// `minorVersion` is that of HTTP/1, which the server chooses anew with each response.
-        case responseHead(status: Int, minorVersion: Int, bytes: Int64)
+        /// `isHTTP10`: a server of HTTP/1 chooses the minor version anew with each response.
+        case responseHead(status: Int, isHTTP10: Bool, bytes: Int64)
         /// `bytes` of the body as they came over the wire, framing included; `decoded` as the caller got them.
         case responseEnded(bytes: Int64, decoded: Int64)
         /// The exchange ended before its time: so many bytes of both bodies had been on the wire until then, of the

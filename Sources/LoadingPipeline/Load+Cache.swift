@@ -61,8 +61,8 @@ extension Load {
         cache.served = entry.body
         let response = LoadResponse(
             url: request.url,
-            head: HTTP1ResponseHead(
-                status: entry.response.status, minorVersion: 1, reason: "", fields: fields, byteCount: 0),
+            head: ResponseHead(
+                status: entry.response.status, version: .http11, fields: fields, byteCount: 0),
             expectedLength: Int64(entry.body.count))
         self.response = response
         //

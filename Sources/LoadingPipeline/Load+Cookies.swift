@@ -27,7 +27,7 @@ extension Load {
     }
 
     /// Any response may set cookies, also one that the client never sees (COOK-23).
-    func takeCookies(of head: HTTP1ResponseHead) {
+    func takeCookies(of head: ResponseHead) {
         guard head.fields.contains("Set-Cookie") else { return }
         client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
     }

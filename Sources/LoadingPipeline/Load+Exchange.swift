@@ -13,7 +13,7 @@ extension Load {
         client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
     }
 
-    func exchangeReceived(informational head: HTTP1ResponseHead) {
+    func exchangeReceived(informational head: ResponseHead) {
         exchangeIsActive()
         client?.load(self, didReceiveInformational: head)
         if head.status == 104, case .fail(let error)? = uploading?.received104(head.fields, from: request.urlText) {
@@ -21,7 +21,7 @@ extension Load {
         }
     }
 
-    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
         exchangeIsActive()
         takeCookies(of: head)
         environment.transportSecurity.note(
@@ -31,7 +31,7 @@ extension Load {
             switch body {
             case .none: announcedLength(of: head)
             case .known(let length): decoding.isActive ? -1 : length
-            case .chunked, .untilClose: -1
+            case .unknown: -1
             }
         let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
         self.response = response
@@ -78,7 +78,7 @@ extension Load {
         if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
-    func deliverResumed(_ head: HTTP1ResponseHead) {
+    func deliverResumed(_ head: ResponseHead) {
         guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
         switch decision {
         case .append(let offset, _):
@@ -97,7 +97,7 @@ extension Load {
     }
 
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
-    func announcedLength(of head: HTTP1ResponseHead) -> Int64 {
+    func announcedLength(of head: ResponseHead) -> Int64 {
         guard request.method == "HEAD" else { return 0 }
         return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
     }

@@ -15,7 +15,7 @@ extension Load {
     }
 
     /// Whether the head at hand is not the client's: then the upload goes on, or fails.
-    func continuesUpload(after head: HTTP1ResponseHead) -> Bool {
+    func continuesUpload(after head: ResponseHead) -> Bool {
         guard let uploading else { return false }
         return take(uploading.received(head), after: nil)
     }

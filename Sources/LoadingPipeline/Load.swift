@@ -51,7 +51,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var decoding = DecodingStage()
     var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
-    var heldConnection: HTTP1Connection?
+    var heldConnection: (any ExchangeCarrier)?
 
     var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -305,8 +305,9 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     private func beginExchange(with body: RequestBody) {
         var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         guard passesCache(&sent) else { return }
-        let exchange = ExchangeStage(
-            sent, to: request.url.origin(of: authentication.identity), priority: request.priority, for: self)
+        let origin = request.url.origin(
+            of: authentication.identity, needsHTTP1: request.fields.contains("Upgrade"))
+        let exchange = ExchangeStage(sent, to: origin, priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection {
             self.heldConnection = nil

@@ -27,7 +27,7 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry)
     /// What is stored for these is no longer good.
     func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey])
-    func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead)
+    func load(_ load: any SchemeLoad, didReceiveInformational head: ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer
     /// The same of what does not come by HTTP.

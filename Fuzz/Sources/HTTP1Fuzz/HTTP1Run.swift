@@ -144,10 +144,10 @@ struct HTTP1Run {
         bodyDigest = 0
     }
 
-    private mutating func mix(_ head: HTTP1ResponseHead) {
-        precondition((100...999).contains(head.status) && (0...1).contains(head.minorVersion))
+    private mutating func mix(_ head: ResponseHead) {
+        precondition((100...999).contains(head.status) && head.version != .http2)
         mix(UInt64(head.status))
-        mix(UInt64(head.minorVersion))
+        mix(head.version == .http10 ? 0 : 1)
         mix(UInt64(head.byteCount))
         mix(head.reason.hashOfOctets)
         mix(head.fields)

@@ -63,6 +63,8 @@ void clt_stream_free(clt_stream *stream);
 // Before the handshake: has it agree to no version below `minimum`, if that is not 0, and to no key exchange without
 // forward secrecy, if that is wanted.
 bool clt_stream_restrict(clt_stream *stream, uint16_t minimum, bool needs_forward_secrecy);
+// Before the handshake: offers this ALPN list, in wire format, in place of the context's; none if it is empty.
+bool clt_stream_offer(clt_stream *stream, const uint8_t *protocols, size_t count);
 
 clt_step clt_handshake(clt_stream *stream);
 // Fills as much of the buffer as is there. `*count` may be above 0 with every result.

@@ -15,6 +15,8 @@ final class ConnectionAttempt: SecurityAsker {
     private var secure: SecureHandshake?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
+    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    private(set) var isAsking = false
 
     init(for request: ConnectionRequest, at home: OriginConnections, pool: ConnectionPool) {
         self.request = request
@@ -47,9 +49,15 @@ final class ConnectionAttempt: SecurityAsker {
         if request != nil { secure?.askerChanged() }
     }
 
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool { request?.taker?.connectionAsks(question) ?? false }
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+        isAsking = request?.taker?.connectionAsks(question) ?? false
+        return isAsking
+    }
 
-    func handshakeGoesOn() { request?.taker?.connectionIsBeingMade() }
+    func handshakeGoesOn() {
+        isAsking = false
+        request?.taker?.connectionIsBeingMade()
+    }
 
     private func record(_ kind: LoadEvent.Kind) {
         events.append(LoadEvent(time: EventLog.now, kind: kind))

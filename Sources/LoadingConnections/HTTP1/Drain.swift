@@ -1,4 +1,4 @@
-internal import LoadingProtocols
+internal import LoadingSemantics
 
 /// Takes the rest of a response that nobody wants, up to a limit; past it the connection is given up.
 final class Drain: ExchangeObserver {
@@ -25,9 +25,9 @@ final class Drain: ExchangeObserver {
     func exchangeSentBody(bytes: Int, onWire: Int) {}
     func exchangeSentRequest() {}
     func exchangeStartedResponse() {}
-    func exchangeReceived(informational head: HTTP1ResponseHead) {}
+    func exchangeReceived(informational head: ResponseHead) {}
 
-    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
         if case .known(let length) = body, length > Int64(Self.most) { connection.cancel() }
     }
 

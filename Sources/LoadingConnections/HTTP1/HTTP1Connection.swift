@@ -8,12 +8,11 @@ package import LoadingTransport
 /// owned by its pool.
 ///
 /// Back-pressure: while `isPaused` nothing is read, so the kernel's buffer fills and the server's window closes.
-package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
+package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimerTarget {
     let home: OriginConnections
     let generation: Int
     let pool: ConnectionPool
     let stream: ByteStream
-    package let protocolName = "http/1.1"
 
     // Kept by the pool.
     var isIdle = false
@@ -90,14 +89,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
-        let local = stream.localAddress
-        let remote = stream.remoteAddress
-        let secure = stream.tls?.session
-        return ConnectionFacts(
-            protocolName: protocolName, isReused: isReused,
-            localAddress: local?.description, localPort: local.map { Int($0.port) },
-            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
-            tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
+        ConnectionFacts(of: stream, speaking: "http/1.1", isReused: isReused)
     }
 
     // MARK: Starting
@@ -109,7 +101,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             body: body, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose)
         guard action == .sendHead else {
             pool.discard(self)
-            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, safety: .unsent))
+            return observer.exchangeFailed(ExchangeFailure(error: .networkConnectionLost, progress: .unsent))
         }
         self.observer = observer
         isHeld = false
@@ -140,7 +132,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             machine = HTTP1Exchange()
             let box = LoopBox(self)
             pool.loop.post { box.value.giveBack() }
-            return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), safety: .unsent))
+            return observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
         }
         unsent.begin(head: head.count)
         switch request.body {
@@ -305,7 +297,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
             perform(machine.receivedHead(status: head.status))
             if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
             isTellingHead = true
-            observer.exchangeReceived(head: head, body: body)
+            observer.exchangeReceived(head: head, body: body.length)
             isTellingHead = false
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
@@ -350,6 +342,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
     /// connection go.
     package func hold() { isHeld = true }
 
+    package func putBack() { pool.release(self) }
+
+    /// HTTP/1.1 has no way to say it.
+    package func setPriority(_ priority: Float) {}
+
     /// Nobody goes on with what was said on a connection that was held.
     package func letGo() {
         isHeld = false
@@ -362,11 +359,11 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     func fail(_ error: LoadError) {
         guard let observer else { return }
-        let safety = machine.retrySafety
+        let progress = machine.progress
         self.observer = nil
         endSending()
         pool.discard(self)
-        observer.exchangeFailed(ExchangeFailure(error: error, safety: safety))
+        observer.exchangeFailed(ExchangeFailure(error: error, progress: progress))
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.
@@ -380,7 +377,7 @@ package final class HTTP1Connection: ByteStreamOwner, LoopTimerTarget {
 
     /// Goes on with a response that nobody wants: when its rest is small and comes soon the connection can be used
     /// again, else it is closed. Either way `then` is called in a turn after that.
-    package func drain(then: (@Sendable () -> Void)? = nil) {
+    package func drain(then: (@Sendable () -> Void)?) {
         guard observer != nil else {
             if let then { pool.loop.post(then) }
             return

@@ -5,11 +5,13 @@ package import LoadingTransport
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
 ///
 /// The policy, in order:
-/// 1. An idle connection to the origin, the one used last first: the others then grow old and expire.
-/// 2. A new connection, while the origin has fewer than `maximumPerHost` (C-24).
-/// 3. Waiting, by priority and then first come first served (CONN-1). A connection that becomes free goes to whoever
+/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3), while it takes more.
+/// 2. An idle connection to the origin, the one used last first: the others then grow old and expire.
+/// 3. A new connection, while the origin has fewer than `maximumPerHost` (C-24). As long as nobody knows what the server
+///    speaks there is one, and all wait for it: they may all fit on it.
+/// 4. Waiting, by priority and then first come first served (CONN-1). A connection that becomes free goes to whoever
 ///    waits first at that moment, a new one to whom it was made for, if he still waits. Only who lost a request on a
-///    reused connection gets no other than a new one.
+///    reused connection of HTTP/1.1 gets no other than a new one.
 ///
 /// A server may close an idle connection at any time, and a request that is on its way then is lost. So a connection is
 /// looked at before it carries a request that cannot be repeated, and after a second of idleness before it carries any
@@ -20,6 +22,8 @@ package final class ConnectionPool {
     let resolver: NameResolver
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
+    /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
+    private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
     private var generation = 0
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
@@ -28,7 +32,10 @@ package final class ConnectionPool {
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
     var idleLifetime: Int64 = 60_000_000_000
     /// Up to this idle time a connection goes unseen to a request that may be sent again.
-    private static let trustedIdleTime: Int64 = 1_000_000_000
+    static let trustedIdleTime: Int64 = 1_000_000_000
+    /// Servers that have refused a request over HTTP/2 because it was that.
+    private var serversWithoutHTTP2: Set<Origin> = []
+    private static let mostServers = 256
 
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, resolver: NameResolver = .shared
@@ -41,9 +48,25 @@ package final class ConnectionPool {
 
     // MARK: For loads
 
+    /// The origin as its connections are to be asked for.
+    package func usable(_ origin: Origin) -> Origin {
+        guard !serversWithoutHTTP2.isEmpty, serversWithoutHTTP2.contains(origin) else { return origin }
+        var origin = origin
+        origin.needsHTTP1 = true
+        return origin
+    }
+
+    /// A server wants its requests over HTTP/1.1.
+    package func requireHTTP1(of origin: inout Origin) {
+        if serversWithoutHTTP2.count >= Self.mostServers { serversWithoutHTTP2 = [] }
+        serversWithoutHTTP2.insert(origin)
+        origin.needsHTTP1 = true
+    }
+
     /// An idle connection to the origin, the common case, without asking for one.
-    package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> HTTP1Connection? {
+    package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> (any ExchangeCarrier)? {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
+        if let stream = known.shared?.openStream() { return stream }
         if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
         discardIfUnused(known)
         return nil
@@ -56,16 +79,26 @@ package final class ConnectionPool {
             for connection in known.idleConnections { discard(connection) }
         }
         let origin = connections(to: request.origin)
-        if origin.waiting.isEmpty, let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
-            return hand(connection, to: request, isReused: true, events: [])
+        if origin.waiting.isEmpty {
+            if let stream = origin.shared?.openStream() {
+                return hand(stream, of: origin, to: request, isReused: true, events: [])
+            }
+            if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
+                return hand(connection, of: origin, to: request, isReused: true, events: [])
+            }
         }
         origin.waiting.append(request)
-        if origin.liveCount < maximumPerHost { startAttempt(for: request, at: origin) }
+        if mayStartAttempt(at: origin) {
+            startAttempt(for: request, at: origin)
+        } else if isUnknown(origin.origin) {
+            origin.share(with: request)
+        }
     }
 
     /// Takes a wish back. An attempt that nobody is left to wait for is given up.
     package func withdraw(_ request: ConnectionRequest) {
         request.taker = nil
+        request.sharedAttempt = nil
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
@@ -78,14 +111,12 @@ package final class ConnectionPool {
         origin.waiting.setPriority(priority, of: request)
     }
 
-    /// A connection that was given out and not used.
-    package func putBack(_ connection: HTTP1Connection) { release(connection) }
-
     /// From now on every request goes over a new connection (CONN-18).
     package func retireAll() {
         generation += 1
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
+        for connection in origins.values.compactMap(\.shared) { connection.retire() }
     }
 
     package var connectionCount: Int { origins.values.reduce(0) { $0 + $1.liveCount } }
@@ -109,10 +140,31 @@ package final class ConnectionPool {
             // has one try gets no connection that the server closed behind its last response.
             discard(connection)
         } else if let next = origin.waiting.popFirst() {
-            hand(connection, to: next, isReused: true, events: [])
+            hand(connection, of: origin, to: next, isReused: true, events: [])
         } else {
             keepIdle(connection, at: origin)
         }
+    }
+
+    /// Gives streams to who waits.
+    func serve(from connection: HTTP2Connection) {
+        let origin = connection.home
+        while origin.shared === connection, !origin.waiting.isEmpty, let stream = connection.openStream() {
+            guard let next = origin.waiting.popFirst() else { return stream.putBack() }
+            hand(stream, of: origin, to: next, isReused: true, events: [])
+        }
+    }
+
+    /// The connection takes no new requests any more.
+    func retire(_ connection: HTTP2Connection) {
+        connection.home.retire(connection)
+        startAttempts(at: connection.home)
+    }
+
+    func letGo(_ connection: HTTP2Connection) {
+        connection.home.forget(connection)
+        startAttempts(at: connection.home)
+        discardIfUnused(connection.home)
     }
 
     /// The connection is closed or must be.
@@ -132,30 +184,62 @@ package final class ConnectionPool {
 
     func succeeded(_ attempt: ConnectionAttempt, with stream: ByteStream) {
         let origin = attempt.home
+        let first = attempt.request
         origin.finish(attempt)
+        if stream.tls?.session.applicationProtocol == "h2" {
+            serversOfHTTP1.remove(origin.origin)
+            return adopt(stream, at: origin, first: first, events: attempt.events)
+        }
+        if origin.origin.mayShare {
+            if serversOfHTTP1.count >= Self.mostServers { serversOfHTTP1 = [] }
+            serversOfHTTP1.insert(origin.origin)
+        }
         let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: generation)
         origin.adopt(connection)
-        if let first = attempt.request, first.isWaiting {
+        if let first, first.isWaiting {
             origin.waiting.remove(first)
-            hand(connection, to: first, isReused: false, events: attempt.events)
+            hand(connection, of: origin, to: first, isReused: false, events: attempt.events)
         } else if let next = origin.waiting.popFirst() {
-            hand(connection, to: next, isReused: false, events: attempt.events)
+            hand(connection, of: origin, to: next, isReused: false, events: attempt.events)
         } else {
             keepIdle(connection, at: origin)
         }
+        // Those who waited to see what the server speaks.
+        startAttempts(at: origin)
+    }
+
+    /// A connection that all can share. One is enough.
+    private func adopt(
+        _ stream: ByteStream, at origin: OriginConnections, first: ConnectionRequest?, events: [LoadEvent]
+    ) {
+        if let shared = origin.shared {
+            stream.close()
+            return serve(from: shared)
+        }
+        let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
+        origin.adopt(connection)
+        connection.start()
+        if let next = first?.isWaiting == true ? first : origin.waiting.first(), let opened = connection.openStream() {
+            origin.waiting.remove(next)
+            hand(opened, of: origin, to: next, isReused: false, events: events)
+        }
+        serve(from: connection)
     }
 
     func failed(_ attempt: ConnectionAttempt, with error: LoadError) {
         let origin = attempt.home
         let request = attempt.request
+        // The one it was made for, else who would have been served next; and who has waited for it too.
+        var victims = origin.sharing(attempt)
         origin.finish(attempt)
-        // The one it was made for, else who would have been served next.
-        if let victim = request?.isWaiting == true ? request : origin.waiting.popFirst() {
+        if let request, request.isWaiting { victims.insert(request, at: 0) }
+        if victims.isEmpty, let next = origin.waiting.popFirst() { victims.append(next) }
+        let takers = victims.compactMap { victim in
             origin.waiting.remove(victim)
-            let taker = victim.taker
-            victim.taker = nil
-            taker?.connectionFailed(error, events: attempt.events)
+            defer { victim.taker = nil }
+            return victim.taker
         }
+        for taker in takers { taker.connectionFailed(error, events: attempt.events) }
         startAttempts(at: origin)
         discardIfUnused(origin)
     }
@@ -164,8 +248,13 @@ package final class ConnectionPool {
     /// nothing is idle.
     func closeOneIdle() -> Bool {
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
-        guard let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) else { return false }
-        discard(oldest)
+        if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
+            discard(oldest)
+            return true
+        }
+        let unused = origins.values.lazy.compactMap(\.shared).filter(\.isIdle)
+        guard let oldest = unused.min(by: { $0.idleSince < $1.idleSince }) else { return false }
+        oldest.retire()
         return true
     }
 
@@ -179,12 +268,14 @@ package final class ConnectionPool {
     }
 
     private func hand(
-        _ connection: HTTP1Connection, to request: ConnectionRequest, isReused: Bool, events: [LoadEvent]
+        _ carrier: any ExchangeCarrier, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
+        events: [LoadEvent]
     ) {
-        passOnAttempt(of: request, at: connection.home)
-        guard let taker = request.taker else { return keepIdle(connection, at: connection.home) }
+        passOnAttempt(of: request, at: origin)
+        request.sharedAttempt = nil
+        guard let taker = request.taker else { return carrier.putBack() }
         request.taker = nil
-        taker.took(connection, isReused: isReused, events: events)
+        taker.took(carrier, isReused: isReused, events: events)
     }
 
     /// An attempt whose request was served otherwise goes on for somebody else who waits, and whose time counts from
@@ -195,7 +286,9 @@ package final class ConnectionPool {
         attempt.setRequest(nil)
         if let next = origin.waiting.firstWithoutAttempt() {
             next.attempt = attempt
-            next.taker?.connectionIsBeingMade()
+            // Who has waited for it already has had his time.
+            if next.sharedAttempt == nil { next.taker?.connectionIsBeingMade() }
+            next.sharedAttempt = nil
             attempt.setRequest(next)
         } else {
             origin.finish(attempt)
@@ -204,12 +297,22 @@ package final class ConnectionPool {
     }
 
     private func startAttempts(at origin: OriginConnections) {
-        while origin.liveCount < maximumPerHost, origin.attemptCount < origin.waiting.count,
+        while mayStartAttempt(at: origin), origin.attemptCount < origin.waiting.count,
             let request = origin.waiting.firstWithoutAttempt()
         {
             startAttempt(for: request, at: origin)
         }
+        guard isUnknown(origin.origin), origin.attemptCount > 0 else { return }
+        for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
     }
+
+    private func mayStartAttempt(at origin: OriginConnections) -> Bool {
+        origin.shared == nil && origin.liveCount < maximumPerHost
+            && (origin.attemptCount == 0 || !isUnknown(origin.origin))
+    }
+
+    /// Whether it will show with the first connection what the server speaks.
+    private func isUnknown(_ origin: Origin) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
 
     private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
@@ -249,7 +352,7 @@ package final class ConnectionPool {
     }
 
     private func discardIfUnused(_ origin: OriginConnections) {
-        guard origin.liveCount == 0, origin.waiting.isEmpty else { return }
+        guard origin.isUnused else { return }
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()
         origins[origin.origin] = nil

@@ -14,6 +14,8 @@ package final class ConnectionRequest {
     var taker: (any ConnectionTaker)?
     /// The attempt that was started for this request, while it runs.
     var attempt: ConnectionAttempt?
+    /// The attempt of somebody else whose connection may carry this request too.
+    var sharedAttempt: ConnectionAttempt?
     var isWaiting = false
     /// Its number in the order in which those who wait have come.
     var arrival: UInt64 = 0
@@ -28,9 +30,9 @@ package final class ConnectionRequest {
         self.taker = taker
     }
 
-    /// Whether a connection is being made for this request.
-    package var isBeingServed: Bool { attempt != nil }
+    /// Whether a connection is being made for this request, and nobody else is asked about it.
+    package var isBeingServed: Bool { attempt != nil || sharedAttempt?.isAsking == false }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
-    package var eventsSoFar: [LoadEvent] { attempt?.events ?? [] }
+    package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }
 }

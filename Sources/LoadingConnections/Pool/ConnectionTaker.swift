@@ -11,6 +11,6 @@ package protocol ConnectionTaker: AnyObject {
     func connectionAsks(_ question: SecurityQuestion) -> Bool
     /// The connection is the taker's until it calls `start` and the exchange ends. `events` tell how it was made; none
     /// when it is reused.
-    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent])
+    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent])
     func connectionFailed(_ error: LoadError, events: [LoadEvent])
 }

@@ -9,11 +9,18 @@ package struct Origin: Hashable, Sendable {
     /// Whose connections these are, for schemes that prove a connection to be somebody's and not a request (AUTH-19); 0
     /// for nobody's.
     package let identity: UInt64
+    /// Whether nothing but HTTP/1.1 may be spoken: one request at a time, and a connection that can be held, switched to
+    /// another protocol, and proved to be somebody's.
+    package var needsHTTP1: Bool
 
-    package init(isSecure: Bool, host: String, port: UInt16, identity: UInt64 = 0) {
+    package init(isSecure: Bool, host: String, port: UInt16, identity: UInt64 = 0, needsHTTP1: Bool = false) {
         self.isSecure = isSecure
         self.host = host
         self.port = port
         self.identity = identity
+        self.needsHTTP1 = needsHTTP1 || identity != 0
     }
+
+    /// Whether one connection may carry all requests at once (CONN-2).
+    var mayShare: Bool { isSecure && !needsHTTP1 }
 }

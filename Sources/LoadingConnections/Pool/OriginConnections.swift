@@ -7,12 +7,17 @@ final class OriginConnections {
     private var closedIdleCount = 0
     private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
+    /// The connection that carries all new requests, if there is one.
+    private(set) var shared: HTTP2Connection?
+    /// That one, and those that carry their last requests.
+    private var multiplexed: [ObjectIdentifier: HTTP2Connection] = [:]
 
     init(_ origin: Origin) { self.origin = origin }
 
     /// What counts against the limit per host.
-    var liveCount: Int { connections.count + attempts.count }
+    var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
+    var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty }
 
     // MARK: Attempts
 
@@ -21,6 +26,19 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
+        for request in waiting.requests where request.sharedAttempt === attempt { request.sharedAttempt = nil }
+    }
+
+    /// Has a request wait for a connection that is being made for somebody else.
+    func share(with request: ConnectionRequest) {
+        guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
+        request.sharedAttempt = attempt
+        request.taker?.connectionIsBeingMade()
+    }
+
+    /// Who waits for an attempt of somebody else's.
+    func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
+        waiting.requests.filter { $0.sharedAttempt === attempt }
     }
 
     // MARK: Connections
@@ -36,6 +54,25 @@ final class OriginConnections {
             closedIdleCount = 0
         }
     }
+
+    // MARK: A connection for all
+
+    func adopt(_ connection: HTTP2Connection) {
+        multiplexed[ObjectIdentifier(connection)] = connection
+        shared = connection
+    }
+
+    /// It carries on with what it has, and takes nothing new.
+    func retire(_ connection: HTTP2Connection) {
+        if shared === connection { shared = nil }
+    }
+
+    func forget(_ connection: HTTP2Connection) {
+        retire(connection)
+        multiplexed[ObjectIdentifier(connection)] = nil
+    }
+
+    // MARK: Idle connections
 
     func keepIdle(_ connection: HTTP1Connection) {
         connection.isIdle = true
@@ -62,8 +99,11 @@ final class OriginConnections {
     func closeAll() {
         for attempt in attempts.values { attempt.cancel() }
         for connection in connections.values { connection.close() }
+        for connection in multiplexed.values { connection.close() }
         attempts = [:]
         connections = [:]
+        multiplexed = [:]
+        shared = nil
         idle = []
         closedIdleCount = 0
     }

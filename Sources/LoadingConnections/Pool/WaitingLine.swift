@@ -106,6 +106,11 @@ struct WaitingLine {
         return nil
     }
 
+    /// All who wait, in their order.
+    var requests: [ConnectionRequest] {
+        ranks.flatMap { $0.requests[$0.head...].filter(\.isWaiting) }
+    }
+
     /// Those who went from the front are looked at only once, however many stand behind them.
     private mutating func stepOverGone(in rank: Int) {
         while ranks[rank].head < ranks[rank].requests.count, !ranks[rank].requests[ranks[rank].head].isWaiting {

@@ -51,6 +51,9 @@ final class SecureHandshake: ByteStreamOwner {
             let tls = try TLSStream(
                 context: try security.context(), descriptor: stream.descriptor, serverName: origin.host,
                 resuming: session?.resumption)
+            if let protocols, !tls.offer(protocols) {
+                throw TLSError(code: TLSError.secureConnectionFailed, reason: "no protocol to offer")
+            }
             if let demands, !tls.restrict(to: demands) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no version or cipher suite is left")
             }
@@ -60,6 +63,12 @@ final class SecureHandshake: ByteStreamOwner {
             return fail(error)
         }
         proceed()
+    }
+
+    /// What may be spoken over the connection (ALPN), if that is not what the configuration says.
+    private var protocols: [String]? {
+        if !carriesHTTP { return [] }
+        return origin.needsHTTP1 ? ["http/1.1"] : nil
     }
 
     func cancel() {

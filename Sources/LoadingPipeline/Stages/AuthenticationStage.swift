@@ -118,7 +118,7 @@ struct AuthenticationStage {
     // MARK: Responses
 
     /// What a response leads to.
-    mutating func step(after head: HTTP1ResponseHead, to request: LoadRequest) throws(LoadError) -> Step {
+    mutating func step(after head: ResponseHead, to request: LoadRequest) throws(LoadError) -> Step {
         guard AuthenticationAsker(status: head.status) == asker else { return try accept(head, request) }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
@@ -204,7 +204,7 @@ struct AuthenticationStage {
     }
 
     /// Any other answer than a question means that the user is known (AUTH-22).
-    private mutating func accept(_ head: HTTP1ResponseHead, _ request: LoadRequest) throws(LoadError) -> Step {
+    private mutating func accept(_ head: ResponseHead, _ request: LoadRequest) throws(LoadError) -> Step {
         guard var attempt else { return .deliver }
         switch attempt.proof {
         case .basic: break

@@ -17,7 +17,7 @@ struct DecodingStage {
     var isInterrupted: Bool { decoder?.isInterrupted ?? false }
 
     /// Looks at a response's head. Responses without a body by definition are never decoded (ENC-8).
-    mutating func begin(_ head: HTTP1ResponseHead, body: HTTP1BodyLength) throws(LoadError) {
+    mutating func begin(_ head: ResponseHead, body: BodyLength) throws(LoadError) {
         decoder = nil
         mayHoldOutput = false
         if case .none = body { return }

@@ -10,14 +10,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var load: Load?
     private let environment: LoadingEnvironment
     private var request: ExchangeRequest
-    private let origin: Origin
+    private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
-    private var connection: HTTP1Connection?
+    private var connection: (any ExchangeCarrier)?
     private var isReused = false
     /// Whether the request says something that only this connection understands.
     private var isBound = false
@@ -28,7 +28,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     init(_ request: ExchangeRequest, to origin: Origin, priority: Float, for load: Load) {
         self.request = request
-        self.origin = origin
+        self.origin = load.environment.pool.usable(origin)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.load = load
@@ -51,14 +51,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     /// Sends the request over a connection that was held for it.
-    func start(on connection: HTTP1Connection) {
+    func start(on connection: any ExchangeCarrier) {
         attempts += 1
         isBound = true
         took(connection, isReused: true, events: [])
     }
 
     /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
-    func hold() -> HTTP1Connection? {
+    func hold() -> (any ExchangeCarrier)? {
         connection?.hold()
         return connection
     }
@@ -92,6 +92,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func setPriority(_ priority: Float) {
         self.priority = priority
         if let wish { environment.pool.setPriority(priority, of: wish) }
+        connection?.setPriority(priority)
     }
 
     func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
@@ -140,9 +141,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         return true
     }
 
-    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
+    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         wish = nil
-        guard let load else { return environment.pool.putBack(connection) }
+        guard let load else { return connection.putBack() }
         self.connection = connection
         self.isReused = isReused
         load.exchangeIsActive()
@@ -151,6 +152,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             record(.connectionAssigned(connection.facts(isReused: isReused)))
             record(.requestStarted)
         }
+        if priority != 0.5 { connection.setPriority(priority) }
         connection.start(request, observer: self)
     }
 
@@ -188,13 +190,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func exchangeStartedResponse() { record(.responseStarted) }
 
-    func exchangeReceived(informational head: HTTP1ResponseHead) {
+    func exchangeReceived(informational head: ResponseHead) {
         record(.informationalResponse(status: head.status))
         load?.exchangeReceived(informational: head)
     }
 
-    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) {
-        record(.responseHead(status: head.status, minorVersion: head.minorVersion, bytes: Int64(head.byteCount)))
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        record(
+            .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
         load?.exchangeReceived(head: head, body: body)
     }
 
@@ -218,14 +221,18 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard let load else { return }
         // A stream that was read from is asked for again.
         let lost = LostExchange(
-            method: request.method, progress: failure.safety.progress, isReusedConnection: isReused,
+            method: request.method, progress: failure.progress, isReusedConnection: isReused,
             isBodyReplayable: true, attempts: attempts)
-        // A new connection that is lost was the server's doing, and the next would fare no better.
-        guard isReused, !isBound, failure.error.isConnectionLoss, case .retry = RetryRules.decide(lost) else {
+        // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
+        // has not looked at fares well (CONN-4).
+        guard isReused || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
+            case .retry = RetryRules.decide(lost)
+        else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
+        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }
         load.withBody { [weak self] body in
@@ -240,16 +247,6 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         switch request.body {
         case .none, .bytes: true
         case .source(let source, _): source.isUntouched
-        }
-    }
-}
-
-extension HTTP1RetrySafety {
-    fileprivate var progress: LostExchange.Progress {
-        switch self {
-        case .unsent: .unsent
-        case .unanswered: .sent
-        case .answered: .answered
         }
     }
 }

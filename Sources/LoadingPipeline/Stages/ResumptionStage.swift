@@ -25,7 +25,7 @@ struct ResumptionStage {
         request.fields = point.resumedFields
     }
 
-    func decide(_ head: HTTP1ResponseHead) -> ResumeDecision {
+    func decide(_ head: ResponseHead) -> ResumeDecision {
         ResumeRules.decide(status: head.status, fields: head.fields, of: download.point, mayRestart: mayRestart)
     }
 

@@ -108,7 +108,7 @@ final class UploadResumptionStage: LoopTimerTarget {
         upload?.received104(fields, from: url)
     }
 
-    func received(_ head: HTTP1ResponseHead) -> UploadStep {
+    func received(_ head: ResponseHead) -> UploadStep {
         upload?.received(status: head.status, fields: head.fields) ?? .deliver
     }
 
@@ -121,7 +121,7 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     /// What the final response says to be out of date: what it would have, had it answered the first request, and what it
     /// says of its own (CACHE-19).
-    func outdatedKeys(_ head: HTTP1ResponseHead, to request: LoadRequest) -> [CacheKey] {
+    func outdatedKeys(_ head: ResponseHead, to request: LoadRequest) -> [CacheKey] {
         guard isFollowUp else { return [] }
         return CacheInvalidation.keys(
             method: original.method, url: target, status: head.status, fields: HTTPFields(),

@@ -1,3 +1,5 @@
+package import LoadingSemantics
+
 /// One HTTP/1.1 connection as a sequence of exchanges: what may be sent, and what becomes of the connection.
 ///
 /// The connection tells what happened and does what it is told in return; bytes go through `HTTP1RequestEncoder` and
@@ -19,7 +21,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
         /// No exchange is concerned; close the connection.
         case close
         /// The exchange has failed; close the connection.
-        case fail(HTTP1RetrySafety)
+        case fail(LostExchange.Progress)
     }
 
     private enum Sending: Equatable {
@@ -56,10 +58,10 @@ package struct HTTP1Exchange: Sendable, Equatable {
         if case .active(.awaitingContinue(let time), _) = state { time } else { nil }
     }
 
-    /// What is known of the server's having acted on the request (CONN-10).
-    package var retrySafety: HTTP1RetrySafety {
+    /// How far the request has come (CONN-10).
+    package var progress: LostExchange.Progress {
         if hasReceivedBytes { return .answered }
-        return hasSentBytes ? .unanswered : .unsent
+        return hasSentBytes ? .sent : .unsent
     }
 
     // MARK: Sending
@@ -182,6 +184,6 @@ package struct HTTP1Exchange: Sendable, Equatable {
             return .close
         }
         state = .closed
-        return .fail(retrySafety)
+        return .fail(progress)
     }
 }

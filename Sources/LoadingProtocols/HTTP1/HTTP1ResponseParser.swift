@@ -205,8 +205,9 @@ package struct HTTP1ResponseParser {
     private mutating func headEvent(
         _ line: HTTP1StatusLine, _ reason: String, _ fields: HTTPFields, _ framing: HTTP1Framing, byteCount: Int
     ) throws(HTTP1ParseError) -> HTTP1ResponseEvent {
-        let head = HTTP1ResponseHead(
-            status: line.status, minorVersion: line.minorVersion, reason: reason, fields: fields, byteCount: byteCount)
+        let head = ResponseHead(
+            status: line.status, version: line.minorVersion == 0 ? .http10 : .http11, reason: reason, fields: fields,
+            byteCount: byteCount)
         switch line.status {
         case 101:
             guard kind == .upgrade else { throw .unexpectedProtocolSwitch }

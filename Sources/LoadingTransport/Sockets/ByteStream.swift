@@ -202,6 +202,13 @@ package final class ByteStream: ReadinessHandler {
         return false
     }
 
+    /// Whether the kernel has something of the peer's, or its end, that the loop may not have heard of yet; a read brings it.
+    package var hasNews: Bool {
+        guard registration != nil else { return false }
+        if cll_is_silent(descriptor) != 1 { mayRead = true }
+        return mayRead
+    }
+
     /// Has the owner called in the next turn though the kernel has nothing new to say.
     package func callAgain() { loop.callAgain(self) }
 

@@ -10,7 +10,7 @@ package final class TLSContext: @unchecked Sendable {
     package let evaluator: TrustEvaluator
 
     package init(_ configuration: TLSConfiguration) throws(TLSError) {
-        guard let protocols = configuration.encodedApplicationProtocols else {
+        guard let protocols = TLSConfiguration.encoded(configuration.applicationProtocols) else {
             throw TLSError(code: TLSError.secureConnectionFailed, reason: "invalid application protocol")
         }
         let evaluator = try TrustEvaluator.evaluator(for: configuration.roots)

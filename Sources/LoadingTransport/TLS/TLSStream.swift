@@ -58,6 +58,13 @@ package final class TLSStream {
         return clt_stream_restrict(pointer, minimum?.rawValue ?? 0, needsForwardSecrecy)
     }
 
+    /// Has the handshake offer these protocols in place of the configuration's. To be called before it begins; false if
+    /// that cannot be.
+    package func offer(_ applicationProtocols: [String]) -> Bool {
+        guard let protocols = TLSConfiguration.encoded(applicationProtocols) else { return false }
+        return clt_stream_offer(pointer, protocols, protocols.count)
+    }
+
     // MARK: Handshake
 
     /// One step. When it is complete, read before waiting for the descriptor: the peer's first bytes may have come with

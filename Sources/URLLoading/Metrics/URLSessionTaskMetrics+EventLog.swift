@@ -86,9 +86,9 @@ extension TransactionRecord {
             requestBodyBytesSent = bytes
             requestBodyBytesBeforeEncoding = content
         case .responseStarted: responseStart = date
-        case .responseHead(_, let minorVersion, let bytes):
+        case .responseHead(_, let isHTTP10, let bytes):
             responseHeaderBytesReceived = bytes
-            if minorVersion == 0 { networkProtocolName = "http/1.0" }
+            if isHTTP10 { networkProtocolName = "http/1.0" }
         case .responseEnded(let bytes, let decoded):
             responseEnd = date
             responseBodyBytesReceived = bytes

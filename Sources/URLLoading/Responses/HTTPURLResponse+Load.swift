@@ -1,10 +1,10 @@
 internal import Foundation
-internal import LoadingProtocols
+internal import LoadingSemantics
 
 extension HTTPURLResponse {
-    convenience init(_ url: URL, _ head: HTTP1ResponseHead, expectedLength: Int64) {
+    convenience init(_ url: URL, _ head: ResponseHead, expectedLength: Int64) {
         self.init(
-            url: url, status: head.status, version: head.minorVersion == 0 ? "HTTP/1.0" : "HTTP/1.1",
+            url: url, status: head.status, version: head.version.text,
             fields: head.fields, expectedContentLength: expectedLength)
     }
 }

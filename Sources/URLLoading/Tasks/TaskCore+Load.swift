@@ -8,7 +8,7 @@ internal import Synchronization
 extension TaskCore: LoadClient {
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad) { enqueue(.waitingForConnectivity) }
 
-    func load(_ load: any SchemeLoad, didReceiveInformational head: HTTP1ResponseHead) {
+    func load(_ load: any SchemeLoad, didReceiveInformational head: ResponseHead) {
         guard let url = url(of: load), wantsInformationalResponses else { return }
         enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
     }

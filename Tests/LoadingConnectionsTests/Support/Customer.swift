@@ -53,7 +53,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     private let keeps: Bool
     private let method: String?
     private(set) var request: ConnectionRequest?
-    private(set) var connection: HTTP1Connection?
+    private(set) var connection: (any ExchangeCarrier)?
 
     init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?) {
         self.name = name
@@ -78,7 +78,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     func putBack() {
         guard let connection else { return }
         self.connection = nil
-        house.pool.putBack(connection)
+        connection.putBack()
     }
 
     private func note(_ event: String) { house.heard.record("\(name) \(event)") }
@@ -87,7 +87,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
 
     func connectionAsks(_ question: SecurityQuestion) -> Bool { false }
 
-    func took(_ connection: HTTP1Connection, isReused: Bool, events: [LoadEvent]) {
+    func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
         self.connection = connection
         if let method { return connection.start(Self.request(method), observer: self) }
@@ -108,8 +108,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     func exchangeSentBody(bytes: Int, onWire: Int) {}
     func exchangeSentRequest() {}
     func exchangeStartedResponse() {}
-    func exchangeReceived(informational head: HTTP1ResponseHead) {}
-    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength) { note("heard \(head.status)") }
+    func exchangeReceived(informational head: ResponseHead) {}
+    func exchangeReceived(head: ResponseHead, body: BodyLength) { note("heard \(head.status)") }
     func exchangeReceived(body: UnsafeRawBufferPointer) {}
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
     func exchangeFilled(_ count: Int) {}

@@ -139,7 +139,7 @@ struct HTTP1ExchangeTests {
         var unanswered = HTTP1Exchange()
         #expect(unanswered.begin(body: .none) == .sendHead)
         unanswered.sentBytes()
-        #expect(unanswered.failed() == .fail(.unanswered))
+        #expect(unanswered.failed() == .fail(.sent))
 
         var answered = HTTP1Exchange()
         #expect(answered.begin(body: .none) == .sendHead)
@@ -160,7 +160,7 @@ struct HTTP1ExchangeTests {
         #expect(exchange.receivedHead(status: 204) == .wait)
         #expect(exchange.receivedEnd(mayReuse: true, hasLeftover: false) == .finish(mayReuse: true))
         #expect(exchange.begin(body: .none) == .sendHead)
-        #expect(exchange.retrySafety == .unsent)
+        #expect(exchange.progress == .unsent)
     }
 
     @Test("bytes or an end while idle close the connection")

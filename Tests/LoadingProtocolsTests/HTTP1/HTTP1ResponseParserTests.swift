@@ -86,7 +86,7 @@ struct HTTP1ResponseParserTests {
         let bytes = Array(text.utf8)
         var parser = HTTP1ResponseParser()
         parser.begin(.other)
-        var heads: [HTTP1ResponseHead] = []
+        var heads: [ResponseHead] = []
         for part in [bytes[..<min(split, bytes.count)], bytes[min(split, bytes.count)...]] {
             try part.withUnsafeBytes {
                 var input = $0
@@ -95,8 +95,8 @@ struct HTTP1ResponseParserTests {
                 }
             }
         }
-        let expected = HTTP1ResponseHead(
-            status: 200, minorVersion: 1, reason: "All right then",
+        let expected = ResponseHead(
+            status: 200, version: .http11, reason: "All right then",
             fields: HTTPFields([("Server", "a"), ("X-Long", "b c")]), byteCount: bytes.count)
         #expect(heads == [expected])
     }

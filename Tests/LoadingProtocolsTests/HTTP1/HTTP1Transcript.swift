@@ -61,8 +61,8 @@ struct HTTP1Transcript {
         body = []
     }
 
-    private static func line(_ head: HTTP1ResponseHead) -> String {
-        let start = "1.\(head.minorVersion) \(head.status)" + (head.reason.isEmpty ? "" : " \(head.reason)")
+    private static func line(_ head: ResponseHead) -> String {
+        let start = "\(head.version == .http10 ? "1.0" : "1.1") \(head.status)" + (head.reason.isEmpty ? "" : " \(head.reason)")
         return head.fields.isEmpty ? start : start + " | " + line(head.fields)
     }
 

@@ -7,6 +7,7 @@ package import Testing
 package enum ServerFarm {
     package enum Part: String, Sendable, CaseIterable, CustomStringConvertible {
         case nginx
+        case nghttpx
         case curl
         case openssl
         case apache2

@@ -1,4 +1,4 @@
-package import LoadingProtocols
+package import LoadingSemantics
 
 /// Who gets what an exchange brings. Called on the loop; after `exchangeEnded` or `exchangeFailed` nothing comes any
 /// more.
@@ -9,8 +9,8 @@ package protocol ExchangeObserver: AnyObject {
     func exchangeSentRequest()
     /// The first byte of the response is here.
     func exchangeStartedResponse()
-    func exchangeReceived(informational head: HTTP1ResponseHead)
-    func exchangeReceived(head: HTTP1ResponseHead, body: HTTP1BodyLength)
+    func exchangeReceived(informational head: ResponseHead)
+    func exchangeReceived(head: ResponseHead, body: BodyLength)
     /// Bytes of the body, valid only during the call.
     func exchangeReceived(body: UnsafeRawBufferPointer)
     /// Where the next bytes of the body should be read to, `most` of them at the most; nil to get them through

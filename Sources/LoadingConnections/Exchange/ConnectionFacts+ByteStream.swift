@@ -1,0 +1,16 @@
+internal import LoadingEvents
+internal import LoadingTransport
+
+extension ConnectionFacts {
+    /// - Parameter protocolName: The ALPN name of what is spoken.
+    init(of stream: ByteStream, speaking protocolName: String, isReused: Bool) {
+        let local = stream.localAddress
+        let remote = stream.remoteAddress
+        let secure = stream.tls?.session
+        self.init(
+            protocolName: protocolName, isReused: isReused,
+            localAddress: local?.description, localPort: local.map { Int($0.port) },
+            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
+            tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
+    }
+}

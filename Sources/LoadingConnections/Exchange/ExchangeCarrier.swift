@@ -1,0 +1,38 @@
+package import LoadingEvents
+
+/// What carries a load's exchange: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. Confined to its loop.
+package protocol ExchangeCarrier: AnyObject {
+    /// Whether it can carry nothing any more.
+    var isClosed: Bool { get }
+    /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
+    var isTrusted: Bool { get }
+    /// What has come of the body so far, with all that frames it.
+    var receivedBodyWireBytes: Int64 { get }
+    func facts(isReused: Bool) -> ConnectionFacts
+
+    /// Sends a request; nothing else is being carried. Every outcome goes to `observer`.
+    func start(_ request: ExchangeRequest, observer: any ExchangeObserver)
+    /// Stops or goes on reading. Going on takes effect in this turn or the next.
+    func setPaused(_ paused: Bool)
+    /// Stops or goes on sending too.
+    func setSuspended(_ suspended: Bool)
+    /// 0 to 1, for whoever can say it to the server (T-19).
+    func setPriority(_ priority: Float)
+    /// Gives the exchange up: the observer hears nothing more.
+    func cancel()
+    /// Goes on with a response that nobody wants, if that is cheap. `then` is called in a turn after the end.
+    func drain(then: (@Sendable () -> Void)?)
+    /// It was given out, and is not used.
+    func putBack()
+
+    /// Has what follows the head of the response wait, as far as may be, for `readRest` or `giveAway`. Has no effect but
+    /// while the head is told.
+    func holdRest()
+    func readRest()
+    /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when that cannot be.
+    func giveAway() -> HandedConnection?
+
+    /// Keeps the connection for another exchange after this one. Who calls this starts that or lets the connection go.
+    func hold()
+    func letGo()
+}

@@ -1,0 +1,264 @@
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// A connection that speaks HTTP/2: carries many exchanges at once, each as an `HTTP2Stream`. Confined to its loop, owned
+/// by its pool.
+///
+/// What a turn has asked for goes out together, in the next one. Back-pressure is the streams' own: a reader that has
+/// enough does not give back what its stream's window allowed, and the others go on.
+final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
+    let home: OriginConnections
+    let pool: ConnectionPool
+    let stream: ByteStream
+    private lazy var session = HTTP2Session(observer: self)
+    var streams: [Int32: HTTP2Stream] = [:]
+    /// Given out, and not begun yet.
+    private var reservedCount = 0
+    /// What the socket did not take. Its memory is the session's until more is asked for.
+    private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var isHandlingReadiness = false
+    private var isTurnPlanned = false
+    /// Whether somebody who waits may have a stream now.
+    private var hasRoomForMore = false
+    /// Why the connection was given up, once it was.
+    private(set) var loss: LoadError?
+
+    private(set) var idleSince: Int64
+    /// When something came last.
+    private var lastHeard: Int64
+    private let idleTimer = LoopTimer()
+    private let answerTimer = LoopTimer()
+
+    /// CONN-19
+    private static let idleLifetime: Int64 = 90_000_000_000
+    /// After so long without a sign of life the peer is asked for one, beside the next request.
+    private static let trustedSilence: Int64 = 10_000_000_000
+    /// For how long that is waited for.
+    private static let patience: Int64 = 10_000_000_000
+    /// Bytes of one connection that a turn reads before the others have theirs.
+    private static let readBudget = 256 * 1024
+
+    init(stream: ByteStream, home: OriginConnections, pool: ConnectionPool) {
+        self.stream = stream
+        self.home = home
+        self.pool = pool
+        idleSince = pool.loop.now
+        lastHeard = pool.loop.now
+        stream.owner = self
+    }
+
+    var isClosed: Bool { stream.isClosed }
+    var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
+    var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+
+    /// Begins with what each connection begins with. What the server says first may have come with its handshake.
+    func start() {
+        pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
+        planTurn()
+    }
+
+    // MARK: Streams
+
+    /// Room for one more exchange; nil if there is none.
+    func openStream() -> HTTP2Stream? {
+        guard mayOpenStream else { return nil }
+        if isIdle, pool.loop.now - max(idleSince, lastHeard) > ConnectionPool.trustedIdleTime {
+            // The server may have closed it, or said goodbye, without the loop's having heard of that.
+            hearNews()
+            guard mayOpenStream else { return nil }
+        }
+        if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
+            session.ping(UInt64(bitPattern: pool.loop.now))
+            pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
+        }
+        reservedCount += 1
+        return HTTP2Stream(on: self)
+    }
+
+    private var mayOpenStream: Bool {
+        !isClosed && home.shared === self && session.mayOpenStream
+            && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
+    }
+
+    /// The stream's number, or why there is none.
+    func begin(_ stream: HTTP2Stream, with request: HTTP2Request) -> Result<Int32, HTTP2RequestError> {
+        reservedCount -= 1
+        guard !isClosed else { return .failure(.notAllowed) }
+        do throws(HTTP2RequestError) {
+            let number = try session.submit(request)
+            streams[number] = stream
+            planTurn()
+            return .success(number)
+        } catch {
+            becameFree()
+            return .failure(error)
+        }
+    }
+
+    func putBack() {
+        reservedCount -= 1
+        becameFree()
+    }
+
+    func reset(_ number: Int32, _ code: HTTP2ErrorCode) {
+        session.reset(number, code: code)
+        planTurn()
+    }
+
+    func resumeBody(of number: Int32) {
+        session.resumeBody(of: number)
+        planTurn()
+    }
+
+    func consumed(_ count: Int, on number: Int32) {
+        session.consumed(count, on: number)
+        planTurn()
+    }
+
+    func setUrgency(_ urgency: Int, of number: Int32) {
+        session.setPriority(urgency: urgency, isIncremental: false, of: number)
+        planTurn()
+    }
+
+    func bodyWireBytes(of number: Int32) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
+
+    /// There may be room for somebody who waits.
+    func becameFree() {
+        guard !isClosed else { return }
+        hasRoomForMore = true
+        if isIdle {
+            idleSince = pool.loop.now
+            pool.loop.arm(idleTimer, at: idleSince + Self.idleLifetime, for: self)
+        }
+        planTurn()
+    }
+
+    // MARK: Turns
+
+    /// Has what was asked for go out in the next turn.
+    private func planTurn() {
+        guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
+        isTurnPlanned = true
+        stream.callAgain()
+    }
+
+    func streamBecameReady(_ stream: ByteStream) {
+        isTurnPlanned = false
+        isHandlingReadiness = true
+        receive(into: pool.loop.scratch)
+        flush()
+        isHandlingReadiness = false
+        if hasRoomForMore {
+            hasRoomForMore = false
+            if !isClosed { pool.serve(from: self) }
+        }
+        closeIfDone()
+    }
+
+    private func receive(into buffer: UnsafeMutableRawBufferPointer) {
+        var budget = Self.readBudget
+        while !isClosed {
+            guard budget > 0 else { return stream.callAgain() }
+            switch stream.read(into: buffer) {
+            case .bytes(let count):
+                budget -= count
+                lastHeard = pool.loop.now
+                pool.loop.disarm(answerTimer)
+                do throws(HTTP2Error) {
+                    try session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                } catch {
+                    return giveUp(error)
+                }
+                if !stream.mayHaveMore { return }
+            case .wouldBlock: return
+            case .end, .truncated: return lose(.networkConnectionLost)
+            case .failed(let failure): return lose(LoadError(failure))
+            }
+        }
+    }
+
+    /// Takes what the kernel has and the loop has not heard of.
+    private func hearNews() {
+        guard stream.hasNews else { return }
+        // What the loop reads into may be in use: this can be in the midst of another connection's turn.
+        let wasHandlingReadiness = isHandlingReadiness
+        isHandlingReadiness = true
+        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { receive(into: $0) }
+        isHandlingReadiness = wasHandlingReadiness
+        planTurn()
+    }
+
+    private func flush() {
+        do throws(HTTP2Error) {
+            while !isClosed {
+                while !unsent.isEmpty {
+                    switch stream.write(unsent) {
+                    case .bytes(let count): unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
+                    case .wouldBlock: return
+                    case .failed:
+                        // What the server has said before it closed is read first; the reading ends with the cause.
+                        unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+                        return stream.callAgain()
+                    }
+                }
+                guard let next = try session.nextOutput() else { return }
+                unsent = next
+            }
+        } catch {
+            giveUp(error)
+        }
+    }
+
+    // MARK: The end
+
+    /// Takes no new exchanges, and closes when it has carried its last.
+    func retire() {
+        pool.retire(self)
+        session.goAway()
+        planTurn()
+    }
+
+    private func closeIfDone() {
+        guard !isClosed, isIdle, home.shared !== self, unsent.isEmpty || session.isFinished else { return }
+        close()
+        pool.letGo(self)
+    }
+
+    /// The peer breaks the rules.
+    private func giveUp(_ error: HTTP2Error) {
+        // The last words are for its log.
+        while let words = try? session.nextOutput(), case .bytes = stream.write(words) {}
+        lose(.cannotParseResponse("HTTP/2: \(error)"))
+    }
+
+    private func lose(_ error: LoadError) {
+        guard !isClosed else { return }
+        loss = error
+        shut()
+        pool.letGo(self)
+        session.fail()
+    }
+
+    /// Those whose streams these are hear nothing.
+    func close() {
+        for stream in streams.values { stream.fallSilent() }
+        shut()
+        session.fail()
+    }
+
+    private func shut() {
+        pool.loop.disarm(idleTimer)
+        pool.loop.disarm(answerTimer)
+        unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+        stream.close()
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        if timer === answerTimer { return lose(.networkConnectionLost) }
+        guard isIdle else { return }
+        let end = idleSince + Self.idleLifetime
+        if end <= pool.loop.now { retire() } else { pool.loop.arm(idleTimer, at: end, for: self) }
+    }
+}

@@ -1,0 +1,331 @@
+internal import FoundationEssentials
+package import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// One exchange on an HTTP/2 connection. Confined to its loop; held by its connection while it is open, and by whoever
+/// uses it.
+final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
+    private let connection: HTTP2Connection
+    /// Its number, once it has begun.
+    private var number: Int32?
+    private var observer: (any ExchangeObserver)?
+    private var method = ""
+    private var urgency: Int?
+
+    // The request's body.
+    private var sending = Sending.nothing
+    /// What a source has still to give, when its length is announced.
+    private var missing: Int64?
+    private var isFilling = false
+    private var isSentWhole = false
+    private var isSuspended = false
+    /// For how long an answer to `Expect` is waited for.
+    private let timer = LoopTimer()
+
+    // The response.
+    private var hasStarted = false
+    private var isPaused = false
+    /// What has come and is not done with: the server may send so much less.
+    private var unconsumed = 0
+    private var endedWireBytes: Int64?
+
+    private enum Sending {
+        case nothing
+        /// Bytes of the caller's, from `offset` on, and what follows them.
+        case bytes(Data, offset: Int, then: (any RequestBodySource)?)
+        case source(any RequestBodySource)
+        /// The source was asked and has not answered.
+        case awaiting(any RequestBodySource)
+        /// Until the server has asked for it, or a second has passed (CONN-23).
+        case held(RequestBody)
+    }
+
+    /// How long a body waits for `100 Continue`.
+    private static let patience: Int64 = 1_000_000_000
+
+    init(on connection: HTTP2Connection) { self.connection = connection }
+
+    var isClosed: Bool { connection.isClosed }
+    var isTrusted: Bool { connection.isTrusted }
+
+    var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
+
+    func facts(isReused: Bool) -> ConnectionFacts {
+        ConnectionFacts(of: connection.stream, speaking: "h2", isReused: isReused)
+    }
+
+    // MARK: For the load
+
+    func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
+        self.observer = observer
+        method = request.method
+        set(request.body, isHeld: request.expectsContinue)
+        switch connection.begin(self, with: HTTP2Request(request, urgency: urgency)) {
+        case .success(let number): self.number = number
+        case .failure(let error):
+            self.observer = nil
+            stopSending()
+            observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
+        }
+    }
+
+    func setPaused(_ paused: Bool) {
+        guard paused != isPaused else { return }
+        isPaused = paused
+        if !paused { giveBackWindow() }
+    }
+
+    func setSuspended(_ suspended: Bool) {
+        guard suspended != isSuspended else { return }
+        isSuspended = suspended
+        if !suspended, let number, !isSentWhole { connection.resumeBody(of: number) }
+    }
+
+    func setPriority(_ priority: Float) {
+        let urgency = HTTP2Stream.urgency(of: priority)
+        self.urgency = urgency
+        if let number, observer != nil { connection.setUrgency(urgency, of: number) }
+    }
+
+    func cancel() {
+        guard observer != nil else { return }
+        fallSilent()
+        if let number { connection.reset(number, .cancel) }
+    }
+
+    /// To have the server stop is cheaper than to take what nobody wants.
+    func drain(then: (@Sendable () -> Void)?) {
+        cancel()
+        if let then { connection.pool.loop.post(then) }
+    }
+
+    func putBack() { connection.putBack() }
+
+    // A connection that others share stays where it is.
+    func holdRest() {}
+    func readRest() {}
+    func giveAway() -> HandedConnection? { nil }
+    func hold() {}
+    func letGo() {}
+
+    /// RFC 9218 has 0 for the most urgent and 3 for what says nothing.
+    static func urgency(of priority: Float) -> Int {
+        let distance = (priority.isNaN ? 0.5 : min(max(priority, 0), 1)) - 0.5
+        return 3 - Int((distance * (distance > 0 ? 6 : 8)).rounded())
+    }
+
+    // MARK: The request's body
+
+    private func set(_ body: RequestBody, isHeld: Bool) {
+        if case .source(_, let length) = body { missing = length }
+        if isHeld, case .none = body {} else if isHeld { return sending = .held(body) }
+        switch body {
+        case .none: sending = .nothing
+        case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
+        case .source(let source, length: 0):
+            source.cancel()
+            sending = .nothing
+        case .source(let source, _): sending = .source(source)
+        }
+    }
+
+    /// Writes what there is into a frame.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
+        var filled = 0
+        isFilling = true
+        defer { isFilling = false }
+        while filled < buffer.count, !isSuspended {
+            switch sending {
+            case .nothing: return .bytes(filled, isLast: true)
+            case .bytes(let data, let offset, let next):
+                let count = min(data.endIndex - offset, buffer.count - filled)
+                data.copyBytes(
+                    to: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), from: offset..<(offset + count))
+                filled += count
+                if offset + count < data.endIndex {
+                    sending = .bytes(data, offset: offset + count, then: next)
+                } else {
+                    sending = next.map { .source($0) } ?? .nothing
+                }
+            case .source(let source):
+                sending = .awaiting(source)
+                source.nextPiece(mayBePiped: false) { [weak self] in self?.received($0, from: source) }
+                guard observer != nil else { return .failed }
+                if case .awaiting = sending { return filled > 0 ? .bytes(filled, isLast: false) : .later }
+            case .awaiting, .held:
+                return filled > 0 ? .bytes(filled, isLast: false) : .later
+            }
+        }
+        if case .nothing = sending { return .bytes(filled, isLast: true) }
+        return filled > 0 ? .bytes(filled, isLast: false) : .later
+    }
+
+    private func received(_ piece: Result<BodyPiece, LoadError>, from source: any RequestBodySource) {
+        guard case .awaiting = sending, observer != nil else { return }
+        switch piece {
+        case .failure(let error): return fail(error)
+        case .success(.bytes(let data)):
+            let taken = missing.map { data.prefix(Int(clamping: $0)) } ?? data
+            sending = .bytes(taken, offset: taken.startIndex, then: rest(of: source, after: taken.count))
+        case .success(.piped), .success(.end):
+            if let missing, missing > 0 { return fail(.requestBodyStreamExhausted) }
+            sending = .nothing
+        }
+        if !isFilling, let number { connection.resumeBody(of: number) }
+    }
+
+    /// The source as long as it has more to give. What is behind an announced length is not sent.
+    private func rest(of source: any RequestBodySource, after count: Int) -> (any RequestBodySource)? {
+        guard let missing else { return source }
+        self.missing = missing - Int64(count)
+        if missing > count { return source }
+        source.cancel()
+        return nil
+    }
+
+    /// The body that was held back may go.
+    private func releaseBody() {
+        guard case .held(let body) = sending else { return }
+        connection.pool.loop.disarm(timer)
+        set(body, isHeld: false)
+        if let number { connection.resumeBody(of: number) }
+    }
+
+    private func stopSending() {
+        switch sending {
+        case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?):
+            source.cancel()
+        case .nothing, .bytes, .held: break
+        }
+        sending = .nothing
+        connection.pool.loop.disarm(timer)
+    }
+
+    func timerFired(_ timer: LoopTimer) { releaseBody() }
+
+    // MARK: From the connection
+
+    func sentHead(_ count: Int) {
+        if case .held = sending {
+            connection.pool.loop.arm(timer, at: connection.pool.loop.now + Self.patience, for: self)
+        }
+        observer?.exchangeSentHead(bytes: count)
+    }
+
+    func sentBody(_ count: Int, onWire: Int) { observer?.exchangeSentBody(bytes: count, onWire: onWire) }
+
+    func sentRequest() {
+        isSentWhole = true
+        observer?.exchangeSentRequest()
+    }
+
+    func received(informational head: HTTP2ResponseHead) {
+        noteStart()
+        if head.status == 100 { releaseBody() }
+        observer?.exchangeReceived(informational: ResponseHead(head))
+    }
+
+    func received(_ head: HTTP2ResponseHead, isWhole: Bool) {
+        noteStart()
+        // A final answer before the body was asked for: whether it is still wanted shows in what becomes of the stream.
+        releaseBody()
+        let length: BodyLength =
+            if method == "HEAD" || head.status == 204 || head.status == 304 {
+                .none
+            } else if isWhole {
+                .known(0)
+            } else {
+                head.fields.firstValue("content-length").flatMap { Int64($0) }.map { .known($0) } ?? .unknown
+            }
+        observer?.exchangeReceived(head: ResponseHead(head), body: length)
+    }
+
+    private func noteStart() {
+        guard !hasStarted else { return }
+        hasStarted = true
+        observer?.exchangeStartedResponse()
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) {
+        unconsumed += bytes.count
+        observer?.exchangeReceived(body: bytes)
+        if !isPaused { giveBackWindow() }
+    }
+
+    private func giveBackWindow() {
+        guard unconsumed > 0, let number else { return }
+        let count = unconsumed
+        unconsumed = 0
+        connection.consumed(count, on: number)
+    }
+
+    func receivedEnd() {
+        guard let observer, let number else { return }
+        let bytes = connection.bodyWireBytes(of: number)
+        endedWireBytes = bytes
+        fallSilent()
+        // The rest of a request that was answered already is of no use to anybody.
+        if !isSentWhole { connection.reset(number, .noError) }
+        observer.exchangeEnded(bodyBytes: bytes)
+    }
+
+    /// The observer hears nothing more.
+    func fallSilent() {
+        observer = nil
+        stopSending()
+    }
+
+    /// The body cannot be sent.
+    private func fail(_ error: LoadError) {
+        guard let observer else { return }
+        fallSilent()
+        if let number { connection.reset(number, .cancel) }
+        observer.exchangeFailed(ExchangeFailure(error: error, progress: .sent))
+    }
+
+    func fail(_ failure: HTTP2StreamFailure, loss: LoadError?) {
+        guard let observer else { return }
+        fallSilent()
+        observer.exchangeFailed(
+            ExchangeFailure(
+                error: LoadError(failure, loss: loss), progress: failure.progress,
+                requiresHTTP1: failure == .http11Required))
+    }
+}
+
+extension ResponseHead {
+    fileprivate init(_ head: HTTP2ResponseHead) {
+        self.init(status: head.status, version: .http2, fields: head.fields, byteCount: head.byteCount)
+    }
+}
+
+extension HTTP2Request {
+    fileprivate init(_ request: ExchangeRequest, urgency: Int?) {
+        var fields = request.fields
+        if let urgency, urgency != 3, !fields.contains("Priority") { fields.append("Priority", "u=\(urgency)") }
+        let hasBody: Bool
+        let length: Int64?
+        switch request.body {
+        case .none: (hasBody, length) = (false, nil)
+        case .bytes(let data): (hasBody, length) = (true, Int64(data.count))
+        case .source(_, let announced): (hasBody, length) = (true, announced)
+        }
+        self.init(
+            method: request.method, scheme: "https", path: request.target.path, fields: fields,
+            additional: request.defaults, hasBody: hasBody, contentLength: length)
+    }
+}
+
+extension HTTP1RequestTarget {
+    /// What stands in `:path`.
+    fileprivate var path: String {
+        switch self {
+        case .origin(let path, let query), .absolute(_, _, let path, let query):
+            (path.isEmpty ? "/" : path) + (query.map { "?" + $0 } ?? "")
+        case .authority: ""
+        case .asterisk: "*"
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// The version of HTTP that a message came in.
+package enum HTTPVersion: Sendable, Equatable {
+    case http10
+    /// Also for a later minor version of HTTP/1.
+    case http11
+    case http2
+
+    /// As `HTTPURLResponse` and status lines have it.
+    package var text: String {
+        switch self {
+        case .http10: "HTTP/1.0"
+        case .http11: "HTTP/1.1"
+        case .http2: "HTTP/2.0"
+        }
+    }
+}
