@@ -47,7 +47,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingProtocols",
-            dependencies: ["LoadingSemantics", "CZlib", "CBrotli", "CZstd"],
+            dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
@@ -63,6 +63,7 @@ let package = Package(
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         .target(name: "CLoadingLinux"),
         .target(name: "CLoadingGSSAPI"),
+        .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
         .target(name: "CLoadingPublicSuffixes"),
         .target(name: "CLoadingSecretService"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
@@ -71,6 +72,7 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Tests: one target a module, then the whole against scripted and real servers.

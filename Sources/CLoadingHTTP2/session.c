@@ -1,0 +1,1 @@
+#include "CLoadingHTTP2.h"

@@ -1,0 +1,32 @@
+/// What hears of a session's streams.
+///
+/// It is called from inside `receive(_:)`, `nextOutput()` and `fail()` only. It may submit, reset, resume, consume and
+/// ping meanwhile; `receive` and `nextOutput` do nothing when they are called from here.
+package protocol HTTP2SessionObserver: AnyObject {
+    func session(_ session: HTTP2Session, receivedInformational head: HTTP2ResponseHead, on stream: Int32)
+    /// The final response begins. If `endsStream`, its end is told next.
+    func session(_ session: HTTP2Session, received head: HTTP2ResponseHead, endsStream: Bool, on stream: Int32)
+    /// The bytes are there during the call only. `consumed(_:on:)` has to be told of each of them sometime.
+    func session(_ session: HTTP2Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int32)
+    /// The response is whole. Trailers were read and dropped.
+    func session(_ session: HTTP2Session, endedResponseOn stream: Int32)
+    /// The last call for a stream, and always one; nil if its response is whole.
+    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTP2StreamFailure?)
+
+    func session(
+        _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
+    ) -> HTTP2BodyRead
+    /// The head of a request is part of the output, in so many bytes.
+    func session(_ session: HTTP2Session, sentHeadOn stream: Int32, byteCount: Int)
+    /// Some of a body is part of the output: so much of its content, in a frame of so many bytes.
+    func session(_ session: HTTP2Session, sentBodyOn stream: Int32, byteCount: Int, frameByteCount: Int)
+    /// The last of a request is part of the output.
+    func session(_ session: HTTP2Session, sentRequestOn stream: Int32)
+
+    /// `maximumConcurrentStreams` or `allowsExtendedConnect` may have changed. The first call means that the peer does
+    /// speak HTTP/2.
+    func sessionChangedPeerSettings(_ session: HTTP2Session)
+    /// No request can be submitted any more. Streams above `lastStream` are told as refused next.
+    func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode)
+    func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64)
+}

@@ -1,0 +1,27 @@
+package import LoadingSemantics
+
+/// Why a stream ended before its response did.
+package enum HTTP2StreamFailure: Error, Equatable, Sendable {
+    /// The server has not looked at the request: REFUSED_STREAM, or a GOAWAY that names an earlier stream as the last.
+    case refused
+    /// The server wants the request over HTTP/1.1.
+    case http11Required
+    /// The server has reset the stream.
+    case reset(HTTP2ErrorCode, after: LostExchange.Progress)
+    /// The response breaks a rule of HTTP. The stream was reset; the connection goes on.
+    case malformed(String)
+    /// `HTTP2Session.reset(_:code:)` was called, or the body failed.
+    case cancelled
+    /// The connection cannot go on.
+    case connectionLost(after: LostExchange.Progress)
+
+    /// How far the request had come, which decides whether it may be sent again (CONN-4, CONN-10).
+    package var progress: LostExchange.Progress {
+        switch self {
+        case .refused, .http11Required: .refused
+        case .reset(_, let progress), .connectionLost(let progress): progress
+        case .malformed: .answered
+        case .cancelled: .sent
+        }
+    }
+}
