@@ -1,4 +1,5 @@
 import LoadingProtocols
+import LoadingSemantics
 import Testing
 
 @Suite("HTTP/1 exchange")

@@ -1,0 +1,264 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+import URLLoading
+
+/// What becomes of loads over HTTP/2 when the server does what servers do.
+@Suite(.leavesNothing) struct HTTP2LoadTests {
+    private typealias FrameType = HTTP2ServerConnection.FrameType
+
+    private func server(
+        _ script: @escaping @Sendable (HTTP2ServerConnection, _ number: Int) throws -> Void
+    ) throws -> ScriptedServer {
+        try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2", "http/1.1"] }) {
+            try script(HTTP2ServerConnection($0), $0.index)
+        }
+    }
+
+    private func using<Result>(_ body: (URLSession) async throws -> Result) async throws -> Result {
+        let session = URLSession { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        return try await body(session)
+    }
+
+    private func text(
+        _ session: URLSession, _ server: ScriptedServer, _ method: String = "GET", body: Data? = nil
+    ) async throws -> String {
+        var request = URLRequest(url: server.url("/", host: "localhost"))
+        request.httpMethod = method
+        request.httpBody = body
+        return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+
+    // CONN-2, CONN-3, S-9
+    @Test("many at once, answered in another order") func many() async throws {
+        let server = try server { http2, _ in
+            let streams = try (0..<10).map { _ in try http2.readRequest() }
+            for stream in streams.reversed() { try http2.respond(on: stream, body: "\(stream)") }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<10 { group.addTask { try await text(session, server) } }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(texts == Set(stride(from: 1, to: 20, by: 2).map { "\($0)" }))
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-4: any method, since the server has not looked at it
+    @Test("a refused request goes out again", arguments: ["GET", "POST"]) func refused(method: String) async throws {
+        let server = try server { http2, _ in
+            try http2.reset(try http2.readRequest(), 7)
+            try http2.respond(on: try http2.readRequest(), body: "again")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        #expect(try await using { try await text($0, server, method, body: method == "POST" ? Data("b".utf8) : nil) } == "again")
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-4: but not for ever
+    @Test("a server that refuses everything") func refusesAll() async throws {
+        let requests = Watched(0)
+        let server = try server { http2, _ in
+            while true {
+                let stream = try http2.readRequest()
+                requests.withValue { $0 += 1 }
+                try http2.reset(stream, 7)
+            }
+        }
+        defer { server.stop() }
+        try await using { session in
+            let error = await #expect(throws: URLError.self) { try await text(session, server) }
+            #expect(error?.code == .networkConnectionLost)
+        }
+        #expect(requests.current == 3)
+    }
+
+    // CONN-4: those below the last stream go on, those above go elsewhere
+    @Test("a server that says goodbye") func goodbye() async throws {
+        let server = try server { http2, number in
+            let first = try http2.readRequest()
+            guard number == 0 else {
+                try http2.respond(on: first, body: "second connection")
+                return _ = try http2.connection.waitForClose()
+            }
+            _ = try http2.readRequest()
+            try http2.goAway(lastStream: first)
+            try http2.respond(on: first, body: "first connection")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            async let one = text(session, server, "POST", body: Data("1".utf8))
+            async let two = text(session, server, "POST", body: Data("2".utf8))
+            #expect(try await [one, two].sorted() == ["first connection", "second connection"])
+        }
+        #expect(server.connectionCount == 2)
+        try await server.finish()
+    }
+
+    // CONN-10: what was answered in part, or not refused, is not sent again unless it is safe
+    @Test("a stream that is reset", arguments: [0, 2, 8, 11] as [UInt32]) func reset(code: UInt32) async throws {
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream, fields: [("content-length", "10")])
+            try http2.sendBody(Array("half".utf8), on: stream, ends: false)
+            try http2.reset(stream, code)
+            try http2.respond(on: try http2.readRequest(), body: "other")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            let error = await #expect(throws: URLError.self) { try await text(session, server) }
+            #expect(error?.code == .networkConnectionLost)
+            #expect(try await text(session, server) == "other")
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // RFC 9113 §7: HTTP_1_1_REQUIRED
+    @Test("a server that wants HTTP/1.1 for it") func requiresHTTP1() async throws {
+        let server = try ScriptedServer(
+            tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2", "http/1.1"] }
+        ) { connection in
+            guard connection.index == 0 else {
+                for _ in 0..<2 {
+                    _ = try connection.readRequest()
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
+                }
+                return _ = try connection.waitForClose()
+            }
+            let http2 = try HTTP2ServerConnection(connection)
+            try http2.reset(try http2.readRequest(), 13)
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            for _ in 0..<2 { #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "old") }
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-1: what the server allows at once, and no more
+    @Test("a server that takes one at a time") func oneAtATime() async throws {
+        let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
+            let http2 = try HTTP2ServerConnection($0, settings: [(3, 1)])
+            // The limit holds once it is acknowledged.
+            let first = try http2.readRequest()
+            try http2.respond(on: first, body: "\(first)")
+            for _ in 0..<4 {
+                let stream = try http2.readRequest()
+                try http2.respond(on: stream, body: "\(stream)")
+            }
+            try $0.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            #expect(try await text(session, server) == "1")
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<4 { group.addTask { try await text(session, server) } }
+                return try await group.reduce(into: Set()) { $0.insert($1) }
+            }
+            #expect(texts == ["3", "5", "7", "9"])
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // S-42: the server hears that nobody wants it any more
+    @Test("cancelled") func cancelled() async throws {
+        let isReset = Signal("a reset stream")
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream)
+            try http2.sendBody(Array("a".utf8), on: stream, ends: false)
+            let frame = try http2.readFrame(FrameType.reset)
+            if frame.stream == stream, frame.payload == [0, 0, 0, 8] { isReset.fire() }
+            try http2.respond(on: try http2.readRequest(), body: "other")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
+            var iterator = bytes.makeAsyncIterator()
+            #expect(try await iterator.next() == UInt8(ascii: "a"))
+            bytes.task.cancel()
+            try await isReset.wait()
+            #expect(try await text(session, server) == "other")
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-22: nobody reads, so the server may not send
+    @Test("a reader that does not read") func backPressure() async throws {
+        let sent = Watched(0)
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream)
+            var window = 0
+            // What was allowed before the request, and with it.
+            while window < 1 << 20 {
+                let piece = [UInt8](repeating: 0, count: 16_384)
+                try http2.sendBody(piece, on: stream, ends: false)
+                window += piece.count
+                sent.withValue { $0 += piece.count }
+            }
+            // The client gives back none of it until somebody reads.
+            let frame = try http2.readFrame(FrameType.windowUpdate)
+            if frame.stream == stream { sent.withValue { $0 = -1 } }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let session = URLSession { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
+        var iterator = bytes.makeAsyncIterator()
+        _ = try await iterator.next()
+        try await sent.wait(for: "a full window") { $0 >= 1 << 20 ? () : nil }
+        for _ in 1..<(1 << 20) { _ = try await iterator.next() }
+        try await sent.wait(for: "the window to open") { $0 == -1 ? () : nil }
+    }
+
+    // ERR-5: it ends, and nobody waits
+    @Test(
+        "a server that does not keep to the rules",
+        arguments: [
+            [0, 0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 1, 4, 0, 0, 0, 1],
+            Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), [0, 0, 3, 1, 5, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF],
+        ] as [[UInt8]])
+    func rules(bytes: [UInt8]) async throws {
+        let server = try server { http2, number in
+            let stream = try http2.readRequest()
+            if number == 0 { try http2.connection.send(bytes) } else { try http2.respond(on: stream, body: "well") }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            let error = await #expect(throws: URLError.self) { try await text(session, server) }
+            #expect(error?.code == .cannotParseResponse || error?.code == .networkConnectionLost)
+            #expect(try await text(session, server) == "well")
+        }
+    }
+
+    // CONN-10: one try, and the server has gone
+    @Test("the server has closed the idle connection") func closedWhileIdle() async throws {
+        let mayClose = Signal("the first answer")
+        let server = try server { http2, number in
+            let stream = try http2.readRequest()
+            try http2.respond(on: stream, body: "\(number)")
+            if number == 0 { return try http2.connection.wait(for: mayClose) }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session in
+            #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "0")
+            mayClose.fire()
+            _ = try await server.connection(0).waitForEnd()
+            #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "1")
+        }
+    }
+}
