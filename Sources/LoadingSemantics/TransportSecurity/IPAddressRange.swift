@@ -24,9 +24,12 @@ struct IPAddressRange: Sendable, Equatable {
 
     /// - Parameter host: As in `HTTPURL`; its zone does not matter.
     func contains(_ host: String) -> Bool {
-        guard let other = Self.bytes(String(host.prefix { $0 != "%" })), other.count == bytes.count else {
-            return false
-        }
+        Self.bytes(String(host.prefix { $0 != "%" })).map(contains(address:)) ?? false
+    }
+
+    /// - Parameter other: 4 or 16 bytes.
+    func contains(address other: [UInt8]) -> Bool {
+        guard other.count == bytes.count else { return false }
         let whole = length / 8
         guard other.prefix(whole) == bytes.prefix(whole) else { return false }
         let rest = length % 8

@@ -1,0 +1,55 @@
+/// What `FindProxyForURL` has said: "PROXY a:80; SOCKS5 b:1080; DIRECT".
+package struct PACResult: Sendable, Equatable {
+    package enum Limit {
+        /// Bytes that are read at all.
+        package static let length = 64 << 10
+        package static let ways = 32
+    }
+
+    /// Entries that nobody understands are left out. Nothing at all is a script's word for "direct"; if all of it is left
+    /// out there is no way, since the script wanted one.
+    package let route: ProxyRoute
+
+    package init(_ text: String) {
+        var ways: [ProxyRoute.Way] = []
+        var isEmpty = text.utf8.count <= Limit.length
+        for entry in Self.entries(text) where ways.count < Limit.ways {
+            let words = entry.split { $0 <= 0x20 }
+            guard let keyword = words.first else { continue }
+            isEmpty = false
+            guard let way = Self.way(keyword, words.dropFirst()), !ways.contains(way) else { continue }
+            ways.append(way)
+        }
+        route = isEmpty ? .direct : ProxyRoute(ways)
+    }
+
+    /// Those that are whole within the limit.
+    private static func entries(_ text: String) -> [Substring.UTF8View] {
+        let semicolon = UInt8(ascii: ";")
+        var read = text.utf8[...]
+        if read.count > Limit.length {
+            let end = read.prefix(Limit.length).lastIndex(of: semicolon)
+            read = end.map { read[..<$0] } ?? read.prefix(0)
+        }
+        return read.split(separator: semicolon)
+    }
+
+    private static func way(
+        _ keyword: Substring.UTF8View, _ words: ArraySlice<Substring.UTF8View>
+    ) -> ProxyRoute.Way? {
+        let kind: ProxyServer.Kind
+        switch String(Substring(keyword)).uppercased() {
+        case "DIRECT": return words.isEmpty ? .direct : nil
+        case "PROXY", "HTTP": kind = .http
+        case "HTTPS": kind = .https
+        // What Apple's system speaks to a SOCKS proxy of which nothing else is said.
+        case "SOCKS", "SOCKS5": kind = .socks5
+        case "SOCKS4": kind = .socks4
+        default: return nil
+        }
+        guard words.count == 1, let place = words.first, let (host, port) = ProxyServer.hostAndPort(place) else {
+            return nil
+        }
+        return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.Way.through)
+    }
+}

@@ -1,0 +1,40 @@
+/// The settings of the system on Linux: what the variables of the environment say (PROXY-8).
+package struct ProxyEnvironment: Sendable, Equatable {
+    /// Nil for what is not set.
+    private var http: ProxyRoute?
+    private var https: ProxyRoute?
+    private var ftp: ProxyRoute?
+    private var others: ProxyRoute?
+    private var exclusions = ProxyExclusions()
+
+    /// - Parameter variables: The whole environment.
+    package init(_ variables: [String: String]) {
+        let value = { (name: String) -> String? in
+            // An empty one is as good as none.
+            if let lower = variables[name], !lower.isEmpty { return lower }
+            // Under CGI the client of the web server says what HTTP_PROXY is: it is the field `Proxy`.
+            if name == "http_proxy", variables["REQUEST_METHOD"] != nil { return nil }
+            return variables[name.uppercased()].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        let route = { (name: String) -> ProxyRoute? in
+            value(name).map { text in ProxyServer(text).map(ProxyRoute.through) ?? .blocked }
+        }
+        http = route("http_proxy")
+        https = route("https_proxy")
+        ftp = route("ftp_proxy")
+        others = route("all_proxy")
+        exclusions = ProxyExclusions(noProxy: value("no_proxy") ?? "")
+    }
+
+    func route(for destination: ProxyDestination) -> ProxyRoute {
+        let own: ProxyRoute? =
+            switch destination.traffic {
+            case .http: http
+            case .https: https
+            case .ftp: ftp
+            case .other: nil
+            }
+        guard let route = own ?? others, !exclusions.contains(destination) else { return .direct }
+        return route
+    }
+}
