@@ -3,6 +3,8 @@ package struct ConnectionFacts: Sendable, Equatable {
     /// The ALPN name of what is spoken: "http/1.1".
     package var protocolName: String
     package var isReused: Bool
+    /// Whether a proxy is at the other end, or in between.
+    package var isProxied: Bool
     package var localAddress: String?
     package var localPort: Int?
     package var remoteAddress: String?
@@ -13,11 +15,12 @@ package struct ConnectionFacts: Sendable, Equatable {
     package var tlsCipherSuite: UInt16?
 
     package init(
-        protocolName: String, isReused: Bool, localAddress: String?, localPort: Int?, remoteAddress: String?,
+        protocolName: String, isReused: Bool, isProxied: Bool, localAddress: String?, localPort: Int?, remoteAddress: String?,
         remotePort: Int?, tlsVersion: UInt16?, tlsCipherSuite: UInt16?
     ) {
         self.protocolName = protocolName
         self.isReused = isReused
+        self.isProxied = isProxied
         self.localAddress = localAddress
         self.localPort = localPort
         self.remoteAddress = remoteAddress

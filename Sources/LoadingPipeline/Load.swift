@@ -305,9 +305,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     private func beginExchange(with body: RequestBody) {
         var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         guard passesCache(&sent) else { return }
-        let origin = request.url.origin(
-            of: authentication.identity, needsHTTP1: request.fields.contains("Upgrade"))
-        let exchange = ExchangeStage(sent, to: origin, priority: request.priority, for: self)
+        let exchange = ExchangeStage(
+            sent, to: request.url, identity: authentication.identity, priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection {
             self.heldConnection = nil

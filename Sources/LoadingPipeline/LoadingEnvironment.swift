@@ -9,17 +9,20 @@ package final class LoadingEnvironment {
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
     let transportSecurity: TransportSecurityStage
+    /// Nil if nothing goes through a proxy.
+    let proxies: ProxyRules?
     /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
 
     package init(
-        loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, clearDefaults: HTTPFields,
-        secureDefaults: HTTPFields
+        loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRules?,
+        clearDefaults: HTTPFields, secureDefaults: HTTPFields
     ) {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
+        self.proxies = proxies.flatMap { $0.areEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }

@@ -3,7 +3,7 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one connection for a pool: name, address, socket, TLS. Confined to the pool's loop; ends with exactly one call
+/// Makes one connection for a pool: name, address, socket, a way through a proxy, TLS. Confined to the pool's loop; ends with exactly one call
 /// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
 final class ConnectionAttempt: SecurityAsker {
     let home: OriginConnections
@@ -12,6 +12,7 @@ final class ConnectionAttempt: SecurityAsker {
     private(set) var events: [LoadEvent] = []
     private let pool: ConnectionPool
     private var race: AddressRace?
+    private var tunnel: ProxyTunnel?
     private var secure: SecureHandshake?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
@@ -26,7 +27,7 @@ final class ConnectionAttempt: SecurityAsker {
     }
 
     func start() {
-        let race = AddressRace(to: home.origin, on: pool.loop, resolver: pool.resolver)
+        let race = AddressRace(to: home.origin.firstHop, on: pool.loop, resolver: pool.resolver)
         self.race = race
         race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
         // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
@@ -38,6 +39,8 @@ final class ConnectionAttempt: SecurityAsker {
         hasEnded = true
         race?.cancel()
         race = nil
+        tunnel?.cancel()
+        tunnel = nil
         secure?.cancel()
         secure = nil
         descriptorWait.end()
@@ -70,17 +73,37 @@ final class ConnectionAttempt: SecurityAsker {
         case .failure(.noDescriptor):
             waitForDescriptor()
         case .failure(.unreachable(let error)):
-            fail(error)
+            switch home.origin.passage {
+            case nil: fail(ConnectionFailure(error))
+            case .forwarding: fail(ConnectionFailure(.unreachable(.request, error)))
+            case .tunnel(let proxy): fail(ConnectionFailure(.unreachable(proxy.kind.isSOCKS ? .socks : .tunnel, error)))
+            }
         case .success(let stream):
             record(.connectEnded)
-            guard home.origin.isSecure else { return succeed(stream) }
-            record(.secureConnectionStarted)
-            secure = SecureHandshake(stream, to: home.origin, with: pool.security, carriesHTTP: true, for: self) {
-                [weak self] in
-                self?.handshakeEnded($0)
-            }
-            secure?.start()
+            if case .tunnel(let proxy) = home.origin.passage { dig(stream, proxy) } else { secure(stream) }
         }
+    }
+
+    private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
+        tunnel = ProxyTunnel(over: stream, to: home.origin, by: proxy) { [weak self] outcome in
+            guard let self, !hasEnded else { return }
+            tunnel = nil
+            switch outcome {
+            case .success(let stream): secure(stream)
+            case .failure(let failure): fail(ConnectionFailure(failure))
+            }
+        }
+        tunnel?.start()
+    }
+
+    private func secure(_ stream: ByteStream) {
+        guard home.origin.isSecure else { return succeed(stream) }
+        record(.secureConnectionStarted)
+        secure = SecureHandshake(stream, to: home.origin, with: pool.security, carriesHTTP: true, for: self) {
+            [weak self] in
+            self?.handshakeEnded($0)
+        }
+        secure?.start()
     }
 
     private func waitForDescriptor() {
@@ -98,7 +121,7 @@ final class ConnectionAttempt: SecurityAsker {
         case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
-        case .failure(let error): fail(error)
+        case .failure(let error): fail(ConnectionFailure(error))
         case .success(let stream):
             if let session = stream.tls?.session {
                 record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))
@@ -112,8 +135,8 @@ final class ConnectionAttempt: SecurityAsker {
         pool.succeeded(self, with: stream)
     }
 
-    private func fail(_ error: LoadError) {
+    private func fail(_ failure: ConnectionFailure) {
         hasEnded = true
-        pool.failed(self, with: error)
+        pool.failed(self, with: failure)
     }
 }

@@ -3,12 +3,12 @@ internal import LoadingTransport
 
 extension ConnectionFacts {
     /// - Parameter protocolName: The ALPN name of what is spoken.
-    init(of stream: ByteStream, speaking protocolName: String, isReused: Bool) {
+    init(of stream: ByteStream, to origin: Origin, speaking protocolName: String, isReused: Bool) {
         let local = stream.localAddress
         let remote = stream.remoteAddress
         let secure = stream.tls?.session
         self.init(
-            protocolName: protocolName, isReused: isReused,
+            protocolName: protocolName, isReused: isReused, isProxied: origin.passage != nil,
             localAddress: local?.description, localPort: local.map { Int($0.port) },
             remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)

@@ -99,7 +99,7 @@ package final class FTPConnection: ByteStreamOwner {
         let local = stream.localAddress
         let remote = stream.remoteAddress
         return ConnectionFacts(
-            protocolName: "ftp", isReused: false, localAddress: local?.description,
+            protocolName: "ftp", isReused: false, isProxied: false, localAddress: local?.description,
             localPort: local.map { Int($0.port) }, remoteAddress: remote?.description,
             remotePort: remote.map { Int($0.port) }, tlsVersion: nil, tlsCipherSuite: nil)
     }

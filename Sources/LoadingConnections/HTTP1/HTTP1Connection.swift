@@ -89,7 +89,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, speaking: "http/1.1", isReused: isReused)
+        ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
     }
 
     // MARK: Starting

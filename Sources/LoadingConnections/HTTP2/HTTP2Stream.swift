@@ -53,7 +53,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
 
     func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: connection.stream, speaking: "h2", isReused: isReused)
+        ConnectionFacts(of: connection.stream, to: connection.home.origin, speaking: "h2", isReused: isReused)
     }
 
     // MARK: For the load

@@ -226,7 +226,7 @@ package final class ConnectionPool {
         serve(from: connection)
     }
 
-    func failed(_ attempt: ConnectionAttempt, with error: LoadError) {
+    func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
         let origin = attempt.home
         let request = attempt.request
         // The one it was made for, else who would have been served next; and who has waited for it too.
@@ -239,7 +239,7 @@ package final class ConnectionPool {
             defer { victim.taker = nil }
             return victim.taker
         }
-        for taker in takers { taker.connectionFailed(error, events: attempt.events) }
+        for taker in takers { taker.connectionFailed(failure, events: attempt.events) }
         startAttempts(at: origin)
         discardIfUnused(origin)
     }

@@ -12,5 +12,5 @@ package protocol ConnectionTaker: AnyObject {
     /// The connection is the taker's until it calls `start` and the exchange ends. `events` tell how it was made; none
     /// when it is reused.
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent])
-    func connectionFailed(_ error: LoadError, events: [LoadEvent])
+    func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent])
 }

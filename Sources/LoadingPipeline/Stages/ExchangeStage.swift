@@ -2,6 +2,7 @@ internal import LoadingConnections
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
@@ -10,6 +11,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var load: Load?
     private let environment: LoadingEnvironment
     private var request: ExchangeRequest
+    private let url: HTTPURL
+    private let identity: UInt64
+    private let needsHTTP1: Bool
+    /// The ways to the server that are left, the one that is being gone among them.
+    private var ways: ArraySlice<ProxyRoute.Way>
     private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -26,9 +32,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
 
-    init(_ request: ExchangeRequest, to origin: Origin, priority: Float, for load: Load) {
+    init(_ request: ExchangeRequest, to url: HTTPURL, identity: UInt64, priority: Float, for load: Load) {
         self.request = request
-        self.origin = load.environment.pool.usable(origin)
+        self.url = url
+        self.identity = identity
+        needsHTTP1 = request.fields.contains("Upgrade")
+        ways = load.environment.proxies?.route(for: ProxyDestination(url)).ways[...] ?? [.direct]
+        origin = load.environment.pool.usable(
+            url.origin(of: identity, needsHTTP1: needsHTTP1, by: ways.first ?? .direct))
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.load = load
@@ -37,6 +48,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func start(onNewConnection: Bool = false) {
+        guard !ways.isEmpty else {
+            // A proxy is wanted, and there can be no such proxy. Not told before this returns.
+            let failure = ProxyFailure.unusableSettings(url.scheme.isSecure ? .tunnel : .request).loadError
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(failure, isConnecting: true) } ?? () })
+            return environment.loop.post { tell.value() }
+        }
         attempts += 1
         sentBodyBytes = 0
         sentWireBytes = 0
@@ -153,13 +170,34 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             record(.requestStarted)
         }
         if priority != 0.5 { connection.setPriority(priority) }
-        connection.start(request, observer: self)
+        connection.start(forwarded(request), observer: self)
     }
 
-    func connectionFailed(_ error: LoadError, events: [LoadEvent]) {
+    func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        end { $0.exchangeFailed(error, isConnecting: true) }
+        guard failure.permitsNextWay, ways.count > 1, load != nil else {
+            return end { $0.exchangeFailed(failure.error, isConnecting: true) }
+        }
+        ways.removeFirst()
+        origin = environment.pool.usable(
+            url.origin(of: identity, needsHTTP1: needsHTTP1, by: ways.first ?? .direct))
+        load?.exchangeIsActive()
+        start()
+    }
+
+    /// The request as a proxy wants it that loads it itself.
+    private func forwarded(_ request: ExchangeRequest) -> ExchangeRequest {
+        guard case .forwarding(let proxy) = origin.passage, case .origin(let path, let query) = request.target else {
+            return request
+        }
+        var request = request
+        request.target = .absolute(
+            scheme: "http", authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
+        if let credential = proxy.credential {
+            request.fields.append(AuthenticationAsker.proxy.credentialField, credential.basic)
+        }
+        return request
     }
 
     private func end(_ tell: (Load) -> Void) {

@@ -26,6 +26,8 @@ package struct ProxyServer: Sendable, Hashable {
     package let host: String
     package let port: UInt16
     package var credential: ProxyCredential?
+    /// Whether requests in the clear go through a tunnel too, and not to the proxy itself.
+    package var alwaysTunnels = false
 
     /// Nil if there can be no such host or port.
     ///

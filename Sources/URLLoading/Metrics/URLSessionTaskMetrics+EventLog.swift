@@ -109,7 +109,7 @@ extension TransactionRecord {
     private mutating func apply(_ facts: ConnectionFacts) {
         networkProtocolName = facts.protocolName
         isReusedConnection = facts.isReused
-        isProxyConnection = false
+        isProxyConnection = facts.isProxied
         localAddress = facts.localAddress
         localPort = facts.localPort
         remoteAddress = facts.remoteAddress

@@ -150,15 +150,14 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.sessionSendsLaunchEvents, &$1) } }
     }
 
-    /// The proxies to use. Nil stands for the system's, an empty dictionary for none. No effect yet: everything is loaded
-    /// without a proxy.
+    /// The proxies to use. Nil stands for the system's, an empty dictionary for none. On Linux the system's are those of the
+    /// environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Scripts that pick proxies are not run.
     open var connectionProxyDictionary: [AnyHashable: Any]? {
         get { read { $0.connectionProxyDictionary } }
         set { write(newValue) { swap(&$0.connectionProxyDictionary, &$1) } }
     }
 
-    /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty. No effect yet: everything is
-    /// loaded without a proxy.
+    /// The proxies to use; takes the place of ``connectionProxyDictionary`` unless empty.
     open var proxyConfigurations: [ProxyConfiguration] {
         get { read { $0.proxyConfigurations } }
         set { write(newValue) { swap(&$0.proxyConfigurations, &$1) } }

@@ -94,7 +94,9 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         if !keeps { putBack() }
     }
 
-    func connectionFailed(_ error: LoadError, events: [LoadEvent]) { note("failed \(error.code)") }
+    func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
+        note("failed \(failure.error.code)")
+    }
 
     private static func request(_ method: String) -> ExchangeRequest {
         ExchangeRequest(

@@ -9,8 +9,8 @@ package final class ServerConnection {
     /// How long a full send buffer must stand still to count as blocked. A client that reads takes microseconds.
     package var quietTime = Duration.milliseconds(200)
 
-    private let socket: StreamSocket
-    private let stop: StopSwitch
+    let socket: StreamSocket
+    let stop: StopSwitch
     private var tls: TLSSession?
     /// Plain bytes that were received and not yet read by the script.
     private var unread: [UInt8] = []

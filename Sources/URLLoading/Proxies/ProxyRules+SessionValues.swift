@@ -1,0 +1,57 @@
+internal import Foundation
+internal import Glibc
+internal import LoadingSemantics
+
+extension ProxyRules {
+    /// The proxies of a session (C-17, C-18).
+    init(_ session: SessionValues) {
+        self.init(
+            configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
+            dictionary: session.proxySettings().map { ProxyDictionary($0.compactMapValues { .init($0) }) },
+            system: ProxyEnvironment(Self.environment))
+    }
+
+    /// The variables that matter, as they are now.
+    private static var environment: [String: String] {
+        let names = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"]
+        var variables: [String: String] = [:]
+        for name in names + names.map({ $0.uppercased() }) + ["REQUEST_METHOD"] {
+            variables[name] = getenv(name).map { String(cString: $0) }
+        }
+        return variables
+    }
+}
+
+extension ProxyDictionary.Value {
+    /// Nil for what no proxy setting is.
+    fileprivate init?(_ value: Any) {
+        switch value {
+        case let number as NSNumber: self = .number(number.intValue)
+        case let text as String: self = .text(text)
+        case let texts as [String]: self = .texts(texts)
+        default: return nil
+        }
+    }
+}
+
+extension ProxyConfigurationRules {
+    fileprivate init(_ configuration: ProxyConfiguration) {
+        let kind: ProxyServer.Kind =
+            switch configuration.kind {
+            case .httpCONNECT: .http
+            case .socksv5: .socks5
+            }
+        let credential = configuration.username.map {
+            ProxyCredential(user: $0, password: configuration.password ?? "")
+        }
+        var server: ProxyServer? =
+            switch configuration.endpoint {
+            case .hostPort(let host, let port):
+                ProxyServer(kind: kind, host: host.description, port: Int(port.rawValue), credential: credential)
+            }
+        server?.alwaysTunnels = true
+        self.init(
+            server: server, allowsFailover: configuration.allowFailover, matchDomains: configuration.matchDomains,
+            excludedDomains: configuration.excludedDomains)
+    }
+}

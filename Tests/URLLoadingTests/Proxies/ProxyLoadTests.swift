@@ -1,0 +1,191 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Loads through proxies that a script plays. The names of the servers are known to nobody but the proxy.
+@Suite(.leavesNothing) struct ProxyLoadTests {
+    private func session(
+        _ dictionary: [AnyHashable: Any]? = nil, _ configurations: [ProxyConfiguration] = []
+    ) -> URLSession {
+        URLSession {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = dictionary
+            $0.proxyConfigurations = configurations
+        }
+    }
+
+    private func http(_ proxy: ScriptedServer, _ name: String = "HTTP") -> [AnyHashable: Any] {
+        ["\(name)Enable": 1, "\(name)Proxy": "127.0.0.1", "\(name)Port": proxy.port]
+    }
+
+    private func endpoint(_ proxy: ScriptedServer) throws -> NWEndpoint {
+        .hostPort(host: "127.0.0.1", port: try #require(NWEndpoint.Port("\(proxy.port)")))
+    }
+
+    private func text(_ session: URLSession, _ url: String) async throws -> String {
+        String(decoding: try await session.data(from: try #require(URL(string: url))).0, as: UTF8.self)
+    }
+
+    // PROXY-1, PROXY-5, MET-8, MET-9, C-17
+    @Test("requests in the clear go to the proxy, whatever their host") func forwarding() async throws {
+        let proxy = try ScriptedServer.answering { .text("for " + $0.target) }
+        defer { proxy.stop() }
+        let session = session(http(proxy))
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://a.test/x?y=1") == "for http://a.test/x?y=1")
+        let delegate = MetricsDelegate()
+        let url = try #require(URL(string: "http://b.test:81"))
+        let (data, _) = try await session.data(from: url, delegate: delegate)
+        #expect(String(decoding: data, as: UTF8.self) == "for http://b.test:81/")
+        #expect(proxy.requests.map { $0["Host"] } == ["a.test", "b.test:81"])
+        #expect(proxy.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
+        let metrics = try #require(delegate.metrics.current.first)
+        #expect(metrics.isProxyConnection && metrics.isReusedConnection)
+        #expect(metrics.remotePort == proxy.port)
+        // One connection for both hosts.
+        #expect(proxy.connectionCount == 1)
+    }
+
+    // PROXY-2, PROXY-11
+    @Test("the proxy hears who the user is to it, and the server does not") func credentials() async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
+        defer { server.stop() }
+        let proxy = try tunnelProxy(to: server)
+        defer { proxy.stop() }
+        var settings = http(proxy, "HTTPS")
+        settings[kCFProxyUsernameKey] = "me"
+        settings[kCFProxyPasswordKey] = "secret"
+        settings["ExceptionsList"] = ["<-loopback>"]
+        let session = session(settings)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url("/", host: "localhost"))
+        request.setValue("mine", forHTTPHeaderField: "Authorization")
+        request.setValue("a=b", forHTTPHeaderField: "Cookie")
+        let (data, _) = try await session.data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "in")
+        let asked = try #require(proxy.requests.first)
+        #expect(asked.method == "CONNECT" && asked.target == "localhost:\(server.port)")
+        #expect(asked["Proxy-Authorization"] == "Basic " + Data("me:secret".utf8).base64EncodedString())
+        #expect(asked["Authorization"] == nil && asked["Cookie"] == nil)
+        let served = try #require(server.requests.first)
+        #expect(served["Authorization"] == "mine" && served["Proxy-Authorization"] == nil)
+    }
+
+    /// Makes tunnels to one server, whatever it is asked for.
+    private func tunnelProxy(to server: ScriptedServer) throws -> ScriptedServer {
+        try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+    }
+
+    // PROXY-5, MET-7
+    @Test("what is secure goes through a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
+        defer { server.stop() }
+        let proxy = try tunnelProxy(to: server)
+        defer { proxy.stop() }
+        var configuration = ProxyConfiguration(httpCONNECTProxy: try endpoint(proxy))
+        configuration.matchDomains = ["localhost"]
+        var settings = http(proxy, "HTTPS")
+        settings["ExceptionsList"] = ["<-loopback>"]
+        let session = isConfigured ? session(nil, [configuration]) : session(settings)
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(try await text(session, server.url("/", host: "localhost").absoluteString) == "in") }
+        #expect(proxy.requests.map(\.target) == ["localhost:\(server.port)"])
+    }
+
+    // PROXY-10, AUTH-28
+    @Test("a proxy that makes no tunnel", arguments: [403, 407, 502, 302]) func refused(status: Int) async throws {
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 \(status) No\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        let session = session(http(proxy, "HTTPS"))
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) { try await text(session, "https://a.test/") }
+        #expect(error?.code == .cannotConnectToHost)
+        let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(cause?.domain == "kCFErrorDomainCFNetwork")
+        #expect(cause?.code == (status == 407 ? 310 : 311))
+    }
+
+    // PROXY-5: the name is the proxy's to resolve
+    @Test("SOCKS5, with and without a user", arguments: [true, false]) func socks(hasUser: Bool) async throws {
+        let proxy = try ScriptedServer { connection in
+            let count = Int(try connection.receive(exactly: 2)[1])
+            let methods = try connection.receive(exactly: count)
+            if hasUser {
+                guard methods.contains(2) else { return connection.reset() }
+                try connection.send([5, 2])
+                let user = try connection.receive(exactly: Int(try connection.receive(exactly: 2)[1]))
+                let password = try connection.receive(exactly: Int(try connection.receive(exactly: 1)[0]))
+                guard user == Array("me".utf8), password == Array("secret".utf8) else { return connection.reset() }
+                try connection.send([1, 0])
+            } else {
+                try connection.send([5, 0])
+            }
+            let head = try connection.receive(exactly: 5)
+            let name = String(decoding: try connection.receive(exactly: Int(head[4])), as: UTF8.self)
+            _ = try connection.receive(exactly: 2)
+            try connection.send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(name.utf8.count)\r\n\r\n\(name)")
+            try connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        var configuration = ProxyConfiguration(socksv5Proxy: try endpoint(proxy))
+        if hasUser { configuration.applyCredential(username: "me", password: "secret") }
+        let session = session(nil, [configuration])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://far.test/") == "far.test")
+    }
+
+    // PROXY-7
+    @Test("without the proxy, if that is allowed", arguments: [true, false]) func failover(isAllowed: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let nobody = try RefusingPort()
+        var configuration = ProxyConfiguration(
+            httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: try #require(NWEndpoint.Port("\(nobody.port)"))))
+        configuration.allowFailover = isAllowed
+        configuration.matchDomains = ["127.0.0.1"]
+        let session = session(nil, [configuration])
+        defer { session.invalidateAndCancel() }
+        if isAllowed {
+            #expect(try await text(session, server.url().absoluteString) == "direct")
+        } else {
+            let error = await #expect(throws: URLError.self) { try await text(session, server.url().absoluteString) }
+            #expect(error?.code == .cannotConnectToHost)
+            #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 310)
+        }
+    }
+
+    // PROXY-3, PROXY-4, PROXY-9
+    @Test("past the proxy", arguments: ["", "exception", "loopback"]) func past(why: String) async throws {
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let proxy = try ScriptedServer.answering(.text("by a proxy"))
+        defer { proxy.stop() }
+        var settings = why.isEmpty ? [:] : http(proxy)
+        if why == "exception" { settings["ExceptionsList"] = ["<-loopback>", "127.0.0.1"] }
+        let session = session(settings)
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url().absoluteString) == "direct")
+        #expect(proxy.connectionCount == 0)
+    }
+
+    private final class MetricsDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+        let metrics = Watched<[URLSessionTaskTransactionMetrics]>([])
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+        ) {
+            self.metrics.withValue { $0 += metrics.transactionMetrics }
+        }
+    }
+}
