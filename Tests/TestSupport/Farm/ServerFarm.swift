@@ -8,6 +8,9 @@ package enum ServerFarm {
     package enum Part: String, Sendable, CaseIterable, CustomStringConvertible {
         case nginx
         case nghttpx
+        case squid
+        case danted
+        case microsocks
         case curl
         case openssl
         case apache2

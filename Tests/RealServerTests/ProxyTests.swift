@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Loads through real proxies, of a server that is reached by them alone: by the name that has to be said to them.
+@Suite(.needs(.nginx), .leavesNothing) struct ProxyTests {
+    private let server: NginxServer
+
+    init() throws {
+        server = try NginxServer(
+            files: ["small": Array("small".utf8), "big": Self.big], authority: try TrustedAuthority.authority)
+    }
+
+    private static let big = [UInt8].pattern(count: 3_000_000)
+
+    private func expectLoads(through settings: [AnyHashable: Any], isSecure: Bool) async throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.connectionProxyDictionary = settings.merging(["ExceptionsList": ["<-loopback>"]]) { $1 }
+        let session = URLSession(configuration: configuration)
+        defer { session.invalidateAndCancel() }
+        func url(_ path: String) -> URL { isSecure ? server.secureURL(path) : server.url(path, host: "localhost") }
+        let (small, response) = try await session.data(from: url("/small"))
+        #expect(String(decoding: small, as: UTF8.self) == "small")
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(try await session.data(from: url("/big")).0 == Data(Self.big))
+        var request = URLRequest(url: url("/upload"))
+        request.httpMethod = "POST"
+        let (_, uploaded) = try await session.upload(for: request, from: Data(Self.big))
+        #expect((uploaded as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    // PROXY-1, PROXY-2, PROXY-5
+    @Test("squid", .needs(.squid), arguments: [false, true], [false, true])
+    func squid(isSecure: Bool, asksWho: Bool) async throws {
+        defer { server.stop() }
+        let squid = try SquidProxy(asksWho: asksWho)
+        defer { squid.stop() }
+        let name = isSecure ? "HTTPS" : "HTTP"
+        var settings: [AnyHashable: Any] = [
+            "\(name)Enable": 1, "\(name)Proxy": "127.0.0.1", "\(name)Port": squid.port,
+        ]
+        if asksWho {
+            settings[kCFProxyUsernameKey] = SquidProxy.user
+            settings[kCFProxyPasswordKey] = SquidProxy.password
+        }
+        try await expectLoads(through: settings, isSecure: isSecure)
+        squid.stop()
+        let lines = squid.log
+        if isSecure {
+            #expect(lines == ["TCP_TUNNEL/200 CONNECT localhost:\(server.securePort)"])
+        } else {
+            #expect(lines.count == 3 && lines.allSatisfy { $0.contains(" http://localhost:\(server.port)/") }, "\(lines)")
+        }
+    }
+
+    // PROXY-10, AUTH-28
+    @Test("squid does not let us through", .needs(.squid)) func squidRefuses() async throws {
+        defer { server.stop() }
+        let squid = try SquidProxy(asksWho: true)
+        defer { squid.stop() }
+        let error = await #expect(throws: URLError.self) {
+            try await expectLoads(
+                through: ["HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": squid.port], isSecure: true)
+        }
+        #expect(error?.code == .cannotConnectToHost)
+        #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 310)
+    }
+
+    // PROXY-5
+    @Test("dante", .needs(.danted), arguments: [false, true]) func dante(isSecure: Bool) async throws {
+        defer { server.stop() }
+        let dante = try DanteProxy()
+        defer { dante.stop() }
+        try await expectLoads(
+            through: ["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": dante.port], isSecure: isSecure)
+    }
+
+    // PROXY-2, PROXY-5
+    @Test("microsocks, with a user and a password", .needs(.microsocks), arguments: [false, true])
+    func microsocks(isSecure: Bool) async throws {
+        defer { server.stop() }
+        let proxy = try MicrosocksProxy()
+        defer { proxy.stop() }
+        try await expectLoads(
+            through: [
+                "SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": proxy.port,
+                kCFStreamPropertySOCKSUser: MicrosocksProxy.user,
+                kCFStreamPropertySOCKSPassword: MicrosocksProxy.password,
+            ], isSecure: isSecure)
+    }
+}

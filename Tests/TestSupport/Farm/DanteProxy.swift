@@ -1,0 +1,37 @@
+internal import Foundation
+internal import Glibc
+
+/// dante, a SOCKS proxy for versions 4 and 5, which lets everybody through.
+package final class DanteProxy: Sendable {
+    private let process: ServingProcess
+    private let directory: TemporaryDirectory
+
+    /// Starts dante, and returns when it takes connections.
+    package init() throws {
+        let directory = try TemporaryDirectory()
+        self.directory = directory
+        if geteuid() == 0 { chmod(directory.path, 0o777) }
+        process = try ServingProcess(
+            try ServerFarm.Part.danted.requireExecutable(), output: directory.file("output")
+        ) { port in
+            let configuration = try directory.write(
+                """
+                logoutput: stderr
+                internal: 127.0.0.1 port = \(port)
+                external: lo
+                clientmethod: none
+                socksmethod: none
+                user.privileged: root
+                user.unprivileged: nobody
+                client pass { from: 0.0.0.0/0 to: 0.0.0.0/0 }
+                socks pass { from: 0.0.0.0/0 to: 0.0.0.0/0 }
+
+                """, to: "danted.conf")
+            return ["-N", "1", "-f", configuration.path, "-p", directory.file("danted.pid").path]
+        }
+    }
+
+    package var port: Int { process.port }
+
+    package func stop() { process.end() }
+}

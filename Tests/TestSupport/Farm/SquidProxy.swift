@@ -1,0 +1,65 @@
+package import Foundation
+internal import Glibc
+
+/// squid, a proxy for HTTP. It keeps nothing, and makes tunnels to any port.
+package final class SquidProxy: Sendable {
+    package static let user = "Mufasa"
+    package static let password = "Circle of Life"
+
+    private let process: ServingProcess
+    private let directory: TemporaryDirectory
+
+    /// Starts squid, and returns when it takes connections.
+    ///
+    /// - Parameter asksWho: Whether it lets only `user` through.
+    package init(asksWho: Bool = false) throws {
+        let directory = try TemporaryDirectory()
+        self.directory = directory
+        let openssl = try ServerFarm.Part.openssl.requireExecutable()
+        let hash = try ChildProcess.run(openssl, ["passwd", "-apr1", Self.password]).output
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        try directory.write(Array("\(Self.user):\(hash)\n".utf8), to: "users")
+        // It does not serve as root; then its own user must be able to write here.
+        if geteuid() == 0 { chmod(directory.path, 0o777) }
+        process = try ServingProcess(
+            try ServerFarm.Part.squid.requireExecutable(), output: directory.file("output")
+        ) { port in
+            let who =
+                asksWho
+                ? """
+                auth_param basic program /usr/lib/squid/basic_ncsa_auth \(directory.path)/users
+                auth_param basic realm r
+                acl known proxy_auth REQUIRED
+                http_access allow known
+                http_access deny all
+                """ : "http_access allow all"
+            let configuration = try directory.write(
+                """
+                http_port 127.0.0.1:\(port)
+                pid_filename \(directory.path)/squid.pid
+                access_log stdio:\(directory.path)/access.log
+                cache_log \(directory.path)/cache.log
+                coredump_dir \(directory.path)
+                visible_hostname localhost
+                cache deny all
+                shutdown_lifetime 0 seconds
+                \(who)
+
+                """, to: "squid.conf")
+            return ["-N", "-f", configuration.path]
+        }
+    }
+
+    package var port: Int { process.port }
+
+    package func stop() { process.end() }
+
+    /// What it was asked for, each with its status: "TCP_TUNNEL/200 CONNECT localhost:8443".
+    package var log: [String] {
+        let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").compactMap { line in
+            let parts = line.split(separator: " ")
+            return parts.count > 6 ? parts[3] + " " + parts[5] + " " + parts[6] : nil
+        }.map { String($0) }
+    }
+}
