@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 /// Loads through real proxies, of a server that is reached by them alone: by the name that has to be said to them.
-@Suite(.needs(.nginx), .leavesNothing) struct ProxyTests {
+@Suite(.needs(.nginx)) struct ProxyTests {
     private let server: NginxServer
 
     init() throws {
