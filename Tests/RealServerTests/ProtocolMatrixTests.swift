@@ -5,7 +5,7 @@ import URLLoading
 
 /// The same behaviours over each version of HTTP, with the same source, against whoever speaks it; and how many
 /// connections that takes.
-@Suite(.needs(.nginx), .needs(.nghttpx), .leavesNothing) struct ProtocolMatrixTests {
+@Suite(.needs(.nginx), .needs(.nghttpx)) struct ProtocolMatrixTests {
     enum Peer: CaseIterable {
         case nginx1
         case nginx2

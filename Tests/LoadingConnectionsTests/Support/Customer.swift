@@ -53,7 +53,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     private let keeps: Bool
     private let method: String?
     private(set) var request: ConnectionRequest?
-    private(set) var connection: (any ExchangeCarrier)?
+    private(set) var connection: HTTP1Connection?
 
     init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?) {
         self.name = name
@@ -89,7 +89,7 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
 
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
-        self.connection = connection
+        self.connection = connection as? HTTP1Connection
         if let method { return connection.start(Self.request(method), observer: self) }
         if !keeps { putBack() }
     }
