@@ -85,6 +85,11 @@ final class ConnectionAttempt: SecurityAsker {
     }
 
     private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
+        guard proxy.kind != .https else {
+            // There is no TLS within TLS yet, and what is said to such a proxy is not to be said in the clear.
+            stream.close()
+            return fail(ConnectionFailure(.unusableSettings(.tunnel)))
+        }
         tunnel = ProxyTunnel(over: stream, to: home.origin, by: proxy) { [weak self] outcome in
             guard let self, !hasEnded else { return }
             tunnel = nil

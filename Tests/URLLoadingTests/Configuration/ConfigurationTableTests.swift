@@ -43,6 +43,8 @@ import URLLoading
         case .timeoutIntervalForResource: { try await timeout { $0.timeoutIntervalForResource = 0.05 } }
         case .requiresDNSSECValidation: requiresDNSSECValidation
         case .waitsForConnectivity: waitsForConnectivity
+        case .connectionProxyDictionary: connectionProxyDictionary
+        case .proxyConfigurations: proxyConfigurations
         case .tlsMinimumSupportedProtocolVersion:
             { try await minimumVersion { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 } }
         case .tlsMaximumSupportedProtocolVersion:
@@ -63,9 +65,8 @@ import URLLoading
         case .appTransportSecurity: appTransportSecurity
         case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
             .networkServiceType, .allowsCellularAccess, .allowsExpensiveNetworkAccess,
-            .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .connectionProxyDictionary,
-            .proxyConfigurations, .httpShouldUsePipelining, .multipathServiceType,
-            .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
+            .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .httpShouldUsePipelining,
+            .multipathServiceType, .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
             nil
         }
     }
@@ -76,15 +77,11 @@ import URLLoading
     private func nothing(_ property: Property) async throws {
         let why: Ineffective =
             switch property {
-            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .connectionProxyDictionary,
-                .proxyConfigurations, .multipathServiceType, .enablesEarlyData:
+            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .multipathServiceType, .enablesEarlyData:
                 .yet
             default: .onLinux
             }
         if property == .identifier { return try await identifier(why) }
-        // Nobody may be asked to be a proxy.
-        let proxy = try ScriptedServer.answering(.text("by a proxy"))
-        defer { proxy.stop() }
         try await why.expect(of: property.rawValue, try Self.declared()) { configuration in
             switch property {
             case .networkServiceType: configuration.networkServiceType = .video
@@ -95,16 +92,6 @@ import URLLoading
             case .isDiscretionary: configuration.isDiscretionary = true
             case .sharedContainerIdentifier: configuration.sharedContainerIdentifier = "group.example"
             case .sessionSendsLaunchEvents: configuration.sessionSendsLaunchEvents = false
-            case .connectionProxyDictionary:
-                configuration.connectionProxyDictionary = [
-                    kCFNetworkProxiesHTTPEnable: 1, kCFNetworkProxiesHTTPProxy: "127.0.0.1",
-                    kCFNetworkProxiesHTTPPort: proxy.port,
-                ]
-            case .proxyConfigurations:
-                let port = UInt16(proxy.port)
-                configuration.proxyConfigurations = [
-                    ProxyConfiguration(socksv5Proxy: .hostPort(host: "127.0.0.1", port: .init(integerLiteral: port)))
-                ]
             case .httpShouldUsePipelining: configuration.httpShouldUsePipelining = true
             case .multipathServiceType: configuration.multipathServiceType = .handover
             case .shouldUseExtendedBackgroundIdleMode: configuration.shouldUseExtendedBackgroundIdleMode = true
@@ -112,7 +99,6 @@ import URLLoading
             default: Issue.record("\(property) is not set")
             }
         }
-        #expect(proxy.connectionCount == 0)
     }
 
     /// Of a background configuration, whose sessions are ordinary ones.
@@ -138,6 +124,39 @@ import URLLoading
     }
 
     // MARK: Time, names and ways
+
+    // C-17
+    private func connectionProxyDictionary() async throws {
+        let proxy = try ScriptedServer.answering(.text("by a proxy"))
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.connectionProxyDictionary = [
+                kCFNetworkProxiesHTTPEnable: 1, kCFNetworkProxiesHTTPProxy: "127.0.0.1",
+                kCFNetworkProxiesHTTPPort: proxy.port,
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.text(try #require(URL(string: "http://far.test/"))) == "by a proxy")
+    }
+
+    // C-18: it takes the place of the dictionary
+    private func proxyConfigurations() async throws {
+        let proxy = try ScriptedServer(steps: [.expect(method: "CONNECT", target: "far.test:80"), .close])
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.connectionProxyDictionary = [:]
+            $0.proxyConfigurations = [
+                ProxyConfiguration(
+                    httpCONNECTProxy: .hostPort(
+                        host: "127.0.0.1", port: .init(integerLiteral: UInt16(clamping: proxy.port))))
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        let far = try #require(URL(string: "http://far.test/"))
+        let error = await #expect(throws: URLError.self) { try await session.text(far) }
+        #expect(error?.code == .cannotConnectToHost)
+        try await proxy.finish()
+    }
 
     private func requestCachePolicy() async throws {
         let server = try ScriptedServer.answering(.text("x"))
