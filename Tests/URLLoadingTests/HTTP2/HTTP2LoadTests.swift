@@ -261,4 +261,45 @@ import URLLoading
             #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "1")
         }
     }
+
+    // CONN-1: when the first connection has shown that the server speaks HTTP/1.1, the others are made
+    @Test("a server that speaks HTTP/1.1 only") func onlyHTTP1() async throws {
+        let count = Watched(0)
+        let areAll = Signal("six connections with a request")
+        let server = try ScriptedServer(
+            tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["http/1.1"] }
+        ) { connection in
+            _ = try connection.readRequest()
+            if count.withValue({ $0 += 1; return $0 }) == 6 { areAll.fire() }
+            try connection.wait(for: areAll)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+        }
+        defer { server.stop() }
+        try await using { session in
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<6 { group.addTask { try await text(session, server) } }
+                for try await text in group { #expect(text == "x") }
+            }
+        }
+        #expect(server.connectionCount == 6)
+    }
+
+    // CONN-24: who waits for somebody else's connection fails with it
+    @Test("no connection for anybody") func nobody() async throws {
+        let server = try ScriptedServer { try $0.close() }
+        defer { server.stop() }
+        try await using { session in
+            let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+            let codes = await withTaskGroup(of: URLError.Code?.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        do { _ = try await session.data(from: url) } catch { return (error as? URLError)?.code }
+                        return nil
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(codes.count == 20 && Set(codes).count == 1 && codes[0] != nil, "\(codes)")
+        }
+    }
 }
