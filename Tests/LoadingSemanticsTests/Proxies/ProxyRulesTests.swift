@@ -318,6 +318,8 @@ import Testing
             ("https://server.example/", "server.example:443"), ("http://server.example/", "server.example:80"),
             ("wss://server.example:444/", "server.example:444"), ("https://[2001:DB8::1]/", "[2001:db8::1]:443"),
             ("https://[fe80::1%25eth0]/", "[fe80::1]:443"), ("https://10.0.0.1:8/", "10.0.0.1:8"),
+            // No address, and yet nothing that could be taken for another host or port.
+            ("https://[1::2::3]/", "[1::2::3]:443"),
         ])
     func authority(url: String, expected: String) throws {
         #expect(ProxyDestination(try HTTPURL(url)).authority == expected)
