@@ -19,6 +19,7 @@ let package = Package(
         .executable(name: "cache", targets: ["CacheFuzz"]),
         .executable(name: "challenges", targets: ["ChallengeFuzz"]),
         .executable(name: "hsts", targets: ["HSTSFuzz"]),
+        .executable(name: "proxies", targets: ["ProxyFuzz"]),
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
@@ -45,6 +46,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HSTSFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "ProxyFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
     ],
     swiftLanguageModes: [.v6]

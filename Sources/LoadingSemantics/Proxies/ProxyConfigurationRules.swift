@@ -1,41 +1,40 @@
 /// One of the session's `proxyConfigurations`: a proxy, and the hosts it is for (PROXY-7).
 package struct ProxyConfigurationRules: Sendable, Equatable {
-    /// Nil if the endpoint can be no proxy: what would go through it goes nowhere.
-    package var server: ProxyServer?
-    /// Whether to go on without the proxy when it cannot be reached.
-    package var allowsFailover: Bool
-    /// With all below them; empty for all.
-    package var matchDomains: [String]
-    /// With all below them. They win.
-    package var excludedDomains: [String]
+    private let server: ProxyServer?
+    private let allowsFailover: Bool
+    /// Nil for every host.
+    private let matches: [ProxyExclusion]?
+    private let excluded: [ProxyExclusion]
 
+    /// - Parameters:
+    ///   - server: Nil if the endpoint can be no proxy: what would go through it goes nowhere.
+    ///   - allowsFailover: Whether to go on without the proxy when it cannot be reached.
+    ///   - matchDomains: With all below them; empty for every host but this machine itself.
+    ///   - excludedDomains: With all below them. They win.
     package init(
         server: ProxyServer?, allowsFailover: Bool = false, matchDomains: [String] = [], excludedDomains: [String] = []
     ) {
         self.server = server
         self.allowsFailover = allowsFailover
-        self.matchDomains = matchDomains
-        self.excludedDomains = excludedDomains
+        matches = matchDomains.isEmpty ? nil : matchDomains.compactMap(Self.entry)
+        excluded = excludedDomains.compactMap(Self.entry)
     }
 
-    /// This machine itself has to be named (PROXY-9).
-    func matches(_ destination: ProxyDestination) -> Bool {
-        if contains(destination, excludedDomains) { return false }
-        if matchDomains.isEmpty { return !destination.isLoopback }
-        return contains(destination, matchDomains)
+    private static func entry(_ domain: String) -> ProxyExclusion? {
+        ProxyExclusion(domain.hasPrefix("*.") ? domain.dropFirst() : domain[...], names: .domains)
     }
 
-    private func contains(_ destination: ProxyDestination, _ domains: [String]) -> Bool {
-        domains.contains { domain in
-            let name = domain.hasPrefix("*.") ? domain.dropFirst() : domain[...]
-            return ProxyExclusion(name, names: .domains)?.matches(destination) ?? false
-        }
+    private func isFor(_ destination: ProxyDestination) -> Bool {
+        if excluded.contains(where: { $0.matches(destination) }) { return false }
+        // This machine itself has to be named (PROXY-9).
+        guard let matches else { return !destination.isLoopback }
+        return matches.contains { $0.matches(destination) }
     }
 
-    /// The ways of all that match, in order: each of them goes on to the next only if it may.
+    /// The ways of all that are for the destination, in order: each goes on to the next only if it may.
     static func route(_ rules: [ProxyConfigurationRules], for destination: ProxyDestination) -> ProxyRoute {
         var ways: [ProxyRoute.Way] = []
-        for rule in rules where rule.matches(destination) {
+        for rule in rules where rule.isFor(destination) {
             if let server = rule.server { ways.append(.through(server)) }
             if !rule.allowsFailover { return ProxyRoute(ways) }
         }

@@ -39,7 +39,7 @@ package struct ProxyDestination: Sendable, Hashable {
 
     /// What CONNECT asks for (RFC 9110 §9.3.6): always with the port.
     package var authority: String {
-        address?.count == 16 ? "[\(host.prefix { $0 != "%" })]:\(port)" : "\(host):\(port)"
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host.prefix { $0 != "%" })]:\(port)" : "\(host):\(port)"
     }
 
     /// Whether it is this machine itself (PROXY-9).

@@ -33,6 +33,8 @@ package struct ProxyDictionary: Sendable, Equatable {
             excludesSimpleHostnames: reader.isSet("ExcludeSimpleHostnames"))
     }
 
+    var namesNone: Bool { http == nil && https == nil && ftp == nil && socks == nil && autoConfiguration == nil }
+
     func script(for destination: ProxyDestination) -> ProxyScript? {
         exclusions.contains(destination) ? nil : autoConfiguration
     }

@@ -26,6 +26,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
         exclusions = ProxyExclusions(noProxy: value("no_proxy") ?? "")
     }
 
+    var namesNone: Bool { http == nil && https == nil && ftp == nil && others == nil }
+
     func route(for destination: ProxyDestination) -> ProxyRoute {
         let own: ProxyRoute? =
             switch destination.traffic {

@@ -21,6 +21,15 @@ package struct ProxyRules: Sendable, Equatable {
         }
     }
 
+    /// Whether nothing goes through a proxy, so that nobody has to ask.
+    package var areEmpty: Bool {
+        switch source {
+        case .configurations: false
+        case .dictionary(let dictionary): dictionary.namesNone
+        case .environment(let environment): environment.namesNone
+        }
+    }
+
     /// The script that has to be asked before the route can be told, if there is one.
     package func script(for destination: ProxyDestination) -> ProxyScript? {
         if case .dictionary(let dictionary) = source { dictionary.script(for: destination) } else { nil }
