@@ -87,7 +87,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "LoadingProtocolsTests",
-            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport"], swiftSettings: strict),
+            dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CNGHTTP2"], swiftSettings: strict),
         .testTarget(
             name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),

@@ -14,6 +14,7 @@ let package = Package(
     products: [
         .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
+        .executable(name: "http2", targets: ["HTTP2Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
         .executable(name: "cache", targets: ["CacheFuzz"]),
@@ -23,7 +24,10 @@ let package = Package(
     ],
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
-        .target(name: "LoadingProtocols", dependencies: ["LoadingSemantics"], swiftSettings: strict),
+        .target(
+            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2"], swiftSettings: strict),
+        .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(
@@ -31,6 +35,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP1Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "HTTP2Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "MultipartFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],

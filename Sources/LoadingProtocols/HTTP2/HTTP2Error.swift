@@ -5,6 +5,8 @@ package enum HTTP2Error: Error, Equatable, Sendable {
     /// The peer has this connection do work that serves no request.
     case flood(HTTP2Flood)
     case outOfMemory
+    /// `HTTP2Session.fail()` was called.
+    case closed
     /// Called from inside one of the observer's methods.
     case reentered
 }

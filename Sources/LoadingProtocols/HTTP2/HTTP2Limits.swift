@@ -6,12 +6,19 @@ package struct HTTP2Limits: Sendable, Equatable {
     package let maximumFieldCount: Int
     /// Interim (1xx) responses before the final one.
     package let maximumInformationalResponses: Int
+    /// Answers to PING and SETTINGS that wait to be sent.
+    package let maximumUnsentAnswers: Int
 
     package init(
-        maximumHeadLength: Int = 256 << 10, maximumFieldCount: Int = 2_000, maximumInformationalResponses: Int = 32
+        maximumHeadLength: Int = 256 << 10, maximumFieldCount: Int = 2_000, maximumInformationalResponses: Int = 32,
+        maximumUnsentAnswers: Int = 1_000
     ) {
         self.maximumHeadLength = min(max(maximumHeadLength, 0), 1 << 30)
         self.maximumFieldCount = max(maximumFieldCount, 0)
         self.maximumInformationalResponses = max(maximumInformationalResponses, 0)
+        self.maximumUnsentAnswers = max(maximumUnsentAnswers, 1)
     }
+
+    /// HEADERS and CONTINUATION frames of one block. A server fills them, with 16 KiB as a rule.
+    package var maximumBlockFrameCount: Int { 8 + maximumHeadLength / 4096 }
 }

@@ -1,53 +1,284 @@
-/// The client's side of one HTTP/2 connection (RFC 9113).
+internal import CLoadingHTTP2
+internal import LoadingSemantics
+
+/// The client's side of one HTTP/2 connection (RFC 9113), over nghttp2.
+///
+/// It owns no socket, reads no clock and has no thread: bytes go in by `receive(_:)` and come out of `nextOutput()`, and
+/// what happens on the streams is told to the observer meanwhile. Whoever has made it confines it.
+///
+/// nghttp2 knows frames, header compression, flow control and the rules of a message. What is watched here is how much a
+/// peer has this side do (`HTTP2Allowance`, `HTTP2Limits`) and how far it may go ahead of its readers (`HTTP2Windows`).
 package final class HTTP2Session {
-    private weak var observer: (any HTTP2SessionObserver)?
+    let configuration: HTTP2Configuration
+    private weak var weakObserver: (any HTTP2SessionObserver)?
+    /// The observer, while something is going on.
+    private(set) var observer: (any HTTP2SessionObserver)?
+
+    /// nil if there was no memory for it. Freed when this object goes, which cannot be while something is going on.
+    private(set) var session: OpaquePointer?
+    private(set) var isBusy = false
+    /// `fail()` was called while something was going on.
+    var failsAfterwards = false
+    /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
+    var error: HTTP2Error?
+    var isErrorThrown = false
+
+    // What comes in.
+    var scanner = HTTP2FrameScanner()
+    var allowance: HTTP2Allowance
+    /// Bytes of all streams that were told and not consumed.
+    var unread = 0
+    /// Bytes that the connection's window has not got back.
+    var unreturned = 0
+    /// What is unread of streams that are closed.
+    private var lingering: [Int32: Int] = [:]
+
+    // What goes out.
+    let output = HTTP2Output()
+    /// What the peer is told before the connection is closed.
+    var lastWords: [UInt8] = []
+    /// Bytes of the head that is going out.
+    var headLength = 0
+
+    // The streams. nghttp2 keeps the slot of each; those whose head has not gone out it does not know yet.
+    var streams: [HTTP2Stream] = []
+    private var freeSlots: [Int] = []
+    /// The oldest is first.
+    private var unsent: [(number: Int32, slot: Int)] = []
+    private var encoder = HTTP2RequestEncoder()
+    private var lastNumber: Int32 = 0
+
+    /// The peer has sent GOAWAY.
+    var isPeerLeaving = false
+    private var isLeaving = false
 
     package init(configuration: HTTP2Configuration = HTTP2Configuration(), observer: any HTTP2SessionObserver) {
-        self.observer = observer
+        self.configuration = configuration
+        weakObserver = observer
+        allowance = HTTP2Allowance(limits: configuration.limits)
+        var callbacks = HTTP2Session.callbacks
+        var limits = clh_limits(configuration)
+        session = clh_session_new(&callbacks, Unmanaged.passUnretained(self).toOpaque(), &limits)
+        if session == nil { error = .outOfMemory }
+    }
+
+    deinit {
+        if let session { clh_session_free(session) }
+    }
+
+    /// The session as long as it is of use.
+    var usable: OpaquePointer? { error == nil ? session : nil }
+
+    /// Between this and `end()` the observer is called, and may call back.
+    func begin() {
+        isBusy = true
+        observer = weakObserver
+    }
+
+    func end() {
+        observer = nil
+        isBusy = false
+        if failsAfterwards {
+            failsAfterwards = false
+            fail()
+        }
     }
 
     // MARK: What may be asked
 
     /// How many streams the peer wants to have open at a time.
-    package var maximumConcurrentStreams: Int { 0 }
+    package var maximumConcurrentStreams: Int { session.map { Int(clh_peer_maximum_streams($0)) } ?? 0 }
     /// Submitted and not yet closed.
-    package var openStreamCount: Int { 0 }
+    package var openStreamCount: Int { streams.count - freeSlots.count }
     /// Whether the peer takes CONNECT with a protocol (RFC 8441).
-    package var allowsExtendedConnect: Bool { false }
-    /// The peer or this side has sent GOAWAY.
-    package var isGoingAway: Bool { false }
+    package var allowsExtendedConnect: Bool { session.map { clh_peer_allows_extended_connect($0) } ?? false }
+    /// The peer or this side has said that no more streams are taken.
+    package var isGoingAway: Bool { isPeerLeaving || isLeaving }
     /// Whether a request that is submitted now goes out at once.
-    package var mayOpenStream: Bool { false }
-    package var wantsOutput: Bool { false }
+    package var mayOpenStream: Bool { allowsRequests && openStreamCount < maximumConcurrentStreams }
+    /// Whether `nextOutput()` has something to say.
+    package var wantsOutput: Bool {
+        guard let session = usable else { return !lastWords.isEmpty || (error != nil && !isErrorThrown) }
+        return clh_wants_write(session)
+    }
     /// Nothing is left to be sent or read: the connection can be closed.
-    package var isFinished: Bool { false }
+    package var isFinished: Bool {
+        guard let session = usable else { return lastWords.isEmpty }
+        return !clh_wants_read(session) && !clh_wants_write(session)
+    }
     /// Bytes of the DATA frames of a stream that have come whole, with their heads and padding; until `closed` returns.
-    package func receivedBodyFrameBytes(on stream: Int32) -> Int { 0 }
+    package func receivedBodyFrameBytes(on stream: Int32) -> Int {
+        slot(of: stream).map { streams[$0].receivedBodyFrameBytes } ?? 0
+    }
+
+    private var allowsRequests: Bool {
+        guard let session = usable, !isGoingAway, !failsAfterwards else { return false }
+        return clh_allows_requests(session)
+    }
+
+    /// Whether a number is left for another stream. Where there is none, nghttp2 says no to requests as it does when it
+    /// has given up.
+    var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
+
+    var unsentCount: Int { unsent.count }
 
     // MARK: Requests
 
-    package func submit(_ request: HTTP2Request) throws(HTTP2RequestError) -> Int32 { throw .notAllowed }
-    package func resumeBody(of stream: Int32) {}
+    /// Has a stream begin with the next output. Its number is the stream's name in all other calls.
+    package func submit(_ request: HTTP2Request) throws(HTTP2RequestError) -> Int32 {
+        guard let session, allowsRequests else { throw .notAllowed }
+        let slot = takeSlot()
+        let limit = configuration.limits.maximumHeadLength
+        let number: Int32
+        do throws(HTTP2RequestError) {
+            number = try encoder.withFields(of: request, maximumLength: limit) { fields in
+                clh_submit(session, fields.baseAddress, fields.count, slot, request.hasBody)
+            }
+        } catch {
+            freeSlots.append(slot)
+            throw error
+        }
+        guard number > 0 else {
+            freeSlots.append(slot)
+            throw .notAllowed
+        }
+        streams[slot] = HTTP2Stream(
+            number: number, window: configuration.windows.initialStream, hasBody: request.hasBody)
+        unsent.append((number, slot))
+        lastNumber = number
+        allowance.add(HTTP2Allowance.request)
+        return number
+    }
+
+    /// There is more of a body that `HTTP2BodyRead.later` was said of.
+    package func resumeBody(of stream: Int32) {
+        if let session = usable { clh_resume(session, stream) }
+    }
+
     /// The reader has done with so many bytes of a body: of a stream that may be closed by now, too.
     ///
-    /// Opens the windows of stream and connection, and lets them grow, as `HTTP2Windows` has it.
-    package func consumed(_ count: Int, on stream: Int32) {}
-    /// Ends a stream. No more is told of it but `closed`; bytes of it that were not consumed count as consumed.
-    package func reset(_ stream: Int32, code: HTTP2ErrorCode) {}
-    /// Tells the peer of a new urgency (RFC 9218), 0 to 7, if it listens to that.
-    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int32) {}
-    package func ping(_ payload: UInt64) {}
+    /// Opens the windows of stream and connection, and has them grow, as `HTTP2Windows` says.
+    package func consumed(_ count: Int, on stream: Int32) {
+        guard let slot = slot(of: stream) else {
+            guard let left = lingering[stream] else { return }
+            let taken = min(max(count, 0), left)
+            lingering[stream] = taken < left ? left &- taken : nil
+            unread &-= taken
+            return returnToConnection()
+        }
+        let taken = streams[slot].window.consumed(count)
+        if taken == 0 { return }
+        unread &-= taken
+        if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
+            clh_consume_stream(session, stream, taken)
+            if let size = streams[slot].window.grow(upTo: configuration.windows.maximumStream) {
+                clh_set_stream_window(session, stream, Int32(clamping: size))
+            }
+        }
+        returnToConnection()
+    }
+
+    /// Ends a stream. No more is told of it but `closed`, and its bytes need not be consumed any more.
+    ///
+    /// Of a stream that is closed already, it lets go of what is not consumed.
+    package func reset(_ stream: Int32, code: HTTP2ErrorCode = .cancel) {
+        if let slot = slot(of: stream) {
+            if let session = usable { clh_reset(session, stream, code.rawValue) }
+            mute(slot, .cancelled)
+        } else if let left = lingering.removeValue(forKey: stream) {
+            unread &-= left
+            returnToConnection()
+        }
+    }
+
+    /// Tells the peer of another urgency (RFC 9218), 0 to 7, if it listens to that. What the stream begins with is said
+    /// by its `priority` field.
+    package func setPriority(urgency: Int, isIncremental: Bool, of stream: Int32) {
+        guard let session = usable, slot(of: stream) != nil else { return }
+        let value = "u=\(min(max(urgency, 0), 7))" + (isIncremental ? ", i" : "")
+        clh_set_priority(session, stream, value, value.utf8.count)
+    }
+
+    /// Has the peer answer, with the same payload.
+    package func ping(_ payload: UInt64) {
+        guard let session = usable else { return }
+        withUnsafeBytes(of: payload.bigEndian) { octets in
+            clh_ping(session, octets.assumingMemoryBound(to: UInt8.self).baseAddress)
+        }
+    }
+
     /// Takes no more requests. Those that are there run to their end, then `isFinished`.
-    package func goAway() {}
-    /// The connection is lost: every stream is told as closed.
-    package func fail() {}
+    package func goAway() {
+        guard let session = usable, !isLeaving else { return }
+        isLeaving = true
+        clh_go_away(session)
+    }
 
-    // MARK: Bytes
+    /// The connection is lost or given up: every stream is told as closed, and nothing is sent or taken any more.
+    package func fail() {
+        if isBusy {
+            failsAfterwards = true
+            return
+        }
+        error = error ?? .closed
+        isErrorThrown = true
+        lastWords = []
+        begin()
+        for slot in streams.indices where streams[slot].number != 0 {
+            let stream = streams[slot]
+            let lost = HTTP2StreamFailure.connectionLost(after: stream.progress)
+            let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
+            release(slot)
+            observer?.session(self, closed: stream.number, with: failure)
+        }
+        // Whatever was asked meanwhile was asked of an ended session.
+        failsAfterwards = false
+        end()
+    }
 
-    /// Takes what came from the peer. After an error `nextOutput()` gives the last words, if there are any, and the
-    /// connection is to be closed; `fail()` tells the streams.
-    package func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {}
-    /// What is to be sent next, in pieces of up to about 64 KiB; nil when there is nothing. The bytes stay where they
-    /// are until the next call of this method, whatever else is called.
-    package func nextOutput() throws(HTTP2Error) -> UnsafeRawBufferPointer? { nil }
+    // MARK: Streams
+
+    func slot(of stream: Int32) -> Int? {
+        guard let session else { return nil }
+        let slot = clh_slot(session, stream)
+        if slot >= 0, slot < streams.count, streams[slot].number == stream { return slot }
+        return unsent.first { $0.number == stream }?.slot
+    }
+
+    private func takeSlot() -> Int {
+        if let slot = freeSlots.popLast() { return slot }
+        streams.append(HTTP2Stream(number: 0, window: 0, hasBody: false))
+        return streams.count &- 1
+    }
+
+    /// A stream is nobody's any more. What was not consumed of it still is to be.
+    func release(_ slot: Int) {
+        let number = streams[slot].number
+        if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
+        if !streams[slot].isHeadSent { headWasSent(number) }
+        streams[slot].number = 0
+        freeSlots.append(slot)
+    }
+
+    /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
+    func mute(_ slot: Int, _ failure: HTTP2StreamFailure) {
+        streams[slot].isMuted = true
+        if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
+        unread &-= streams[slot].window.consumed(streams[slot].window.unread)
+        returnToConnection()
+    }
+
+    /// From now on nghttp2 knows the stream's slot.
+    func headWasSent(_ stream: Int32) {
+        if let index = unsent.firstIndex(where: { $0.number == stream }) { unsent.remove(at: index) }
+    }
+
+    /// Gives the connection's window back what may go back: all, as long as not too much of it is unread.
+    func returnToConnection() {
+        guard let session = usable else { return }
+        let held = max(0, unread &- configuration.windows.maximumUnread)
+        if unreturned <= held { return }
+        clh_consume_connection(session, unreturned &- held)
+        unreturned = held
+    }
 }

@@ -39,7 +39,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let texts = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<10 { group.addTask { try await text(session, server) } }
                 return try await group.reduce(into: Set()) { $0.insert($1) }
@@ -72,7 +72,7 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let error = await #expect(throws: URLError.self) { try await text(session, server) }
             #expect(error?.code == .networkConnectionLost)
         }
@@ -93,7 +93,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             async let one = text(session, server, "POST", body: Data("1".utf8))
             async let two = text(session, server, "POST", body: Data("2".utf8))
             #expect(try await [one, two].sorted() == ["first connection", "second connection"])
@@ -113,7 +113,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let error = await #expect(throws: URLError.self) { try await text(session, server) }
             #expect(error?.code == .networkConnectionLost)
             #expect(try await text(session, server) == "other")
@@ -138,7 +138,7 @@ import URLLoading
             try connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             for _ in 0..<2 { #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "old") }
         }
         #expect(server.connectionCount == 2)
@@ -158,7 +158,7 @@ import URLLoading
             try $0.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             #expect(try await text(session, server) == "1")
             let texts = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<4 { group.addTask { try await text(session, server) } }
@@ -182,7 +182,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
             var iterator = bytes.makeAsyncIterator()
             #expect(try await iterator.next() == UInt8(ascii: "a"))
@@ -237,7 +237,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let error = await #expect(throws: URLError.self) { try await text(session, server) }
             #expect(error?.code == .cannotParseResponse || error?.code == .networkConnectionLost)
             #expect(try await text(session, server) == "well")
@@ -254,7 +254,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "0")
             mayClose.fire()
             _ = try await server.connection(0).waitForEnd()
@@ -275,7 +275,7 @@ import URLLoading
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
         }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<6 { group.addTask { try await text(session, server) } }
                 for try await text in group { #expect(text == "x") }
@@ -288,7 +288,7 @@ import URLLoading
     @Test("no connection for anybody") func nobody() async throws {
         let server = try ScriptedServer { try $0.close() }
         defer { server.stop() }
-        try await using { session in
+        try await using { session async throws in
             let url = try #require(URL(string: "https://localhost:\(server.port)/"))
             let codes = await withTaskGroup(of: URLError.Code?.self) { group in
                 for _ in 0..<20 {

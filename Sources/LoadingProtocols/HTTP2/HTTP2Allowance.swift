@@ -1,0 +1,59 @@
+/// How much a peer may have this side do for nothing.
+///
+/// Frames that bring a request nowhere use it up; requests, bodies and answers fill it again. So a connection may live
+/// for as long as it is of use, and one that is of none ends after a few thousand frames.
+struct HTTP2Allowance: Equatable {
+    /// Enough for days of pings on a connection that waits.
+    static let most = 10_000
+    /// What a request is good for: settings, pings and window updates around it.
+    static let request = 32
+    /// What a frame that carries something is good for, in either direction: the window updates that it leads to.
+    static let content = 4
+
+    private var left = most
+    /// Frames of the header block in work, and its bytes with their heads.
+    private var blockFrames = 0
+    private(set) var blockLength = 0
+
+    private let maximumBlockFrames: Int
+    private let maximumBlockLength: Int
+
+    init(limits: HTTP2Limits) {
+        maximumBlockFrames = limits.maximumBlockFrameCount
+        maximumBlockLength = limits.maximumHeadLength
+    }
+
+    mutating func add(_ count: Int) {
+        left = min(left &+ count, Self.most)
+    }
+
+    /// A frame begins. Says what it is too much of.
+    mutating func received(_ head: HTTP2FrameHead) -> HTTP2Flood? {
+        switch head.type {
+        case HTTP2FrameHead.data where head.payloadLength > 0:
+            add(Self.content)
+            return nil
+        case HTTP2FrameHead.data where head.has(HTTP2FrameHead.endsStream):
+            return nil
+        case HTTP2FrameHead.headers:
+            blockFrames = 0
+            blockLength = 0
+            return addToBlock(head) ?? use()
+        case HTTP2FrameHead.continuation:
+            return addToBlock(head) ?? use()
+        default:
+            return use()
+        }
+    }
+
+    private mutating func use() -> HTTP2Flood? {
+        left &-= 1
+        return left < 0 ? .idleFrames : nil
+    }
+
+    private mutating func addToBlock(_ head: HTTP2FrameHead) -> HTTP2Flood? {
+        blockFrames &+= 1
+        blockLength &+= HTTP2FrameHead.length &+ head.payloadLength
+        return blockFrames > maximumBlockFrames || blockLength > maximumBlockLength ? .headerBlock : nil
+    }
+}

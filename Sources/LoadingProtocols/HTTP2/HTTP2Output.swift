@@ -1,0 +1,51 @@
+/// The bytes that go to the peer next, gathered from many frames, so that a hundred small requests are one write.
+final class HTTP2Output {
+    /// A DATA frame with as much as every peer takes, which fills a TLS record.
+    private static let bodyFrame = HTTP2FrameHead.length + 16_384
+    private static let capacity = 4 * bodyFrame
+
+    private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private(set) var count = 0
+
+    deinit { room.deallocate() }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: room[..<count]) }
+
+    /// Empties it, and makes sure of its room.
+    func begin() {
+        count = 0
+        if room.isEmpty { room = .allocate(byteCount: Self.capacity, alignment: 16) }
+    }
+
+    /// Gives the room back.
+    func release() {
+        room.deallocate()
+        room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        count = 0
+    }
+
+    var hasRoomForFrame: Bool { room.count &- count >= Self.bodyFrame }
+
+    func append(_ octets: UnsafeRawBufferPointer) {
+        if octets.count > room.count &- count {
+            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: count &+ octets.count, alignment: 16)
+            larger.copyMemory(from: bytes)
+            room.deallocate()
+            room = larger
+        }
+        UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: octets)
+        count &+= octets.count
+    }
+
+    /// Where the content of a DATA frame goes, before its head is known.
+    func bodyRoom(atMost capacity: Int) -> UnsafeMutableRawBufferPointer {
+        let start = min(count &+ HTTP2FrameHead.length, room.count)
+        return UnsafeMutableRawBufferPointer(rebasing: room[start..<min(start &+ max(capacity, 0), room.count)])
+    }
+
+    /// Puts the head before what was written into `bodyRoom`.
+    func appendBodyFrame(head: UnsafeRawBufferPointer, contentCount: Int) {
+        append(head)
+        count = min(count &+ contentCount, room.count)
+    }
+}

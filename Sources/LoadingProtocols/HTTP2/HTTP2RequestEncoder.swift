@@ -1,0 +1,232 @@
+internal import CLoadingHTTP2
+internal import LoadingSemantics
+
+/// Makes of a request the list of fields that a stream begins with (RFC 9113 §8.3.1), on room that is used again.
+///
+/// It refuses what a server could read as another request. Fields that belong to one connection of HTTP/1 are left out,
+/// as is `Host`; names are put into lower case when they are compressed.
+struct HTTP2RequestEncoder {
+    private var list: [clh_field] = []
+    /// What lies in no block of fields.
+    private var text: [UInt8] = []
+
+    /// Calls `body` with the list, which is there during the call only.
+    mutating func withFields<Result>(
+        of request: HTTP2Request, maximumLength: Int, _ body: (UnsafeBufferPointer<clh_field>) -> Result
+    ) throws(HTTP2RequestError) -> Result {
+        list.removeAll(keepingCapacity: true)
+        text.removeAll(keepingCapacity: true)
+        return try Self.withOctets(request.fields) { fields throws(HTTP2RequestError) in
+            try Self.withOctets(request.additional) { additional throws(HTTP2RequestError) in
+                let parts = try appendText(of: request, fields, additional)
+                let text = text
+                return try text.withUnsafeBufferPointer { octets throws(HTTP2RequestError) in
+                    let text = UnsafeRawBufferPointer(octets)
+                    list.append(field(":method", text, parts.method))
+                    if let part = parts.scheme { list.append(field(":scheme", text, part)) }
+                    list.append(field(":authority", text, parts.authority))
+                    if let part = parts.path { list.append(field(":path", text, part)) }
+                    if let part = parts.connectProtocol { list.append(field(":protocol", text, part)) }
+                    try append(request.fields, in: fields)
+                    try append(request.additional, in: additional)
+                    if let part = parts.contentLength { list.append(field("content-length", text, part)) }
+                    // 32 octets a field is what compression may add at the very most.
+                    let length = list.reduce(64) { $0 &+ $1.name_length &+ $1.value_length &+ 32 }
+                    if length > maximumLength { throw .headTooLong }
+                    return list.withUnsafeBufferPointer(body)
+                }
+            }
+        }
+    }
+
+    // MARK: Pseudo-header fields
+
+    private struct Parts {
+        var method: Range<Int>
+        var scheme: Range<Int>?
+        var authority: Range<Int>
+        var path: Range<Int>?
+        var connectProtocol: Range<Int>?
+        var contentLength: Range<Int>?
+    }
+
+    private mutating func appendText(
+        of request: HTTP2Request, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
+    ) throws(HTTP2RequestError) -> Parts {
+        let method = append(request.method)
+        guard isToken(method) else { throw .invalidMethod }
+        let authority: Range<Int>
+        if let given = request.authority {
+            authority = append(given)
+        } else {
+            authority = try appendHost(request, fields, additional)
+        }
+        // What would begin user information, a path or a query.
+        guard isVisible(authority), !text[authority].contains(where: { $0 == 0x40 || $0 == 0x2F || $0 == 0x3F }) else {
+            throw .invalidTarget
+        }
+        var parts = Parts(method: method, authority: authority)
+        if request.method != "CONNECT" || request.connectProtocol != nil {
+            let scheme = append(request.scheme)
+            guard isToken(scheme) else { throw .invalidTarget }
+            parts.scheme = scheme
+            let start = text.count
+            if request.path.isEmpty { text.append(0x2F) } else { text.append(contentsOf: request.path.utf8) }
+            guard text[start] == 0x2F || (request.path == "*" && request.method == "OPTIONS") else {
+                throw .invalidTarget
+            }
+            if let query = request.query {
+                text.append(0x3F)
+                text.append(contentsOf: query.utf8)
+            }
+            guard isVisible(start..<text.count) else { throw .invalidTarget }
+            parts.path = start..<text.count
+        }
+        if let name = request.connectProtocol {
+            let part = append(name)
+            guard isToken(part) else { throw .invalidTarget }
+            parts.connectProtocol = part
+        }
+        if let length = request.contentLength {
+            if length < 0 { throw .negativeBodyLength }
+            parts.contentLength = append(String(length))
+        } else if !request.hasBody, ["POST", "PUT", "PATCH"].contains(request.method) {
+            // A method that is meant to carry a body says that it has none (RFC 9110 §8.6).
+            parts.contentLength = append("0")
+        }
+        return parts
+    }
+
+    private mutating func append(_ part: String) -> Range<Int> {
+        let start = text.count
+        text.append(contentsOf: part.utf8)
+        return start..<text.count
+    }
+
+    private mutating func appendHost(
+        _ request: HTTP2Request, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
+    ) throws(HTTP2RequestError) -> Range<Int> {
+        var found: Range<Int>?
+        for (block, octets) in [(request.fields, fields), (request.additional, additional)] {
+            for position in block.positions
+            where octets.matches(
+                "host", from: Int(position.nameStart), to: Int(position.nameStart) &+ Int(position.nameLength))
+            {
+                if found != nil { throw .severalHosts }
+                let start = text.count
+                text.append(contentsOf: Self.value(position, in: octets))
+                found = start..<text.count
+            }
+        }
+        guard let found else { throw .missingHost }
+        return found
+    }
+
+    private func isToken(_ part: Range<Int>) -> Bool {
+        !part.isEmpty && text[part].allSatisfy(Octet.isToken)
+    }
+
+    /// Visible ASCII without "#": the characters of a URL, encoded as they have to be.
+    private func isVisible(_ part: Range<Int>) -> Bool {
+        !part.isEmpty && text[part].allSatisfy { $0 > Octet.space && $0 < 0x7F && $0 != 0x23 }
+    }
+
+    // MARK: Fields
+
+    private mutating func append(
+        _ block: HTTPFields, in octets: UnsafeRawBufferPointer
+    ) throws(HTTP2RequestError) {
+        for position in block.positions {
+            // Every position lies inside the block: HTTPFields' own promise.
+            let start = Int(position.nameStart)
+            let end = start &+ Int(position.nameLength)
+            guard start < end, octets.endOfToken(from: start, to: end) == end else { throw .invalidFieldName }
+            let value = Self.value(position, in: octets)
+            guard value.endOfText(from: 0, to: value.count) == value.count else { throw .invalidFieldValue }
+            let name = UnsafeRawBufferPointer(rebasing: octets[start..<end])
+            switch Self.treatment(of: name, value) {
+            case .dropped: continue
+            case .plain: list.append(Self.field(name, value, isSecret: false))
+            case .secret: list.append(Self.field(name, value, isSecret: true))
+            case .cookie: appendCrumbs(of: value, named: name)
+            }
+        }
+    }
+
+    private enum Treatment {
+        case plain
+        case dropped
+        /// In no table of either side, so that nobody can find it out by guessing.
+        case secret
+        case cookie
+    }
+
+    private static func treatment(of name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Treatment {
+        func isNamed(_ text: StaticString) -> Bool { name.matches(text, from: 0, to: name.count) }
+        switch name.count {
+        case 2: return isNamed("te") && !value.matches("trailers", from: 0, to: value.count) ? .dropped : .plain
+        case 4: return isNamed("host") ? .dropped : .plain
+        case 6: return isNamed("cookie") ? .cookie : .plain
+        case 7: return isNamed("upgrade") ? .dropped : .plain
+        case 10: return isNamed("connection") || isNamed("keep-alive") ? .dropped : .plain
+        case 13: return isNamed("authorization") ? .secret : .plain
+        case 14: return isNamed("content-length") ? .dropped : .plain
+        case 16: return isNamed("proxy-connection") ? .dropped : .plain
+        case 17: return isNamed("transfer-encoding") ? .dropped : .plain
+        case 19: return isNamed("proxy-authorization") ? .secret : .plain
+        default: return .plain
+        }
+    }
+
+    /// Each cookie as a field of its own, so that those that did not change need not be sent again (RFC 9113 §8.2.3).
+    /// Short ones could be guessed, and stay out of the tables.
+    private mutating func appendCrumbs(of value: UnsafeRawBufferPointer, named name: UnsafeRawBufferPointer) {
+        var start = 0
+        while start < value.count {
+            var end = start
+            while end < value.count, value[end] != Octet.semicolon { end &+= 1 }
+            if end > start {
+                let crumb = UnsafeRawBufferPointer(rebasing: value[start..<end])
+                list.append(Self.field(name, crumb, isSecret: crumb.count < 20))
+            }
+            start = value.endOfWhitespace(from: min(end &+ 1, value.count), to: value.count)
+        }
+    }
+
+    /// Without whitespace around it, which has no place in this version.
+    private static func value(
+        _ position: HTTPFields.Position, in octets: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer {
+        let end = Int(position.valueStart) &+ Int(position.valueLength)
+        let start = octets.endOfWhitespace(from: Int(position.valueStart), to: end)
+        return UnsafeRawBufferPointer(
+            rebasing: octets[start..<octets.startOfTrailingWhitespace(from: start, to: end)])
+    }
+
+    private static func field(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isSecret: Bool
+    ) -> clh_field {
+        // nghttp2 copies both, and writes to neither.
+        clh_field(
+            name: UnsafeMutablePointer(mutating: name.assumingMemoryBound(to: UInt8.self).baseAddress),
+            value: UnsafeMutablePointer(mutating: value.assumingMemoryBound(to: UInt8.self).baseAddress),
+            name_length: name.count, value_length: value.count,
+            flags: isSecret ? UInt8(CLH_NEVER_INDEXED) : 0)
+    }
+
+    private func field(_ name: StaticString, _ text: UnsafeRawBufferPointer, _ part: Range<Int>) -> clh_field {
+        Self.field(
+            UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount),
+            UnsafeRawBufferPointer(rebasing: text[part]), isSecret: false)
+    }
+
+    // MARK: Octets
+
+    private static func withOctets<Result>(
+        _ fields: HTTPFields, _ body: (UnsafeRawBufferPointer) throws(HTTP2RequestError) -> Result
+    ) throws(HTTP2RequestError) -> Result {
+        try fields.bytes.withUnsafeBufferPointer { octets throws(HTTP2RequestError) in
+            try body(UnsafeRawBufferPointer(octets))
+        }
+    }
+}

@@ -1,0 +1,175 @@
+internal import CLoadingHTTP2
+internal import LoadingSemantics
+
+extension HTTP2Session {
+    /// Takes what came from the peer.
+    ///
+    /// After an error `nextOutput()` gives the last words, if there are any, and the connection is to be closed; `fail()`
+    /// tells the streams. Called by the observer it throws and does nothing.
+    package func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {
+        if isBusy { throw .reentered }
+        guard let session = usable else { throw thrown(error ?? .closed) }
+        begin()
+        defer {
+            end()
+            withExtendedLifetime(self) {}
+        }
+        var rest = bytes
+        while !rest.isEmpty, !failsAfterwards {
+            let (count, head) = scanner.step(rest)
+            if let head, let flood = allowance.received(head) {
+                giveUp(.enhanceYourCalm, .flood(flood))
+                throw thrown(.flood(flood))
+            }
+            let result = clh_receive(session, rest.assumingMemoryBound(to: UInt8.self).baseAddress, count)
+            rest.dropPrefix(count)
+            if result != 0 { throw thrown(fatal(Int(result))) }
+            if hasGivenUp {
+                // The words for the peer name the reason, which comes back by `gaveUp`.
+                gatherLastWords()
+                throw thrown(error ?? .violation(.protocolError, ""))
+            }
+        }
+        // Frames that nghttp2 sends by itself, beyond those that it counts.
+        let queue = clh_queue_length(session) &- unsentCount
+        if queue > 4 &* (configuration.limits.maximumUnsentAnswers &+ openStreamCount) {
+            giveUp(.enhanceYourCalm, .flood(.unsentAnswers))
+            throw thrown(.flood(.unsentAnswers))
+        }
+    }
+
+    /// nghttp2 has found the peer to break a rule of the connection. It reads nothing any more then.
+    private var hasGivenUp: Bool {
+        guard let session, !isGoingAway, hasNumbersLeft else { return error != nil }
+        return error != nil || !clh_allows_requests(session)
+    }
+
+    func thrown(_ error: HTTP2Error) -> HTTP2Error {
+        if self.error == nil { self.error = error }
+        isErrorThrown = true
+        return error
+    }
+
+    func fatal(_ result: Int) -> HTTP2Error {
+        switch result {
+        case CLH_OUT_OF_MEMORY: .outOfMemory
+        case CLH_SECTION_TOO_LONG: .flood(.headerList)
+        case CLH_FLOODED: .flood(.unsentAnswers)
+        default: .violation(.internalError, "nghttp2 cannot go on.")
+        }
+    }
+
+    private func giveUp(_ code: HTTP2ErrorCode, _ error: HTTP2Error) {
+        self.error = error
+        if let session { clh_give_up(session, code.rawValue) }
+        gatherLastWords()
+    }
+
+    /// Keeps what there is to be sent up to the GOAWAY. Bodies are not asked for any more.
+    private func gatherLastWords() {
+        guard let session else { return }
+        if error == nil { error = .violation(.protocolError, "") }
+        var bytes: UnsafePointer<UInt8>?
+        while lastWords.count < 1 << 16, case let count = clh_send(session, &bytes), count > 0, let bytes {
+            lastWords.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
+        }
+    }
+
+    // MARK: What nghttp2 tells
+
+    func received(_ section: clh_section, on slot: Int) {
+        if error != nil || streams[slot].isMuted { return }
+        if section.status == 0 {
+            // Trailers, which nghttp2 lets be nothing but the end.
+            if section.ends_stream { responseEnded(on: slot) }
+            return
+        }
+        let number = streams[slot].number
+        let head = HTTP2ResponseHead(
+            status: Int(section.status), fields: HTTPFields(section), byteCount: allowance.blockLength)
+        streams[slot].isAnswered = true
+        if head.status < 200 {
+            guard countInformational(head, on: slot) else {
+                if let session { clh_reset(session, number, HTTP2ErrorCode.enhanceYourCalm.rawValue) }
+                return mute(slot, .malformed("There are too many interim responses."))
+            }
+            observer?.session(self, receivedInformational: head, on: number)
+            return
+        }
+        streams[slot].hasHead = true
+        allowance.add(HTTP2Allowance.request)
+        observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
+        if section.ends_stream { responseEnded(on: slot) }
+    }
+
+    /// 104 is told as often as the server likes (RES-14), but not for ever.
+    private func countInformational(_ head: HTTP2ResponseHead, on slot: Int) -> Bool {
+        let limits = configuration.limits
+        if head.status == 104 {
+            streams[slot].progressLength &+= head.byteCount
+            return streams[slot].progressLength >> 4 <= limits.maximumHeadLength
+        }
+        streams[slot].informationalCount &+= 1
+        return streams[slot].informationalCount <= limits.maximumInformationalResponses
+    }
+
+    func receivedBody(_ bytes: UnsafeRawBufferPointer, on slot: Int) {
+        unreturned &+= bytes.count
+        if error == nil, !streams[slot].isMuted {
+            streams[slot].window.received(bytes.count)
+            unread &+= bytes.count
+            observer?.session(self, receivedBody: bytes, on: streams[slot].number)
+        }
+        returnToConnection()
+    }
+
+    func receivedBodyFrame(ofLength length: Int, endsStream: Bool, on slot: Int) {
+        streams[slot].receivedBodyFrameBytes &+= HTTP2FrameHead.length &+ length
+        if endsStream { responseEnded(on: slot) }
+    }
+
+    private func responseEnded(on slot: Int) {
+        if error != nil || streams[slot].isMuted || streams[slot].hasEnded { return }
+        streams[slot].hasEnded = true
+        observer?.session(self, endedResponseOn: streams[slot].number)
+    }
+
+    func streamWasReset(_ code: HTTP2ErrorCode, on slot: Int) {
+        streams[slot].wasReset(code)
+    }
+
+    func streamIsInvalid(_ text: String, on slot: Int) {
+        if error == nil, !streams[slot].isMuted { mute(slot, .malformed(text)) }
+    }
+
+    func streamClosed(_ code: HTTP2ErrorCode, on slot: Int) {
+        // What ends with the connection is told by `fail()`.
+        if error != nil { return }
+        let stream = streams[slot]
+        release(slot)
+        observer?.session(self, closed: stream.number, with: stream.end(code))
+    }
+
+    func peerSettingsChanged() {
+        if error == nil { observer?.sessionChangedPeerSettings(self) }
+    }
+
+    func peerIsLeaving(after lastStream: Int32, _ code: HTTP2ErrorCode) {
+        isPeerLeaving = true
+        if error == nil { observer?.sessionIsGoingAway(self, lastStream: lastStream, code: code) }
+    }
+
+    func pingWasAnswered(_ payload: UInt64) {
+        if error == nil { observer?.session(self, receivedPingAnswer: payload) }
+    }
+}
+
+extension HTTPFields {
+    /// Two copies, each as long as it has to be.
+    fileprivate init(_ section: clh_section) {
+        let positions = UnsafeRawPointer(section.positions)?.assumingMemoryBound(to: Position.self)
+        self.init(
+            bytes: [UInt8](UnsafeBufferPointer(start: section.bytes, count: section.byte_count)),
+            positions: [Position](UnsafeBufferPointer(start: positions, count: section.count)))
+    }
+}

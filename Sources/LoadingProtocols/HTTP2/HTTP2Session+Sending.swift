@@ -1,0 +1,109 @@
+internal import CLoadingHTTP2
+internal import LoadingSemantics
+
+extension HTTP2Session {
+    /// What is to be sent next, in pieces of up to 64 KiB; nil when there is nothing.
+    ///
+    /// The bytes stay where they are until the next call of this method, whatever else is called. After an error it gives
+    /// the last words and then nil. It throws once when nghttp2 finds out while it sends. Called by the observer it gives
+    /// nil.
+    package func nextOutput() throws(HTTP2Error) -> UnsafeRawBufferPointer? {
+        if isBusy { return nil }
+        guard let session = usable else {
+            if !lastWords.isEmpty {
+                output.begin()
+                lastWords.withUnsafeBytes { output.append($0) }
+                lastWords = []
+                return output.bytes
+            }
+            output.release()
+            if let error, !isErrorThrown { throw thrown(error) }
+            return nil
+        }
+        guard clh_wants_write(session) else {
+            // Room is held while there is something to be sent, or soon will be.
+            if openStreamCount == 0 { output.release() }
+            return nil
+        }
+        output.begin()
+        begin()
+        defer {
+            end()
+            withExtendedLifetime(self) {}
+        }
+        while output.hasRoomForFrame, error == nil, !failsAfterwards {
+            let before = output.count
+            var bytes: UnsafePointer<UInt8>?
+            let count = clh_send(session, &bytes)
+            if count > 0, let bytes {
+                let frame = UnsafeRawBufferPointer(start: bytes, count: count)
+                output.append(frame)
+                noteHead(frame)
+            } else if count < 0 {
+                error = fatal(count)
+            } else if output.count == before {
+                break
+            }
+        }
+        if output.count > 0 { return output.bytes }
+        if let error, !isErrorThrown { throw thrown(error) }
+        return nil
+    }
+
+    /// Tells of the heads of requests; one is in several frames if it is long.
+    private func noteHead(_ frame: UnsafeRawBufferPointer) {
+        guard frame.count >= HTTP2FrameHead.length else { return }
+        let head = HTTP2FrameHead(frame)
+        guard head.type == HTTP2FrameHead.headers || head.type == HTTP2FrameHead.continuation else { return }
+        headLength &+= frame.count
+        guard head.has(HTTP2FrameHead.endsHeaders) else { return }
+        let length = headLength
+        headLength = 0
+        guard let slot = slot(of: head.stream) else { return }
+        streams[slot].isHeadSent = true
+        headWasSent(head.stream)
+        if streams[slot].isMuted { return }
+        observer?.session(self, sentHeadOn: head.stream, byteCount: length)
+        if !streams[slot].hasBody { tellSentRequest(on: slot) }
+    }
+
+    func tellSentRequest(on slot: Int) {
+        if error != nil || streams[slot].isMuted { return }
+        observer?.session(self, sentRequestOn: streams[slot].number)
+    }
+
+    // MARK: What nghttp2 asks
+
+    func readBody(of slot: Int, atMost capacity: Int, count: UnsafeMutablePointer<Int>) -> clh_body {
+        guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CLH_BODY_LATER }
+        let number = streams[slot].number
+        let room = output.bodyRoom(atMost: capacity)
+        switch observer.session(self, wantsBodyOf: number, into: room) {
+        case .bytes(let written, let isLast):
+            count.pointee = min(max(written, 0), room.count)
+            if isLast { return CLH_BODY_LAST }
+            // An empty frame would say nothing.
+            return written > 0 ? CLH_BODY_DATA : CLH_BODY_LATER
+        case .later:
+            return CLH_BODY_LATER
+        case .failed:
+            reset(number, code: .cancel)
+            return CLH_BODY_LATER
+        }
+    }
+
+    func sentBody(head: UnsafeRawBufferPointer, contentCount: Int, isLast: Bool, of slot: Int?) {
+        output.appendBodyFrame(head: head, contentCount: contentCount)
+        allowance.add(HTTP2Allowance.content)
+        guard let slot, !streams[slot].isMuted else { return }
+        let number = streams[slot].number
+        observer?.session(
+            self, sentBodyOn: number, byteCount: contentCount, frameByteCount: head.count &+ contentCount)
+        if isLast { tellSentRequest(on: slot) }
+    }
+
+    func gaveUp(_ code: HTTP2ErrorCode, _ text: String) {
+        // A flood has its own error, set before.
+        if error == nil || error == .violation(.protocolError, "") { error = .violation(code, text) }
+    }
+}

@@ -1,0 +1,58 @@
+internal import LoadingSemantics
+
+/// What a session knows of one stream between its submission and its end.
+struct HTTP2Stream {
+    /// 0: nobody's.
+    var number: Int32
+    var window: HTTP2StreamWindow
+    let hasBody: Bool
+    var isHeadSent = false
+    /// Any response has begun, an interim one too.
+    var isAnswered = false
+    /// The final response has begun.
+    var hasHead = false
+    /// The response is whole.
+    var hasEnded = false
+    /// No more is told of it but its end.
+    var isMuted = false
+    /// Why it ends, if that is known before it does.
+    var failure: HTTP2StreamFailure?
+    var informationalCount = 0
+    /// Bytes of interim responses that tell of an upload's progress.
+    var progressLength = 0
+    var receivedBodyFrameBytes = 0
+
+    init(number: Int32, window: Int, hasBody: Bool) {
+        self.number = number
+        self.window = HTTP2StreamWindow(size: window)
+        self.hasBody = hasBody
+    }
+
+    var progress: LostExchange.Progress {
+        if isAnswered { return .answered }
+        return isHeadSent ? .sent : .unsent
+    }
+
+    /// - Parameter code: What nghttp2 closes the stream with.
+    func end(_ code: HTTP2ErrorCode) -> HTTP2StreamFailure? {
+        if let failure { return failure }
+        if hasEnded { return nil }
+        switch code {
+        // No RST_STREAM has come, or `failure` would say so: it lies above a GOAWAY's last stream, or was never sent.
+        case .refusedStream: return .refused
+        case .noError: return .reset(code, after: progress)
+        // This side has reset it, for a reason that nghttp2 does not tell.
+        default: return .malformed("The frames of the response do not make one.")
+        }
+    }
+
+    /// The server has reset it.
+    mutating func wasReset(_ code: HTTP2ErrorCode) {
+        if failure != nil || hasEnded { return }
+        switch code {
+        case .refusedStream where !isAnswered: failure = .refused
+        case .http11Required: failure = .http11Required
+        default: failure = .reset(code, after: progress)
+        }
+    }
+}
