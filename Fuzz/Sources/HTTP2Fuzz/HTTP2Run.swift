@@ -69,7 +69,8 @@ final class HTTP2Run: HTTP2SessionObserver {
                 precondition(bytes.isEmpty, "an error was forgotten")
             } catch {}
         }
-        for stream in states.keys.sorted() { mix(bodies[stream] ?? 0) }
+        // How much is told of a body that becomes too long depends on the cuts.
+        for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
         takeOutput()
         if hasFailed { precondition(!session.mayOpenStream && session.isFinished, "a failed session goes on") }
         session.fail()
@@ -192,6 +193,7 @@ final class HTTP2Run: HTTP2SessionObserver {
         // A stream that was reset here and had its end before is as whole as one that was not.
         precondition(failure != nil || before == .ended, "whole without an end")
         states[stream] = .closed
+        if failure == nil { mix(bodies[stream] ?? 0) }
         if !isRestless { mix(UInt64(UInt32(bitPattern: stream)) << 32 | (failure == nil ? 5 : 6)) }
     }
 

@@ -35,6 +35,7 @@ package final class HTTP2Session {
 
     // What goes out.
     let output = HTTP2Output()
+    var hasSentSettings = false
     /// What the peer is told before the connection is closed.
     var lastWords: [UInt8] = []
     /// Bytes of the head that is going out.
