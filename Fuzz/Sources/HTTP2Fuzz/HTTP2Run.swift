@@ -140,7 +140,12 @@ final class HTTP2Run: HTTP2SessionObserver {
         case 10 where next() % 16 == 0: session.fail()
         case 11 where isTelling:
             precondition((try? session.nextOutput()) == .some(nil), "output from inside")
-            precondition((try? session.receive(UnsafeRawBufferPointer(start: nil, count: 0))) == nil)
+            do throws(HTTP2Error) {
+                try session.receive(UnsafeRawBufferPointer(start: nil, count: 0))
+                preconditionFailure("input from inside")
+            } catch {
+                precondition(error == .reentered)
+            }
         case 12: _ = (session.mayOpenStream, session.isFinished, session.wantsOutput, session.isGoingAway)
         case 13: session.consumed(Int.max, on: stream)
         case 14: _ = session.receivedBodyFrameBytes(on: stream)
