@@ -18,7 +18,7 @@ struct HTTP2FlowTests {
 
     private func body(_ count: Int) -> [UInt8] { Array(repeating: 0x61, count: count) }
 
-    // CONN-22, C-29
+    // CONN-22
     @Test("a stream's window opens as its reader takes what came, and not before")
     func stream() {
         let client = client(1)
