@@ -221,6 +221,8 @@ static int on_data(
 
 static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int error, void *user) {
     clh_session *self = user;
+    // The others may be errors of the connection.
+    if (error != NGHTTP2_ERR_HTTP_HEADER && error != NGHTTP2_ERR_HTTP_MESSAGING) return 0;
     size_t slot = frame->hd.stream_id > 0 ? clh_slot(self, frame->hd.stream_id) : SIZE_MAX;
     if (slot != SIZE_MAX) self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, nghttp2_strerror(error));
     return 0;

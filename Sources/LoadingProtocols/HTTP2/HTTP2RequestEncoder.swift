@@ -90,7 +90,7 @@ struct HTTP2RequestEncoder {
         if let length = request.contentLength {
             if length < 0 { throw .negativeBodyLength }
             parts.contentLength = append(String(length))
-        } else if !request.hasBody, ["POST", "PUT", "PATCH"].contains(request.method) {
+        } else if !request.hasBody, request.method == "POST" || request.method == "PUT" || request.method == "PATCH" {
             // A method that is meant to carry a body says that it has none (RFC 9110 §8.6).
             parts.contentLength = append("0")
         }
@@ -106,19 +106,25 @@ struct HTTP2RequestEncoder {
     private mutating func appendHost(
         _ request: HTTP2Request, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
     ) throws(HTTP2RequestError) -> Range<Int> {
+        let first = try appendHost(in: request.fields, fields)
+        let second = try appendHost(in: request.additional, additional)
+        if first != nil, second != nil { throw .severalHosts }
+        guard let host = first ?? second else { throw .missingHost }
+        return host
+    }
+
+    private mutating func appendHost(
+        in block: HTTPFields, _ octets: UnsafeRawBufferPointer
+    ) throws(HTTP2RequestError) -> Range<Int>? {
         var found: Range<Int>?
-        for (block, octets) in [(request.fields, fields), (request.additional, additional)] {
-            for position in block.positions
-            where octets.matches(
-                "host", from: Int(position.nameStart), to: Int(position.nameStart) &+ Int(position.nameLength))
-            {
-                if found != nil { throw .severalHosts }
-                let start = text.count
-                text.append(contentsOf: Self.value(position, in: octets))
-                found = start..<text.count
-            }
+        for position in block.positions {
+            let start = Int(position.nameStart)
+            guard octets.matches("host", from: start, to: start &+ Int(position.nameLength)) else { continue }
+            if found != nil { throw .severalHosts }
+            let textStart = text.count
+            text.append(contentsOf: Self.value(position, in: octets))
+            found = textStart..<text.count
         }
-        guard let found else { throw .missingHost }
         return found
     }
 

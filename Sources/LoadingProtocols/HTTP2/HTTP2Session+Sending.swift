@@ -36,9 +36,7 @@ extension HTTP2Session {
             var bytes: UnsafePointer<UInt8>?
             let count = clh_send(session, &bytes)
             if count > 0, let bytes {
-                let frame = UnsafeRawBufferPointer(start: bytes, count: count)
-                output.append(frame)
-                noteHead(frame)
+                append(UnsafeRawBufferPointer(start: bytes, count: count))
             } else if count < 0 {
                 error = fatal(count)
             } else if output.count == before {
@@ -50,11 +48,34 @@ extension HTTP2Session {
         return nil
     }
 
+    /// What nghttp2 gives: the preface, or one frame.
+    private func append(_ frame: UnsafeRawBufferPointer) {
+        let head = frame.count >= HTTP2FrameHead.length ? HTTP2FrameHead(frame) : nil
+        switch head?.type {
+        case HTTP2FrameHead.settings where !hasSentSettings:
+            hasSentSettings = true
+            appendSettings(frame)
+        case HTTP2FrameHead.headers, HTTP2FrameHead.continuation:
+            output.append(frame)
+            if let head { noteHead(head, frame) }
+        default:
+            output.append(frame)
+        }
+    }
+
+    /// Adds SETTINGS_NO_RFC7540_PRIORITIES, by which servers know that they can go by `priority` (RFC 9218 §2.1).
+    ///
+    /// nghttp2 is not told: it would send bodies one after the other then, and a small one waited for a large one.
+    private func appendSettings(_ frame: UnsafeRawBufferPointer) {
+        let setting: [UInt8] = [0, 9, 0, 0, 0, 1]
+        var settings = Array(frame) + setting
+        // A handful of settings: the length has one octet.
+        settings[2] &+= UInt8(setting.count)
+        settings.withUnsafeBytes { output.append($0) }
+    }
+
     /// Tells of the heads of requests; one is in several frames if it is long.
-    private func noteHead(_ frame: UnsafeRawBufferPointer) {
-        guard frame.count >= HTTP2FrameHead.length else { return }
-        let head = HTTP2FrameHead(frame)
-        guard head.type == HTTP2FrameHead.headers || head.type == HTTP2FrameHead.continuation else { return }
+    private func noteHead(_ head: HTTP2FrameHead, _ frame: UnsafeRawBufferPointer) {
         headLength &+= frame.count
         guard head.has(HTTP2FrameHead.endsHeaders) else { return }
         let length = headLength

@@ -8,45 +8,49 @@ internal import LoadingSemantics
 ///
 /// nghttp2 knows frames, header compression, flow control and the rules of a message. What is watched here is how much a
 /// peer has this side do (`HTTP2Allowance`, `HTTP2Limits`) and how far it may go ahead of its readers (`HTTP2Windows`).
+///
+/// No access to what is stored here lasts while the observer is called, so exclusive access need not be checked: that
+/// would be a tenth of what a small request costs.
 package final class HTTP2Session {
     let configuration: HTTP2Configuration
     private weak var weakObserver: (any HTTP2SessionObserver)?
     /// The observer, while something is going on.
-    private(set) var observer: (any HTTP2SessionObserver)?
+    @exclusivity(unchecked) private(set) var observer: (any HTTP2SessionObserver)?
 
     /// nil if there was no memory for it. Freed when this object goes, which cannot be while something is going on.
     private(set) var session: OpaquePointer?
-    private(set) var isBusy = false
+    @exclusivity(unchecked) private(set) var isBusy = false
     /// `fail()` was called while something was going on.
-    var failsAfterwards = false
+    @exclusivity(unchecked) var failsAfterwards = false
     /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
-    var error: HTTP2Error?
+    @exclusivity(unchecked) var error: HTTP2Error?
     var isErrorThrown = false
 
     // What comes in.
-    var scanner = HTTP2FrameScanner()
-    var allowance: HTTP2Allowance
+    @exclusivity(unchecked) var scanner = HTTP2FrameScanner()
+    @exclusivity(unchecked) var allowance: HTTP2Allowance
     /// Bytes of all streams that were told and not consumed.
-    var unread = 0
+    @exclusivity(unchecked) var unread = 0
     /// Bytes that the connection's window has not got back.
-    var unreturned = 0
+    @exclusivity(unchecked) var unreturned = 0
     /// What is unread of streams that are closed.
     private var lingering: [Int32: Int] = [:]
 
     // What goes out.
     let output = HTTP2Output()
+    var hasSentSettings = false
     /// What the peer is told before the connection is closed.
     var lastWords: [UInt8] = []
     /// Bytes of the head that is going out.
-    var headLength = 0
+    @exclusivity(unchecked) var headLength = 0
 
     // The streams. nghttp2 keeps the slot of each; those whose head has not gone out it does not know yet.
-    var streams: [HTTP2Stream] = []
-    private var freeSlots: [Int] = []
+    @exclusivity(unchecked) var streams: [HTTP2Stream] = []
+    @exclusivity(unchecked) private var freeSlots: [Int] = []
     /// The oldest is first.
-    private var unsent: [(number: Int32, slot: Int)] = []
-    private var encoder = HTTP2RequestEncoder()
-    private var lastNumber: Int32 = 0
+    @exclusivity(unchecked) private var unsent: [(number: Int32, slot: Int)] = []
+    @exclusivity(unchecked) private var encoder = HTTP2RequestEncoder()
+    @exclusivity(unchecked) private var lastNumber: Int32 = 0
 
     /// The peer has sent GOAWAY.
     var isPeerLeaving = false

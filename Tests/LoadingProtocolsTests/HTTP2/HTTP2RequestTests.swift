@@ -35,7 +35,7 @@ struct HTTP2RequestTests {
         let settings = stride(from: 0, to: frames[0].payload.count, by: 6).map { start in
             frames[0].payload[start..<start + 6].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         }
-        let expected: [UInt64] = [0x2_0000_0000, 0x4_0010_0000, 0x6_0004_0000]
+        let expected: [UInt64] = [0x2_0000_0000, 0x4_0010_0000, 0x6_0004_0000, 0x9_0000_0001]
         #expect(settings == expected)
         #expect(!client.session.wantsOutput)
     }

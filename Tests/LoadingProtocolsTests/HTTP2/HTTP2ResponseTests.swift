@@ -23,7 +23,11 @@ struct HTTP2ResponseTests {
                 if client.lines.last?.hasPrefix("error") == true { break }
             }
             #expect(client.takeFrameLines() == sent, "cut by \(seed)")
-            #expect(client.takeLines() == lines, "cut by \(seed)")
+            // How much is told of a body that becomes too long depends on where it is cut.
+            let isTooLong = lines.contains { $0.hasPrefix("1 closed malformed") }
+            #expect(
+                client.takeLines().filter { !isTooLong || !$0.hasPrefix("1 body") }
+                    == lines.filter { !isTooLong || !$0.hasPrefix("1 body") }, "cut by \(seed)")
         }
         return lines
     }
@@ -92,7 +96,6 @@ struct HTTP2ResponseTests {
     @Test(
         "what is no response resets its stream, and the other goes on",
         arguments: [
-            F.data(1, "early"),
             F.head(1, 200) + F.head(1, 200),
             F.head(1, 200, [("content-length", "3")]) + F.data(1, "four"),
             F.head(1, 200, [("content-length", "3")]) + F.data(1, "to", ends: true),
@@ -136,6 +139,7 @@ struct HTTP2ResponseTests {
             (F.head(2, 200), 1),
             (F.head(9, 200), 1),
             (F.data(9, "x"), 1),
+            (F.data(1, "early"), 1),
             (F.frame(5, flags: 4, stream: 1, F.octets(2) + F.block([(":method", "GET")])), 1),
             (F.headers(1, [0x80]), 9),
             (F.headers(1, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), 9),
