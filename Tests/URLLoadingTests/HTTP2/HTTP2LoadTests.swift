@@ -257,7 +257,7 @@ import URLLoading
         try await using { session async throws in
             #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "0")
             mayClose.fire()
-            _ = try await server.connection(0).waitForEnd()
+            try await server.connection(0).waitUntilClosed()
             #expect(try await text(session, server, "POST", body: Data("x".utf8)) == "1")
         }
     }
