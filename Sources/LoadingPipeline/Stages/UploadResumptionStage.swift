@@ -48,7 +48,9 @@ final class UploadResumptionStage: LoopTimerTarget {
     /// A request goes to https and not to where it said. If it is the task's own, and not what a redirect has made of it,
     /// so does what follows it.
     func isUpgraded(to request: LoadRequest) {
-        guard !hasGoneOn, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else { return }
+        guard !hasGoneOn, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else {
+            return
+        }
         original.url = request.url
         original.urlText = request.urlText
     }
