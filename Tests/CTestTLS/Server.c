@@ -111,6 +111,7 @@ int ctt_server_withhold_certificate(ctt_server *server) {
 }
 
 int ctt_server_set_ciphers(ctt_server *server, const char *ciphers) {
+    SSL_CTX_set_options(server->context, SSL_OP_CIPHER_SERVER_PREFERENCE);
     return SSL_CTX_set_cipher_list(server->context, ciphers) == 1;
 }
 

@@ -199,7 +199,13 @@ final class SecureHandshake: ByteStreamOwner {
             isEvaluating = false
             // Nothing was found out.
             if isDecided, case .reject(let error) = outcome.verdict, error.posix != 0 { return fail(error) }
-            isTrusted = if case .reject = outcome.verdict { false } else { true }
+            isTrusted =
+                switch outcome.verdict {
+                case .accept: true
+                // Where somebody has decided, and trust is not demanded, a revocation that is told later is not heard.
+                case .acceptUnlessRevoked: !isDecided || demands?.needsTrust == true
+                case .reject: false
+                }
             keys = outcome.keys
             if isDecided {
                 // A revocation that is told after this counts too, where the evaluation does.

@@ -45,9 +45,12 @@ final class UploadResumptionStage: LoopTimerTarget {
         return try request(for: first)
     }
 
-    /// The task's own request goes to another scheme of its host than it said.
+    /// A request goes to https and not to where it said. If it is the task's own, and not what a redirect has made of it,
+    /// so does what follows it.
     func isUpgraded(to request: LoadRequest) {
-        guard !hasGoneOn, original.url.host == request.url.host else { return }
+        guard !hasGoneOn, request.urlText == SecureURL.upgrade(original.urlText, port: original.url.port) else {
+            return
+        }
         original.url = request.url
         original.urlText = request.urlText
     }

@@ -2,8 +2,8 @@
 /// dictionary (TLS-1 to TLS-3).
 ///
 /// What cannot be understood counts as not there, and is complained about. Where that would let more through than was
-/// meant, it does not: settings that are no dictionary are the strictest, and pins that nobody can read are met by
-/// nobody.
+/// meant, it counts as the strictest that it can be: settings and exceptions that are no dictionary lift nothing, pins
+/// that nobody can read are met by nobody, and of whom they are is then nobody's guess.
 package struct AppTransportSecurity: Sendable, Equatable {
     /// What is to become of a load.
     package enum Decision: Sendable, Equatable {
@@ -21,6 +21,8 @@ package struct AppTransportSecurity: Sendable, Equatable {
     private let allowsLocalNetworking: Bool
     private let exceptions: TransportSecurityDomains<TransportSecurityException>
     private let pins: TransportSecurityDomains<ServerPins>
+    /// Whether some domain is pinned, and nobody can read which.
+    private let hasUnreadablePins: Bool
 
     /// Everything goes.
     package static let off = AppTransportSecurity()
@@ -32,6 +34,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
         allowsLocalNetworking = true
         exceptions = TransportSecurityDomains()
         pins = TransportSecurityDomains()
+        hasUnreadablePins = false
     }
 
     /// What a program's information dictionary (`Info.plist`) says: off, unless it has the key (TLS-3).
@@ -57,13 +60,17 @@ package struct AppTransportSecurity: Sendable, Equatable {
         // What is said more precisely takes the place of this, whatever it says.
         let isPrecise = Self.preciseKeys.contains(where: reader.contains)
         let allowsArbitraryLoads = reader.boolean("NSAllowsArbitraryLoads") ?? false
-        self.allowsArbitraryLoads = allowsArbitraryLoads && !isPrecise
         allowsLocalNetworking = reader.boolean("NSAllowsLocalNetworking") ?? false
         // There are no web views and no media players here.
         _ = reader.boolean("NSAllowsArbitraryLoadsInWebContent")
         _ = reader.boolean("NSAllowsArbitraryLoadsForMedia")
-        exceptions = Self.domains("NSExceptionDomains", &reader, TransportSecurityException.init) { .strictest }
-        pins = Self.domains("NSPinnedDomains", &reader, ServerPins.init) { .unreadable }
+        let exceptions = Self.domains(
+            "NSExceptionDomains", &reader, TransportSecurityException.init, unreadable: .strictest
+        ) { _ in .strictest }
+        let pins = Self.domains("NSPinnedDomains", &reader, ServerPins.init, unreadable: .unreadable) { $0 }
+        (self.exceptions, self.pins) = (exceptions.domains, pins.domains)
+        self.allowsArbitraryLoads = allowsArbitraryLoads && !isPrecise && !exceptions.isUnreadable
+        hasUnreadablePins = pins.isUnreadable || pins.hasUnreadableKeys
         reader.finish()
         complaints = reader.complaints
         isOn = true
@@ -82,7 +89,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
     package func demands(on host: String) -> TransportSecurityDemands? {
         guard isOn else { return nil }
         var demands = exceptions[host]?.demands ?? (isExempt(host) ? nil : .standard)
-        if let pins = pins[host] {
+        if let pins = pins[host] ?? (hasUnreadablePins ? .unreadable : nil) {
             demands = demands ?? TransportSecurityDemands()
             demands?.pins = pins
         }
@@ -105,22 +112,46 @@ package struct AppTransportSecurity: Sendable, Equatable {
         "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
     ]
 
+    private struct Domains<Setting: Sendable & Equatable> {
+        var domains = TransportSecurityDomains<Setting>()
+        /// There is something that is no dictionary.
+        var isUnreadable = false
+        var hasUnreadableKeys = false
+    }
+
+    /// - Parameters:
+    ///   - unreadable: What a domain has whose settings are no dictionary. It is meant to have some.
+    ///   - doubtful: What subdomains have of which nobody can read whether they are meant too.
     private static func domains<Setting>(
         _ key: String, _ reader: inout PropertyListReader, _ read: (inout PropertyListReader) -> Setting,
-        unreadable: () -> Setting
-    ) -> TransportSecurityDomains<Setting> {
-        var result = TransportSecurityDomains<Setting>()
-        guard var domains = reader.dictionary(key) else { return result }
+        unreadable: Setting, doubtful: (Setting) -> Setting
+    ) -> Domains<Setting> {
+        var result = Domains<Setting>()
+        let isThere = reader.contains(key)
+        guard var domains = reader.dictionary(key) else {
+            result.isUnreadable = isThere
+            return result
+        }
         for name in domains.keys {
             guard var entry = domains.dictionary(name) else {
-                // It is meant to be about that domain. The reader has complained.
-                _ = result.add(unreadable(), includesSubdomains: true, forKey: name)
+                // The reader has complained.
+                if result.domains.add(unreadable, subdomains: unreadable, forKey: name) == .notDomain {
+                    result.hasUnreadableKeys = true
+                }
                 continue
             }
-            let includesSubdomains = entry.boolean("NSIncludesSubdomains") ?? false
+            let saysSubdomains = entry.contains("NSIncludesSubdomains")
+            let includesSubdomains = entry.boolean("NSIncludesSubdomains")
             let setting = read(&entry)
-            if let reason = result.add(setting, includesSubdomains: includesSubdomains, forKey: name) {
+            let subdomains =
+                switch includesSubdomains {
+                case true?: setting
+                case false?: nil as Setting?
+                case nil: saysSubdomains ? doubtful(setting) : nil
+                }
+            if let reason = result.domains.add(setting, subdomains: subdomains, forKey: name) {
                 entry.complain(reason)
+                if reason == .notDomain { result.hasUnreadableKeys = true }
             }
             entry.finish()
             domains.take(complaintsOf: entry)

@@ -2,7 +2,8 @@
 struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equatable {
     private struct Named: Sendable, Equatable {
         var setting: Setting
-        var includesSubdomains: Bool
+        /// Of what is one label down, if it has one.
+        var subdomains: Setting?
     }
 
     private struct Addressed: Sendable, Equatable {
@@ -13,9 +14,10 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
     private var names: [String: Named] = [:]
     private var ranges: [Addressed] = []
 
-    /// Adds the setting of a key. What is wrong with the key is said, and the setting not taken.
+    /// Adds the setting of a key, and of the names one label down. What is wrong with the key is said, and the setting not
+    /// taken.
     mutating func add(
-        _ setting: Setting, includesSubdomains: Bool, forKey key: String
+        _ setting: Setting, subdomains: Setting?, forKey key: String
     ) -> TransportSecurityComplaint.Reason? {
         if let range = IPAddressRange(key) {
             if ranges.contains(where: { $0.range == range }) { return .twice }
@@ -24,7 +26,7 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
         }
         guard let name = Self.name(key) else { return .notDomain }
         if names[name] != nil { return .twice }
-        names[name] = Named(setting: setting, includesSubdomains: includesSubdomains)
+        names[name] = Named(setting: setting, subdomains: subdomains)
         return nil
     }
 
@@ -38,10 +40,8 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
             return ranges.filter { $0.range.contains(host) }.max { $0.range.length < $1.range.length }?.setting
         }
         if let own = names[host] { return own.setting }
-        guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")),
-            let above = names[String(host[host.utf8.index(after: dot)...])], above.includesSubdomains
-        else { return nil }
-        return above.setting
+        guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")) else { return nil }
+        return names[String(host[host.utf8.index(after: dot)...])]?.subdomains
     }
 
     /// The name as it stands in an `HTTPURL`; nil for what is not the name of a host and nothing else.

@@ -16,11 +16,15 @@ struct TransportSecurityException: Sendable, Equatable {
         demands = .standard
         // Who may do without TLS may do with any.
         demands.needsTrust = !allowsInsecureLoads
-        if let text = reader.string("NSExceptionMinimumTLSVersion") {
-            if let version = TransportSecurityDemands.Version(text) {
-                demands.minimumVersion = version
-            } else {
-                reader.complain(.notVersion, about: "NSExceptionMinimumTLSVersion")
+        if reader.contains("NSExceptionMinimumTLSVersion") {
+            // It may have been meant to be any of them.
+            demands.minimumVersion = .tls13
+            if let text = reader.string("NSExceptionMinimumTLSVersion") {
+                if let version = TransportSecurityDemands.Version(text) {
+                    demands.minimumVersion = version
+                } else {
+                    reader.complain(.notVersion, about: "NSExceptionMinimumTLSVersion")
+                }
             }
         }
         demands.needsForwardSecrecy = reader.boolean("NSExceptionRequiresForwardSecrecy") ?? true

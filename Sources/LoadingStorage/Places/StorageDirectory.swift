@@ -45,7 +45,15 @@ package struct StorageDirectory: Sendable, Hashable {
     ///   - application: What it is known by; any text.
     ///   - environment: Gives the value of a variable.
     package init(_ kind: Kind, application: String, environment: (String) -> String? = Self.variable) {
-        let name = Self.fileName(application)
+        self.init(kind, name: Self.fileName(application), environment)
+    }
+
+    /// The folder of a group of applications, which is no application's of that name.
+    package init(_ kind: Kind, group: String, environment: (String) -> String? = Self.variable) {
+        self.init(kind, name: "%group-" + Self.fileName(group), environment)
+    }
+
+    private init(_ kind: Kind, name: String, _ environment: (String) -> String?) {
         // A path that is not absolute is to be ignored.
         if let base = environment(kind.variable), base.hasPrefix("/") {
             location = .success(base + "/" + name)
@@ -95,8 +103,9 @@ package struct StorageDirectory: Sendable, Hashable {
         }
         let place = try Place(path)
         guard place.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
-        // Somebody who may write here could put another file in the place of one that is about to be made.
-        if !isCallers, place.isOwn, place.mode & 0o077 != 0 { place.setMode(0o700) }
+        // Somebody who may write here could put another file in the place of one that is about to be made. Who may look
+        // is up to whoever made the folder: the files are for this user alone.
+        if !isCallers, place.isOwn, place.mode & 0o022 != 0 { place.setMode(place.mode & 0o7755) }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
         return String(cString: real)

@@ -92,7 +92,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Has what the session's stores keep written to disk, and later requests use new connections; then calls the handler on
-    /// the delegate queue. What cannot be written now does not hold it up, but a keyring that the user has to unlock may, for a minute.
+    /// the delegate queue. What cannot be written now does not hold it up. A disk that does not answer does, and so does a
+    /// keyring that the user has to unlock, for a minute.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
         core.renewConnections()
         core.flushStores { [core] in core.delivery.schedule(completionHandler) }

@@ -8,7 +8,6 @@ extension StorageDirectory {
 
     /// Where the programs of a group keep what they share.
     static func group(_ identifier: String) -> StorageDirectory {
-        // Not the folder of a program of that name.
-        StorageDirectory(.data, application: "group-" + identifier)
+        StorageDirectory(.data, group: identifier)
     }
 }

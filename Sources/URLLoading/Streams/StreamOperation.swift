@@ -8,4 +8,22 @@ enum StreamOperation: Sendable {
     case closeWriting
     case secure
     case capture
+
+    /// Makes a call to a handler, in its turn. To be used on the loop, once.
+    typealias Answerer = @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
+
+    /// The same, with its handler called by `answerer`, which is made if there is one.
+    func answered(by answerer: @autoclosure () -> Answerer) -> StreamOperation {
+        switch self {
+        case .read(let least, let most, let timeout, let handler):
+            let answerer = answerer()
+            return .read(least: least, most: most, timeout: timeout) { data, isAtEnd, error in
+                answerer { handler(data, isAtEnd, error) }
+            }
+        case .write(let data, let timeout, let handler):
+            let answerer = answerer()
+            return .write(data, timeout: timeout) { error in answerer { handler(error) } }
+        case .closeReading, .closeWriting, .secure, .capture: return self
+        }
+    }
 }

@@ -24,6 +24,7 @@ extension TaskCore {
 
     /// From any thread. What is asked before the stream is there waits for it.
     func perform(_ operation: StreamOperation) {
+        let operation = operation.answered(by: answerer())
         core.loop.post { [self] in
             if let stream {
                 perform(operation, on: stream)
@@ -66,19 +67,12 @@ extension TaskCore {
         case .read(let least, let most, let timeout, let handler):
             stream.read(least: least, most: most, timeout: timeout) { [self] outcome in
                 switch outcome {
-                case .success((let data, let isAtEnd)):
-                    let shown = data.isEmpty && isAtEnd ? nil : data
-                    answer { handler(shown, isAtEnd, nil) }
-                case .failure(let error):
-                    let shown = shownError(error)
-                    answer { handler(nil, false, shown) }
+                case .success((let data, let isAtEnd)): handler(data.isEmpty && isAtEnd ? nil : data, isAtEnd, nil)
+                case .failure(let error): handler(nil, false, shownError(error))
                 }
             }
         case .write(let data, let timeout, let handler):
-            stream.write(data, timeout: timeout) { [self] error in
-                let shown = error.map { shownError($0) }
-                answer { handler(shown) }
-            }
+            stream.write(data, timeout: timeout) { [self] error in handler(error.map { shownError($0) }) }
         case .closeReading: stream.closeReading()
         case .closeWriting: stream.closeWriting()
         case .secure: stream.secure()
@@ -93,17 +87,26 @@ extension TaskCore {
     }
 
     private func refuse(_ operation: StreamOperation, _ error: LoadError) {
-        let shown = shownError(error)
         switch operation {
-        case .read(_, _, _, let handler): answer { handler(nil, false, shown) }
-        case .write(_, _, let handler): answer { handler(shown) }
+        case .read(_, _, _, let handler): handler(nil, false, shownError(error))
+        case .write(_, _, let handler): handler(shownError(error))
         case .closeReading, .closeWriting, .secure, .capture: break
         }
     }
 
-    /// Calls a handler in its turn; after the end there are no turns any more.
-    private func answer(_ call: @escaping @Sendable () -> Void) {
-        if hasEnded || heldTask == nil { core.delivery.schedule(call) } else { enqueue(.answer(call)) }
+    /// What calls a handler in its turn. The end of the task waits for that; after it, and in a task that nobody has
+    /// resumed, there are no turns.
+    private func answerer() -> StreamOperation.Answerer {
+        let isPromised = promiseAnswer()
+        return { [self] call in
+            if isPromised {
+                keepPromise(call)
+            } else if hasEnded || heldTask == nil {
+                core.delivery.schedule(call)
+            } else {
+                enqueue(.answer(call))
+            }
+        }
     }
 
     // MARK: Becoming a stream

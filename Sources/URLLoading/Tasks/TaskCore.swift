@@ -409,6 +409,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         return wantsMore
     }
 
+    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the task.
+    func promiseAnswer() -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        return values.task != nil && lane.promise()
+    }
+
+    /// Gives an answer that was promised.
+    func keepPromise(_ answer: @escaping @Sendable () -> Void) {
+        lock.lock()
+        let mustSchedule = lane.keepPromise(answer)
+        lock.unlock()
+        if mustSchedule { core.delivery.schedule(self) }
+    }
+
     func deliver() -> Bool {
         lock.lock()
         let (batch, ending) = lane.take()
@@ -433,7 +448,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// The end of a task that uses no queue.
     func callOut() {
-        if let ending = lock.withLock({ lane.ending }) { finish(ending) }
+        while deliver() {}
     }
 
     /// Delivers the end, and lets go of everything.

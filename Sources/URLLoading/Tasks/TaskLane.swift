@@ -7,9 +7,12 @@ internal import LoadingSemantics
 struct TaskLane {
     private var events: [TaskEvent] = []
     /// Told after all events.
-    private(set) var ending: TaskEnding?
+    private var ending: TaskEnding?
     private var waitingBytes = 0
     private var isScheduled = false
+    /// Handlers that were promised an answer before the end.
+    private var promises = 0
+    private var isOver = false
     /// Enough waits: the network is not read until most of it is taken.
     private(set) var isReadingStopped = false
 
@@ -28,7 +31,19 @@ struct TaskLane {
     mutating func end(_ ending: TaskEnding) -> Bool {
         if ending.error == .cancelled { events.removeAll { !$0.isAnswer } }
         self.ending = ending
-        return mustSchedule()
+        return promises == 0 && mustSchedule()
+    }
+
+    /// Has the end wait for an answer, unless it has been told already.
+    mutating func promise() -> Bool {
+        if !isOver { promises += 1 }
+        return !isOver
+    }
+
+    /// True when a delivery has to be scheduled.
+    mutating func keepPromise(_ answer: @escaping @Sendable () -> Void) -> Bool {
+        promises -= 1
+        return add(.answer(answer), bytes: 0)
     }
 
     private mutating func mustSchedule() -> Bool {
@@ -40,12 +55,14 @@ struct TaskLane {
     mutating func take() -> (events: [TaskEvent], ending: TaskEnding?) {
         let batch = events
         events = []
-        return (batch, batch.isEmpty ? ending : nil)
+        guard batch.isEmpty, promises == 0, let ending else { return (batch, nil) }
+        isOver = true
+        return (batch, ending)
     }
 
     /// The batch has been told: whether the delivery goes on, and whether the network may be read again.
     mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
-        isScheduled = !events.isEmpty || ending != nil
+        isScheduled = !events.isEmpty || ending != nil && promises == 0
         waitingBytes = 0
         for event in events { if case .data(let data) = event { waitingBytes += data.count } }
         let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2

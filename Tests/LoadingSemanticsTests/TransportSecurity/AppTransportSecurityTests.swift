@@ -214,7 +214,70 @@ import Testing
         for url in ["http://f.example/", "http://localhost/", "http://x.a.example/"] {
             #expect(security.decide(try HTTPURL(url)) == .denied)
         }
-        #expect(security.decide(try HTTPURL("https://f.example/")) == .demands(Self.standard))
+        // Somebody is pinned, and nobody knows who.
+        var unknown = Self.standard
+        unknown.pins = ServerPins(leaves: [])
+        #expect(security.decide(try HTTPURL("https://a.example/")) == .demands(unknown))
+        unknown.minimumVersion = .tls13
+        #expect(security.decide(try HTTPURL("https://f.example/")) == .demands(unknown))
+    }
+
+    // TLS-1: a typing error must not open the door
+    @Test("What cannot be understood opens no door") func doubts() throws {
+        let everything = ["NSAllowsArbitraryLoads": PropertyListValue.boolean(true)]
+        let noExceptions = everything.merging(["NSExceptionDomains": .array([])]) { $1 }
+        #expect(try decide(noExceptions, "http://a.example/") == .denied)
+        #expect(try decide(noExceptions, "https://a.example/") == .demands(Self.standard))
+
+        let narrow = everything.merging(domain("a.example", ["NSIncludesSubdomains": .string("YES")])) { $1 }
+        #expect(try decide(narrow, "http://b.a.example/") == .denied)
+        #expect(try decide(narrow, "http://c.example/") == .allowed)
+        let loose = domain(
+            "a.example", ["NSIncludesSubdomains": .other, "NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
+        #expect(try decide(loose, "http://a.example/") == .allowed)
+        #expect(try decide(loose, "http://b.a.example/") == .denied)
+
+        for version in [PropertyListValue.string("1.3"), .integer(13)] {
+            let newest = domain("a.example", ["NSExceptionMinimumTLSVersion": version])
+            guard case .demands(let demands) = try decide(newest, "https://a.example/") else {
+                Issue.record("nothing is demanded")
+                continue
+            }
+            #expect(demands.minimumVersion == .tls13)
+        }
+    }
+
+    // TLS-1
+    @Test(
+        "Pins that nobody can place hold for everybody",
+        arguments: [
+            .array([]), .boolean(true), .dictionary(["*.a.example": .dictionary([:])]),
+            .dictionary(["https://a.example": .other]),
+        ] as [PropertyListValue])
+    func displacedPins(value: PropertyListValue) throws {
+        for more in [[:], ["NSAllowsArbitraryLoads": .boolean(true)]] as [[String: PropertyListValue]] {
+            let settings = more.merging(["NSPinnedDomains": value]) { $1 }
+            guard case .demands(let demands) = try decide(settings, "https://b.example/") else {
+                Issue.record("nothing is demanded")
+                continue
+            }
+            #expect(demands.pins == ServerPins(leaves: []))
+        }
+    }
+
+    // TLS-1
+    @Test("Pins of which nobody can read whether they hold for subdomains do") func doubtfulPins() throws {
+        let pins: [String: PropertyListValue] = [
+            "NSIncludesSubdomains": .string("YES"),
+            "NSPinnedLeafIdentities": .array([
+                .dictionary(["SPKI-SHA256-BASE64": .string(String(repeating: "A", count: 43) + "=")])
+            ]),
+        ]
+        let settings: [String: PropertyListValue] = ["NSPinnedDomains": .dictionary(["a.example": .dictionary(pins)])]
+        var expected = Self.standard
+        expected.pins = ServerPins(leaves: [[UInt8](repeating: 0, count: 32)])
+        #expect(try decide(settings, "https://b.a.example/") == .demands(expected))
+        #expect(try decide(settings, "https://b.example/") == .demands(Self.standard))
     }
 
     @Test("Settings that are no dictionary are the strictest")

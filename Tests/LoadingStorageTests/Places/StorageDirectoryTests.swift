@@ -60,7 +60,16 @@ import Testing
         // One that others could write to, made before.
         chmod(made, 0o777)
         #expect(try directory.make() == made)
-        #expect(mode(made) == 0o700)
+        #expect(mode(made) == 0o755)
+    }
+
+    // C-34: neither can be made to look like the other
+    @Test("a group's folder is no application's") func groupFolder() throws {
+        let temporary = try TemporaryDirectory()
+        let group = try StorageDirectory(.data, group: "a") { _ in temporary.path }.make()
+        for name in ["a", "group-a", "%group-a", "%25group-a"] {
+            #expect(try StorageDirectory(.data, application: name) { _ in temporary.path }.make() != group)
+        }
     }
 
     @Test("the rights of a folder that the caller has chosen are his") func callersFolder() throws {

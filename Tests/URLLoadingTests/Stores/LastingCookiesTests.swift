@@ -116,7 +116,7 @@ import URLLoading
         defer { first.removeCookies(since: .distantPast) }
         let home = try #require(ProcessInfo.processInfo.environment["XDG_DATA_HOME"])
         #expect(
-            FileManager.default.fileExists(atPath: home + "/group-\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
+            FileManager.default.fileExists(atPath: home + "/%group-\(Loading.cookieGroup)/url-loading-cookies.sqlite"))
         #expect(names(.sharedCookieStorage(forGroupContainerIdentifier: "org.example.other")) == [])
     }
 

@@ -118,6 +118,8 @@ import Testing
             #expect(lines.first == "200 hello" && lines.count == 6, "\(lines)")
             return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter { call in
                 if call.contains("\"\(user.home.path)") { return true }
+                // The thread sanitizer's own.
+                if call.contains("/tsan.rodata.") { return false }
                 if call.contains("\"/dev/") || call.contains("\"/proc/") || call.contains("= -1 ") { return false }
                 if call.contains("open") {
                     return call.contains("O_CREAT") || call.contains("O_WRONLY") || call.contains("O_RDWR")
@@ -128,11 +130,13 @@ import Testing
                 return changing.contains { call.contains($0) } && !call.contains("readlink")
             }
         }
-        #expect(try touches("ephemeral") == [])
+        let first = try touches("ephemeral")
+        #expect(first == [])
         #expect(user.places == [:])
         // So would have been found what there is to find.
         #expect(try touches("default").contains { $0.contains("url-loading-cookies.sqlite") })
         // Nor is it read once it is there.
-        #expect(try touches("ephemeral") == [])
+        let second = try touches("ephemeral")
+        #expect(second == [])
     }
 }

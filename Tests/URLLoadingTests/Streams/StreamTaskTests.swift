@@ -158,6 +158,26 @@ import URLLoading
             ])
     }
 
+    // STREAM-2, T-62: who asks before the end was told has his answer before it too
+    @Test("cancelled, and then asked for more in the same call") func cancelledAndThenAsked() async throws {
+        let server = try ScriptedServer { try $0.stopReading() }
+        defer { server.stop() }
+        let calls = try await run(server) { task, delegate in
+            task.resume()
+            task.write(Data("a".utf8), timeout: 0) { [calls = delegate.calls] error in
+                calls.record(.written(error?.urlErrorCode))
+                task.cancel()
+                delegate.read(task, 1, 1)
+                task.write(Data("b".utf8), timeout: 0) { calls.record(.written($0?.urlErrorCode)) }
+            }
+        }
+        #expect(
+            calls == [
+                .created(1), .written(nil), .read(nil, false, .cancelled), .written(.cancelled),
+                .completed(1, .cancelled), .invalid,
+            ])
+    }
+
     // STREAM-4, T-6
     @Test("cancelled before it was resumed") func cancelledBefore() async throws {
         let server = try ScriptedServer { try $0.waitForClose() }

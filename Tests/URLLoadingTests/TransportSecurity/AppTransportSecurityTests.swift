@@ -323,8 +323,11 @@ import URLLoading
         try await stream.write(Data("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8), timeout: 10)
         _ = try await stream.readData(ofMinLength: 10, maxLength: 1000, timeout: 10)
         stream.cancel()
+        // It would not do for HTTP.
+        #expect(try await server.connection(0).waitForHandshake()?.cipher == "AES128-GCM-SHA256")
         let (data, _) = try await session.data(from: server.url(host: "localhost"))
         #expect(String(decoding: data, as: UTF8.self) == "ok")
+        #expect(try await server.connection(1).waitForHandshake()?.cipher == "ECDHE-RSA-AES128-GCM-SHA256")
     }
 
     // TLS-2: and so it is the other way round

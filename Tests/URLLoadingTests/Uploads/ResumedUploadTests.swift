@@ -213,16 +213,20 @@ import URLLoading
     func aServerThatTakesLittleAtATime(kind: Kind) async throws {
         var options = ResumableUploadServer.Options(cuts: [100_000])
         options.limit = "max-append-size=300000"
+        options.mostOfRequest = 300_000
         let setting = try Setting(options)
         defer { setting.server.stop() }
         _ = try await setting.run(kind)
-        // That a stream of unknown length is over shows when nothing more comes of it.
-        #expect(
-            setting.server.requests
-                == [
-                    "POST /", "HEAD /uploads/0", "PATCH /uploads/0 from 100000", "PATCH /uploads/0 from 400000",
-                    "PATCH /uploads/0 from 700000",
-                ] + Array(repeating: "PATCH /uploads/0 from 1000000", count: kind == .stream ? 2 : 0))
+        let appends = [
+            "POST /", "HEAD /uploads/0", "PATCH /uploads/0 from 100000", "PATCH /uploads/0 from 400000",
+            "PATCH /uploads/0 from 700000",
+        ]
+        #expect(Array(setting.server.requests.prefix(5)) == appends)
+        // That a stream of unknown length is over shows when nothing more comes of it: in the first request, if the
+        // kernel took all of that before the server cut it, else behind the last piece.
+        let more = setting.server.requests.dropFirst(5)
+        #expect(more.allSatisfy { $0 == "PATCH /uploads/0 from 1000000" })
+        #expect(more.count == 0 || kind == .stream && more.count == 2)
         #expect(setting.server.uploads.map(\.bytes) == [Data(Self.body)])
     }
 

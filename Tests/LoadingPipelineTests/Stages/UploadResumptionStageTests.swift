@@ -1,0 +1,38 @@
+import LoadingSemantics
+import Testing
+
+@testable import LoadingPipeline
+
+@Suite struct UploadResumptionStageTests {
+    private func request(_ text: String) throws -> LoadRequest {
+        LoadRequest(
+            url: try HTTPURL(text), urlText: text, method: "POST",
+            fields: HTTPFields([("Authorization", "secret")]), body: .none, idleTimeout: 60, totalTimeout: 60,
+            waitsForConnectivity: false, requiresProvedNames: false, priority: 0.5)
+    }
+
+    /// What an upload goes on with after its request went to `upgraded` and the connection was lost.
+    private func followUp(of text: String, upgradedTo upgraded: String) throws -> UploadRequest? {
+        let stage = UploadResumptionStage(try request(text), goingOn: nil)
+        stage.isUpgraded(to: try request(upgraded))
+        try stage.willSend(5, of: nil)
+        let fields = HTTPFields([("Upload-Draft-Interop-Version", "8"), ("Location", "/uploads/1")])
+        #expect(stage.received104(fields, from: upgraded) == nil)
+        guard case .send(let next, pause: 0) = stage.interrupted() else { return nil }
+        return next
+    }
+
+    // TLS-7, RES-19
+    @Test("an upload that was upgraded goes on where it went, and is still the user's") func upgraded() throws {
+        let next = try followUp(of: "http://a.example/x", upgradedTo: "https://a.example/x")
+        #expect(next?.url == "https://a.example/uploads/1")
+        #expect(next?.fields.firstValue("Authorization") == "secret")
+    }
+
+    // what a redirect led to is another server, whatever became of its scheme
+    @Test("an upgraded redirect is not the task's own request") func upgradedRedirect() throws {
+        let next = try followUp(of: "https://a.example/x", upgradedTo: "https://a.example:8080/y")
+        #expect(next?.url == "https://a.example:8080/uploads/1")
+        #expect(next?.fields.contains("Authorization") == false)
+    }
+}
