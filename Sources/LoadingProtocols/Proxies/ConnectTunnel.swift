@@ -8,13 +8,13 @@ package import LoadingSemantics
 /// one.
 package struct ConnectTunnel {
     package enum Event: Sendable, Equatable {
-        case open(HTTP1ResponseHead)
+        case open(ResponseHead)
         /// The proxy wants to know who asks (AUTH-28). `.challengeEnded` follows.
-        case challenged(HTTP1ResponseHead)
+        case challenged(ResponseHead)
         /// All of the challenge is read that will be; whether its connection takes another request.
         case challengeEnded(mayReuse: Bool)
         /// Any other answer. Where a redirect leads, and what an error says, is not the server's word, so it is not told.
-        case refused(HTTP1ResponseHead)
+        case refused(ResponseHead)
         case failed(ProxyFailure)
     }
 
@@ -111,7 +111,7 @@ package struct ConnectTunnel {
     }
 
     /// Whether the connection may be of use when the rest of a challenge has been read.
-    private func isWorthReading(_ head: HTTP1ResponseHead, _ length: HTTP1BodyLength) -> Bool {
+    private func isWorthReading(_ head: ResponseHead, _ length: HTTP1BodyLength) -> Bool {
         let fields = ["Connection", "Proxy-Connection"].compactMap { head.fields.combinedValue($0)?.lowercased() }
         if fields.contains(where: { $0.contains("close") }) { return false }
         return switch length {
