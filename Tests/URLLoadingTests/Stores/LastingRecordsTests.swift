@@ -226,7 +226,13 @@ import Testing
         #expect(keeper.hosts == [])
         #expect(hosts(records) == ["a", "b"])
         for call in [ScriptedKeeper.Call.apply, .flush] { keeper.setFailing(call, false) }
-        await flush(records)
+        // It is tried again, and then told.
+        keeper.hold(.flush)
+        records.flush { told.record(2) }
+        try await keeper.wait(for: .flush, 3)
+        #expect(told.events == [0, 1])
+        keeper.letGo(.flush)
+        #expect(try await told.waitFor(count: 3) == [0, 1, 2])
         #expect(keeper.hosts == ["a", "b"])
     }
 }
