@@ -139,8 +139,9 @@ final class HTTP2Run: HTTP2SessionObserver {
         case 9 where next() % 8 == 0: session.goAway()
         case 10 where next() % 16 == 0: session.fail()
         case 11 where isTelling:
-            precondition((try? session.nextOutput()) == .some(nil), "output from inside")
             do throws(HTTP2Error) {
+                let output = try session.nextOutput()
+                precondition(output == nil, "output from inside")
                 try session.receive(UnsafeRawBufferPointer(start: nil, count: 0))
                 preconditionFailure("input from inside")
             } catch {
