@@ -1,0 +1,150 @@
+import LoadingSemantics
+import LoadingStorage
+import TestSupport
+
+/// Keeps records as long as it lives, and does it as a test wants: it can be held at any of its calls, and can fail.
+final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
+    typealias Call = ScriptedCall
+
+    fileprivate struct State {
+        var kept: [Record.Identity: Record] = [:]
+        var waiting: [RecordChange<Record>] = []
+        var calls: [String] = []
+        var held: Set<Call> = []
+        var failing: Set<Call> = []
+        /// As long as nobody has read what is kept, that is news.
+        var hasNews = true
+    }
+
+    private let state = Watched(State())
+
+    init(_ records: [Record]) { state.withValue { for record in records { $0.kept[record.identity] = record } } }
+
+    // MARK: For the test
+
+    /// What was called so far, with the changes that came along: "load", "apply +a -b *" and so on.
+    var calls: [String] { state.current.calls }
+
+    /// What is kept.
+    var kept: [Record] { state.current.kept.values.sorted { $0.name < $1.name } }
+
+    /// From the next such call on, none comes back.
+    func hold(_ call: Call) { state.withValue { _ = $0.held.insert(call) } }
+
+    func letGo(_ call: Call) { state.withValue { _ = $0.held.remove(call) } }
+
+    func setFailing(_ call: Call, _ isFailing: Bool = true) {
+        state.withValue { if isFailing { $0.failing.insert(call) } else { $0.failing.remove(call) } }
+    }
+
+    /// Another process stores that record. Whoever asks hears that there is news.
+    func othersStore(_ record: Record) {
+        state.withValue {
+            $0.kept[record.identity] = record
+            $0.hasNews = true
+        }
+    }
+
+    /// Until that call has come so many times, whether it is back or not.
+    func wait(for call: Call, _ count: Int = 1) async throws {
+        try await state.wait(for: "\(count) calls of \(call)") { state in
+            state.calls.count { $0.hasPrefix(call.rawValue) } >= count ? () : nil
+        }
+    }
+
+    // MARK: RecordKeeper
+
+    func loadIfPossible() -> [Record]? {
+        enter(.load)
+        return state.withValue { state in
+            if state.failing.contains(.load) { return nil }
+            state.hasNews = false
+            return Array(state.kept.values)
+        }
+    }
+
+    func apply(_ changes: [RecordChange<Record>]) -> Bool {
+        enter(.apply, changes)
+        return state.withValue { state in
+            state.waiting += changes
+            return state.write(unless: .apply)
+        }
+    }
+
+    func flush() -> Bool {
+        enter(.flush)
+        return state.withValue { $0.write(unless: .flush) }
+    }
+
+    func hasNews() -> Bool {
+        enter(.hasNews)
+        return state.current.hasNews
+    }
+
+    private func enter(_ call: Call, _ changes: [RecordChange<Record>] = []) {
+        state.withValue { $0.calls.append(([call.rawValue] + changes.map(Self.text)).joined(separator: " ")) }
+        // What is held for ever shows in the test, which waits too.
+        try? state.wait(for: "the test") { $0.held.contains(call) ? nil : () }
+    }
+
+    private static func text(_ change: RecordChange<Record>) -> String {
+        switch change {
+        case .stored(let record): "+" + record.name
+        case .removed(let identity): "-" + Record.name(of: identity)
+        case .everythingRemoved: "*"
+        }
+    }
+}
+
+enum ScriptedCall: String, Sendable { case load, apply, flush, hasNews }
+
+extension ScriptedKeeper.State {
+    fileprivate mutating func write(unless call: ScriptedCall) -> Bool {
+        if failing.contains(call) { return false }
+        for change in waiting {
+            switch change {
+            case .stored(let record): kept[record.identity] = record
+            case .removed(let identity): kept[identity] = nil
+            case .everythingRemoved: kept = [:]
+            }
+        }
+        waiting = []
+        return true
+    }
+}
+
+/// A record that a test calls by a short name.
+protocol NamedRecord: ArchivedRecord {
+    static func name(of identity: Identity) -> String
+}
+
+extension NamedRecord {
+    var name: String { Self.name(of: identity) }
+}
+
+extension HSTSRecord: NamedRecord {
+    static func name(of identity: Identity) -> String { identity }
+}
+
+extension Cookie: NamedRecord {
+    static func name(of identity: Identity) -> String { identity.name }
+}
+
+extension StoredCredential: NamedRecord {
+    static func name(of identity: Identity) -> String { identity.user }
+}
+
+extension ScriptedKeeper<HSTSRecord> {
+    convenience init(_ hosts: String...) { self.init(hosts.map { HSTSRecord.of($0) }) }
+
+    var hosts: [String] { kept.map(\.host) }
+
+    func othersStore(_ host: String) { othersStore(.of(host)) }
+}
+
+extension HSTSRecord {
+    /// Any record of that host.
+    static func of(_ host: String) -> HSTSRecord {
+        HSTSRecord(host: host, expires: 1000, includesSubdomains: false)
+    }
+}
