@@ -1,4 +1,6 @@
 import Foundation
+import LoadingPipeline
+import LoadingSemantics
 import TestSupport
 import Testing
 import URLLoading
@@ -139,6 +141,52 @@ import URLLoading
         let connections = Set(server.log.filter { $0.contains(" 200 ") }.map { $0.prefix(1) })
         #expect(connections == ["2"])
         #expect(server.log.map { $0.contains(" 200 ") } == [false, false, true, true, true])
+    }
+
+    // TLS-7, AUTH-19: what was begun in the clear is not gone on with there
+    @Test("a conversation ends when its host becomes known to want secure connections")
+    func aConversationEndsWhenItsHostBecomesSecure() async throws {
+        /// Has the host become known when the request goes out that begins the conversation.
+        final class Cookies: HTTPCookieStorage, @unchecked Sendable {
+            let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
+            let asked = EventRecorder<String>()
+
+            override func getCookiesFor(
+                _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+            ) {
+                asked.record(task.currentRequest?.url?.scheme ?? "")
+                if asked.count == 2, let url = try? HTTPURL("https://localhost/") {
+                    hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: url, isTrusted: true)
+                }
+                completionHandler(nil)
+            }
+        }
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = Delegate()
+        let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
+        delegate.answer = { challenge in
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
+                ? (.useCredential, right) : (.rejectProtectionSpace, nil)
+        }
+        let cookies = Cookies()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.httpCookieStorage = cookies
+        configuration.hsts = cookies.hosts
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        let url = server.url("/ntlm/page")
+        // Nobody there speaks TLS.
+        let error = await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
+        #expect(error?.code == .secureConnectionFailed)
+        #expect(error?.failingURL?.scheme == "https")
+        session.invalidateAndCancel()
+        server.stop()
+        #expect(cookies.asked.events == ["http", "http", "https"])
+        #expect(
+            server.log.filter { $0.contains("/ntlm/") } == [
+                "1 GET /ntlm/page HTTP/1.1 401 -", "2 GET /ntlm/page HTTP/1.1 401 -",
+            ])
     }
 
     // AUTH-9, AUTH-16

@@ -24,6 +24,8 @@ final class SecureHandshake: ByteStreamOwner {
     private var wasEvaluated = false
     /// Whether the default evaluation trusts the server.
     private var isTrusted = false
+    /// Whether somebody has decided to trust the server whatever its certificate, and the rules alone may refuse it yet.
+    private var isDecided = false
     /// The digests of the keys of the chain that the evaluation has built.
     private var keys: [[UInt8]] = []
     /// The server's certificates, when they are what failed the handshake.
@@ -95,8 +97,9 @@ final class SecureHandshake: ByteStreamOwner {
             case .wantsIdentity(let request): ask(.clientCertificate(request))
             case .failed(let error):
                 // A response that came after the decision has overturned it.
-                if error.verifyCode != 0, distrusted == nil { distrusted = stream.tls?.peer }
-                fail(error)
+                let isOverturned = error.verifyCode != 0 && distrusted == nil
+                if isOverturned { distrusted = stream.tls?.peer }
+                fail(isOverturned && isDecided ? Self.error(for: .trust) : error)
             case .complete: complete()
             }
         }
@@ -115,12 +118,16 @@ final class SecureHandshake: ByteStreamOwner {
         if let breach {
             // Who asks which chain it was can look at it.
             if breach == .trust || breach == .pins { distrusted = stream.tls?.peer }
-            return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue))
+            return fail(Self.error(for: breach))
         }
         stream.tls?.isTrusted = isTrusted
         let outcome = outcome
         self.outcome = nil
         outcome?(.success(stream))
+    }
+
+    private static func error(for breach: TransportSecurityDemands.Breach) -> TLSError {
+        TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)
     }
 
     /// What the connection is not that it has to be.
@@ -185,6 +192,7 @@ final class SecureHandshake: ByteStreamOwner {
     ///   wants to know is asked for.
     private func evaluate(_ peer: TLSPeer, isDecided: Bool = false) {
         isEvaluating = true
+        self.isDecided = isDecided
         security.evaluate(peer, wantsKeys: demands?.pins != nil, on: stream.loop) { [weak self] outcome in
             guard let self, self.outcome != nil else { return }
             isEvaluating = false

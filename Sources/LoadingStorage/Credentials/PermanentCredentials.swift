@@ -86,6 +86,9 @@ package final class PermanentCredentials {
         return file.hasNews() || inKeyring
     }
 
+    /// Whether the file was removed while it had credentials. What is in the keyring does not go with it.
+    package func hasLostFile() -> Bool { file.hasLostFile() && state != .reached }
+
     /// Has the changes in the keyring or in the file.
     ///
     /// - Returns: False if they wait in memory.

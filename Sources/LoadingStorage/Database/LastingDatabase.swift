@@ -17,6 +17,8 @@ final class LastingDatabase {
     private var identity: FileIdentity?
     /// A later release's file is not touched.
     private var isGivenUp = false
+    /// Whether a file was lost that nobody has heard of yet.
+    private var isLost = false
 
     /// Why nothing can be written now.
     private(set) var trouble: StorageFailure?
@@ -47,6 +49,19 @@ final class LastingDatabase {
         attempt(.write) { (database) throws(StorageFailure) in
             try database.transaction { () throws(StorageFailure) in try work(database) }
         }
+    }
+
+    /// Whether somebody has removed the file that was in use, or put another in its place. Told once.
+    func hasLostFile() -> Bool {
+        noticeLoss()
+        defer { isLost = false }
+        return isLost
+    }
+
+    private func noticeLoss() {
+        guard database?.hasMoved == true else { return }
+        database = nil
+        isLost = true
     }
 
     /// Has the file made anew, of those rows that are whole.
@@ -103,7 +118,8 @@ final class LastingDatabase {
 
     private func opened(_ mode: Database.Mode) throws(StorageFailure) -> Database {
         if isGivenUp, let trouble { throw trouble }
-        if let database, !database.hasMoved, mode != .write || !isReadOnly { return database }
+        noticeLoss()
+        if let database, mode != .write || !isReadOnly { return database }
         database = nil
         do throws(StorageFailure) {
             let path = try directory.make() + "/" + design.name

@@ -90,6 +90,13 @@ package final class RecordArchive<Record: ArchivedRecord> {
         return lastRead.map { $0 != now } ?? true
     }
 
+    /// Whether what the file had is gone with it, or may be. Told once.
+    package func hasLostFile() -> Bool {
+        guard file.hasLostFile() else { return false }
+        known = nil
+        return true
+    }
+
     /// Writes the changes, all or none.
     ///
     /// - Returns: False if they wait.

@@ -15,6 +15,9 @@ package protocol RecordKeeper<Record>: AnyObject {
 
     /// Whether there may be something that was not there when it was read.
     func hasNews() -> Bool
+
+    /// Whether what was kept is gone, by no change of a record: who has it yet has to store it anew. Told once.
+    func hasLostFile() -> Bool
 }
 
 extension RecordArchive: RecordKeeper {}

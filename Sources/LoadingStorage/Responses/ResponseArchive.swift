@@ -56,8 +56,8 @@ package final class ResponseArchive {
 
     package var path: String { index.path }
 
-    /// Whether anything may be stored in a directory: false if it is certain that nothing is. One system call.
-    package static func mayBeIn(_ directory: StorageDirectory) -> Bool { directory.mayHold(ResponseRow.design) }
+    /// False if it is certain that nothing is stored. Costs a system call.
+    package var hasIndex: Bool { index.exists }
 
     /// Why nothing can be written now; nil if all is well.
     package var trouble: StorageFailure? { index.trouble }
@@ -252,7 +252,7 @@ package final class ResponseArchive {
         if let known = knownUsage, known.generation == self.index.generation, known.version == version {
             return known.size
         }
-        let size = try index.value("SELECT total(max(size, 0)) FROM responses INDEXED BY responses_use").real ?? 0
+        let size = try index.value("SELECT \(ResponseRow.totalSize) FROM responses INDEXED BY responses_use").real ?? 0
         let bounded = Int64(exactly: size.rounded()) ?? .max
         knownUsage = (self.index.generation, version, bounded)
         return bounded
@@ -273,8 +273,7 @@ package final class ResponseArchive {
                 (row) throws(StorageFailure) in
                 if freed >= needed { return }
                 oldest.append(row[0])
-                // A sum that a damaged file cannot make too large.
-                freed = min(freed, .max / 2) + min(max(0, row[1].integer ?? 0), .max / 2)
+                freed += ResponseRow.size(row[1])
             }
             if oldest.isEmpty { return }
             let before = try total(in: index)
@@ -352,7 +351,7 @@ package final class ResponseArchive {
         try index.rows("SELECT id, size, file FROM responses WHERE " + condition, values) {
             (row) throws(StorageFailure) in
             numbers.append(row[0])
-            freed &+= max(0, row[1].integer ?? 0)
+            freed &+= ResponseRow.size(row[1])
             if let file = row[2].text { gone.append(file) }
         }
         if numbers.isEmpty { return }

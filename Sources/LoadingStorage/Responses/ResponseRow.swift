@@ -38,6 +38,14 @@ struct ResponseRow {
         return bodyCount + Int64(fields + texts) + Self.overhead
     }
 
+    /// What a row counts for that may be damaged: a few rows do not make a sum that is none.
+    static func size(_ value: DatabaseValue) -> Int64 { min(max(value.integer ?? 0, 0), 2 * largestBody) }
+
+    /// The sum of that.
+    static let totalSize = """
+        total(CASE typeof(size) WHEN 'integer' THEN min(max(size, 0), \(2 * largestBody)) ELSE 0 END)
+        """
+
     // MARK: Columns
 
     static let columns = [

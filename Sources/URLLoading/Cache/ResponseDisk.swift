@@ -1,18 +1,27 @@
 internal import Foundation
+internal import Glibc
 internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
 /// The tier of a cache that is on disk. All of it is done on a thread of its own, in the order of asking; who wants an
-/// answer on a loop gets it later.
+/// answer on a loop gets it later. Where there is no index, and nothing was stored, the answer is known without asking; that
+/// others have made one is looked for once in a while.
 final class ResponseDisk: FlushedStore {
     typealias Answer = @Sendable (CachedURLResponse?) -> Void
 
-    private let directory: StorageDirectory
     private let thread: StorageThread<ResponseArchive>
     /// Whether the thread was ever asked for anything.
     private let isUsed = Atomic(false)
-    /// The bytes of the bodies that wait to be written.
+    /// Whether anything was ever to be stored here.
+    private let isWritten = Atomic(false)
+    /// Whether there was no index when the thread looked last.
+    private let isWithoutIndex = Atomic(false)
+    /// When to look again, in seconds of a clock that never jumps.
+    private let nextLook = Atomic<Int>(0)
+    /// Whether the thread has been asked to look, and has not yet.
+    private let isLooking = Atomic(false)
+    /// The bytes of the responses that wait to be written.
     private let waiting = Atomic<Int>(0)
 
     /// A disk that is slower than the network does not fill the memory: beyond this, responses are not written.
@@ -20,7 +29,6 @@ final class ResponseDisk: FlushedStore {
 
     /// - Parameter capacity: In bytes.
     init(in directory: StorageDirectory, capacity: Int) {
-        self.directory = directory
         thread = StorageThread(named: "url-store") {
             ResponseArchive(in: directory, capacity: Int64(capacity), tell: StorageMessage.show)
         }
@@ -28,30 +36,60 @@ final class ResponseDisk: FlushedStore {
 
     deinit { ExitFlush.shared.remove(self) }
 
-    /// Whether anything may be stored. Where it is certain that nothing is, no thread is started to find that out.
-    var mayHoldAnything: Bool { isUsed.load(ordering: .relaxed) || ResponseArchive.mayBeIn(directory) }
+    /// Whether anything may be stored, as far as that is known without touching the disk.
+    var mayHoldAnything: Bool {
+        if isWritten.load(ordering: .relaxed) || !isWithoutIndex.load(ordering: .relaxed) { return true }
+        lookAgain()
+        return false
+    }
+
+    private func lookAgain() {
+        let now = Self.now
+        let next = nextLook.load(ordering: .relaxed)
+        guard now >= next, nextLook.compareExchange(expected: next, desired: now + 1, ordering: .relaxed).exchanged,
+            !isLooking.exchange(true, ordering: .relaxed)
+        else { return }
+        perform { [self] archive in
+            isWithoutIndex.store(!archive.hasIndex, ordering: .relaxed)
+            isLooking.store(false, ordering: .relaxed)
+        }
+    }
+
+    private static var now: Int {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
+        return now.tv_sec
+    }
 
     func find(_ key: CacheKey, _ answer: @escaping Answer) {
-        perform { answer($0.response(for: key)) }
+        perform { [self] in answer(response(for: key, in: $0)) }
     }
 
     /// Waits.
-    func find(_ key: CacheKey) -> CachedURLResponse? { wait { $0.response(for: key) } }
+    func find(_ key: CacheKey) -> CachedURLResponse? { wait { [self] in response(for: key, in: $0) } }
+
+    private func response(for key: CacheKey, in archive: ResponseArchive) -> CachedURLResponse? {
+        if let found = archive.response(for: key) { return found }
+        if !archive.hasIndex, !isWithoutIndex.exchange(true, ordering: .relaxed) {
+            nextLook.store(Self.now + 1, ordering: .relaxed)
+        }
+        return nil
+    }
 
     /// Stores a response in the place of what its key had, or only removes that.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
-        let count = response.data.count
+        let size = ResponseMemory.size(of: response, key: key.text)
         if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
-        waiting.add(count, ordering: .relaxed)
+        waiting.add(size, ordering: .relaxed)
+        isWritten.store(true, ordering: .relaxed)
         perform { [self] archive in
             if !archive.store(response, for: key, at: time) { archive.remove(key) }
-            waiting.subtract(count, ordering: .relaxed)
+            waiting.subtract(size, ordering: .relaxed)
         }
     }
 
     /// Puts a response in the place of one with the same body, if it is that which is stored.
     func replaceHead(of old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
-        guard mayHoldAnything else { return }
         perform { archive in
             guard let entry = archive.entry(for: key), entry.head.response == old.facts,
                 let head = ArchivedResponse(new)
@@ -61,22 +99,22 @@ final class ResponseDisk: FlushedStore {
     }
 
     func remove(_ keys: [CacheKey]) {
-        if mayHoldAnything { perform { archive in for key in keys { archive.remove(key) } } }
+        perform { archive in for key in keys { archive.remove(key) } }
     }
 
     func removeAll() {
-        if mayHoldAnything { perform { $0.removeAll() } }
+        perform { $0.removeAll() }
     }
 
     func removeAll(since time: Date) {
-        if mayHoldAnything { perform { $0.remove(since: time.timeIntervalSince1970) } }
+        perform { $0.remove(since: time.timeIntervalSince1970) }
     }
 
     /// Waits until what no longer fits is gone.
     func setCapacity(_ capacity: Int) { wait { $0.capacity = Int64(capacity) } }
 
     /// In bytes. Waits.
-    var usage: Int { mayHoldAnything ? Int(clamping: wait { $0.usage }) : 0 }
+    var usage: Int { Int(clamping: wait { $0.usage }) }
 
     /// Calls when all that was asked for is done.
     func flush(_ done: @escaping @Sendable () -> Void) {

@@ -16,10 +16,13 @@ extension TaskCore {
     }
 
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
-        guard let storage = core.configuration.httpCookieStorage else { return .now(nil) }
-        // Of machines without a domain the list is not asked.
-        if !PublicSuffixes.isSystemRead, !request.url.needsNoNameServer { PublicSuffixes.readingSystem }
-        guard core.configuration.httpShouldSetCookies else { return .now(nil) }
+        let storage = core.configuration.httpCookieStorage
+        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS). Of machines without a
+        // domain it is not asked.
+        if !PublicSuffixes.isSystemRead, storage != nil || request.url.scheme.isSecure, !request.url.needsNoNameServer {
+            PublicSuffixes.readingSystem
+        }
+        guard let storage, core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
         let isEmpty = isPlain ? storage.isEmptyAtHand : nil
         if isEmpty == true { return .now(nil) }

@@ -229,8 +229,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         let next = nextLook.load(ordering: .relaxed)
         guard now.tv_sec >= next,
             nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
-            // The first time, all was read a moment ago.
-            next != 0, file.mayHold(), !isLooking.exchange(true, ordering: .relaxed)
+            // The first time, all was read a moment ago. Where there was no file, no thread is started to find that out.
+            next != 0, lock.withLock({ isFileUsed }) || file.mayHold(),
+            !isLooking.exchange(true, ordering: .relaxed)
         else { return }
         lock.withLock { isFileUsed = true }
         file.thread.perform { [self] keeper in
@@ -247,8 +248,12 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         keeper.flush()
     }
 
-    /// How many changes there were when all of them were written.
+    /// How many changes there were when all of them were written. A file that somebody has removed is made anew.
     private func writeAll(to keeper: Keeper) -> UInt64 {
+        if keeper.hasLostFile() {
+            let memory = lock.withLock { self.memory }
+            keeper.apply(memory.lasting(at: Date().timeIntervalSince1970).map { .stored($0) })
+        }
         while true {
             let (changes, count) = lock.withLock {
                 defer { unwritten = WaitingChanges() }

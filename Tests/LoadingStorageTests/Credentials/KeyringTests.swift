@@ -116,14 +116,20 @@ import Testing
 
     // MARK: A keyring that cannot be used
 
-    // AUTH-21
-    @Test("while the keyring is locked the file has what comes, which then goes over and wins") func locked() throws {
+    /// A keyring with both passwords that is locked then, and the process that has stored them.
+    private func lockedWithTwo() throws -> (KeyringSession, TemporaryDirectory, KeyringUserProcess) {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try user.store(Self.one))
         #expect(try user.store(Self.other))
         try session.lock()
+        return (session, folder, user)
+    }
+
+    // AUTH-21
+    @Test("while the keyring is locked the file has what comes, which then goes over and wins") func locked() throws {
+        let (session, folder, user) = try lockedWithTwo()
         var changed = Self.one
         changed.password = "password-changed"
         let third = StoredCredential.of("third.example", "user-third", "password-third")
@@ -193,12 +199,7 @@ import Testing
 
     // AUTH-23
     @Test("what is removed while the keyring is locked does not come back") func removedWhileLocked() throws {
-        let session = try KeyringSession()
-        let folder = try TemporaryDirectory()
-        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
-        #expect(try user.store(Self.one))
-        #expect(try user.store(Self.other))
-        try session.lock()
+        let (session, folder, user) = try lockedWithTwo()
         #expect(try user.clear())
         #expect(try user.store(Self.other))
         // One without a bus does not undo that.

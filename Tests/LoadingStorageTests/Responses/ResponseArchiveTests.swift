@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import LoadingSemantics
 import StorageSteps
@@ -292,6 +293,84 @@ import Testing
             #expect(archive.store(ResponseSteps.head(1, 1), body: Data("new".utf8), for: ResponseSteps.key(1), at: 1))
             #expect(body(archive, 1) == Data("new".utf8))
         }
+    }
+
+    enum Untruth: CaseIterable, Sendable {
+        /// The index by use, that by key, or both know rows that are not there.
+        case use, key, both
+        case bodies, files
+        /// Each row says that it is larger than any disk.
+        case sizes
+    }
+
+    /// Has SQLite do what it would not do for `Database`, each with a connection of its own.
+    private func tamper(_ statements: String...) throws {
+        for statement in statements {
+            var handle: OpaquePointer?
+            defer { sqlite3_close_v2(handle) }
+            try #require(sqlite3_open(file, &handle) == SQLITE_OK)
+            try #require(sqlite3_exec(handle, "PRAGMA writable_schema=ON; " + statement, nil, nil, nil) == SQLITE_OK)
+        }
+    }
+
+    /// Has the index of that name keep what it knows while all rows go.
+    private func removeRows(unnoticedBy names: String...) throws {
+        var anew: [String] = []
+        for name in names {
+            let row = try #require(
+                try Database(file).value(
+                    """
+                    SELECT 'INSERT INTO sqlite_master VALUES (' || quote(type) || ',' || quote(name) || ',' || \
+                    quote(tbl_name) || ',' || rootpage || ',' || quote(sql) || ')' FROM sqlite_master WHERE name = ?
+                    """, [.text(name)]
+                ).text)
+            anew.append(row)
+            try tamper("DELETE FROM sqlite_master WHERE name = '\(name)'")
+        }
+        try tamper("DELETE FROM responses; DELETE FROM bodies")
+        for row in anew { try tamper(row) }
+    }
+
+    // CACHE-24, CACHE-25
+    @Test(
+        "an index that tells of what is not there: nothing wrong is found, and the capacity is kept",
+        arguments: Untruth.allCases, [false, true])
+    func untrueIndex(untruth: Untruth, isAskedFirst: Bool) throws {
+        let capacity: Int64 = 200_000
+        do {
+            let archive = archive(capacity)
+            for number in 0..<12 { #expect(store(archive, number, number % 4 == 0 ? 20_000 : 10_000)) }
+        }
+        switch untruth {
+        case .use: try removeRows(unnoticedBy: "responses_use")
+        case .key: try removeRows(unnoticedBy: "responses_key")
+        case .both: try removeRows(unnoticedBy: "responses_use", "responses_key")
+        case .bodies: try tamper("DELETE FROM bodies")
+        case .files: for name in names(folder) { unlink(folder + "/" + name) }
+        case .sizes: try tamper("UPDATE responses SET size = 9223372036854775807")
+        }
+        for _ in 0..<(isAskedFirst ? 2 : 0) {
+            let archive = archive(capacity)
+            for number in 0..<12 {
+                guard let found = body(archive, number) else { continue }
+                #expect(found == ResponseSteps.body(0, number % 4 == 0 ? 20_000 : 10_000))
+                #expect(untruth == .bodies && number % 4 == 0 || untruth == .files && number % 4 != 0)
+            }
+        }
+        let archive = archive(capacity)
+        for number in 6..<40 {
+            #expect(store(archive, number, number % 4 == 0 ? 20_000 : 10_000, version: 1))
+            #expect(body(archive, number) == ResponseSteps.body(1, number % 4 == 0 ? 20_000 : 10_000))
+            #expect(archive.usage <= capacity)
+        }
+        let index = try Database(file)
+        let count = try index.value("SELECT count(*) FROM responses NOT INDEXED").integer ?? 0
+        #expect(count > 10)
+        #expect(try index.value("SELECT total(size) FROM responses NOT INDEXED").real ?? .infinity <= Double(capacity))
+        #expect(
+            try index.value("SELECT count(*) FROM responses NOT INDEXED WHERE file IS NOT NULL").integer
+                == Int64(names(folder).count))
+        #expect(try index.value("PRAGMA integrity_check(1)") == .text("ok"))
     }
 
     @Test("while another has the index what was removed is not found") func locked() throws {

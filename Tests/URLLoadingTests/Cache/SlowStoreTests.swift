@@ -66,16 +66,21 @@ import URLLoading
         }
     }
 
+    /// A task that its store is thinking about.
+    private func task(of session: URLSession, at url: URL, until desk: Desk) async throws -> URLSessionDataTask {
+        let task = session.dataTask(with: url)
+        task.resume()
+        try await desk.waitForQuestion()
+        return task
+    }
+
     // T-2, COOK-17, CACHE-26: the answer is remembered, and nothing goes out before the task goes on
     @Test("suspended meanwhile", arguments: Store.allCases, [false, true])
     func suspendedMeanwhile(store: Store, answersInTime: Bool) async throws {
-        let server = try ScriptedServer.answering { .text($0.path) }
+        let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())
         defer { server.stop() }
-        let (delegate, desk) = (RecordingDelegate(), Desk())
         let session = session(delegate, store, desk)
-        let task = session.dataTask(with: server.url("/first"))
-        task.resume()
-        try await desk.waitForQuestion()
+        let task = try await task(of: session, at: server.url("/first"), until: desk)
         task.suspend()
         if answersInTime { desk.answer() }
         // Through the same loop, behind the answer.
@@ -97,13 +102,10 @@ import URLLoading
     // T-5, COOK-17, CACHE-26: one end, and the answer finds nobody
     @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
     func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
-        let server = try ScriptedServer.answering { .text($0.path) }
+        let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())
         defer { server.stop() }
-        let (delegate, desk) = (RecordingDelegate(), Desk())
         let session = session(delegate, store, desk)
-        let task = session.dataTask(with: server.url("/first"))
-        task.resume()
-        try await desk.waitForQuestion()
+        let task = try await task(of: session, at: server.url("/first"), until: desk)
         if isSuspended { task.suspend() }
         task.cancel()
         #expect(

@@ -30,9 +30,7 @@ import URLLoading
 
     // C-3, C-5, C-6, C-8, C-12, C-13, C-19, C-21 to C-28, C-31, S-14, S-25
     @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
-        guard let proof = effect(of: property) else { return try await nothing(property) }
-        try await proof()
-        Ineffective.expectNone(of: property.rawValue, try Self.declared())
+        try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
     /// The proof of what a property does; nil for one that does nothing.

@@ -214,6 +214,19 @@ import Testing
                 try await eventually { PublicSuffixes.isSystemRead }
             }
         }
+
+        // TLS-7: for what hosts say of themselves, where there are no cookies
+        @Test("nor does a secure load without cookies wait for that list") func publicSuffixesWithoutCookies() async {
+            await #expect(processExitsWith: .success) {
+                let session = URLSession { $0.httpCookieStorage = nil }
+                let here = try #require(URL(string: "https://127.0.0.1:1/"))
+                let away = try #require(URL(string: "https://name.invalid/"))
+                _ = try? await session.data(from: here)
+                guard !PublicSuffixes.isSystemRead else { exit(2) }
+                session.dataTask(with: away).resume()
+                try await eventually { PublicSuffixes.isSystemRead }
+            }
+        }
     #endif
 
     // COOK-18
@@ -228,6 +241,27 @@ import Testing
         _ = try await load(url("/set", setting: "a=b"), url("/end"), url("/set", setting: "c=d; Secure"))
         #expect(try await names.waitFor(count: 1) == [["a"]])
         #expect(names.events == [["a"]])
+    }
+
+    // COOK-18: the main thread may be the one that waits for the load
+    @Test("a change is announced while the main thread is busy", arguments: [nil, OperationQueue.main])
+    func announcementWithoutTheMainThread(queue: OperationQueue?) async throws {
+        let told = Signal("the announcement")
+        let observer = NotificationCenter.default.addObserver(
+            forName: .NSHTTPCookieManagerCookiesChanged, object: try storage, queue: queue
+        ) { _ in told.fire() }
+        defer { NotificationCenter.default.removeObserver(observer) }
+        let (stopped, goOn) = (Signal("the main thread is busy"), Signal("it is free"))
+        DispatchQueue.main.async {
+            stopped.fire()
+            try? goOn.wait()
+        }
+        defer { goOn.fire() }
+        try await stopped.wait()
+        #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "a=b"])
+        if queue == nil { try await told.wait() } else { #expect(!told.isFired) }
+        goOn.fire()
+        try await told.wait()
     }
 
     // COOK-17: what a subclass says goes, however late, and it hears of every response

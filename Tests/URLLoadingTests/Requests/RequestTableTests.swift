@@ -27,9 +27,7 @@ import URLLoading
 
     // MISC-20, MISC-5, C-4, C-5, C-7, COOK-14, COOK-21, COOK-24, S-46
     @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
-        guard let proof = effect(of: property) else { return try await nothing(property) }
-        try await proof()
-        Ineffective.expectNone(of: property.rawValue, try Self.declared())
+        try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
     /// The proof of what a property does; nil for one that does nothing.

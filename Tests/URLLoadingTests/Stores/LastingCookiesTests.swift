@@ -74,6 +74,30 @@ import URLLoading
         try await eventually { names(other) == ["b"] }
     }
 
+    // COOK-19: by the next look at the file, and by the next change
+    @Test("a folder that is removed is made anew, with the cookies in memory")
+    func removedFolder() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        let other = HTTPCookieStorage(in: place)
+        storage.setCookie(try cookie("a"))
+        await flush(storage)
+        #expect(names(other) == ["a"])
+        try FileManager.default.removeItem(atPath: place.path)
+        try await eventually {
+            let isKept = names(storage) == ["a"]
+            return isKept && CookieArchive(in: place).load().map(\.name) == ["a"]
+        }
+        other.setCookie(try cookie("b"))
+        await flush(other)
+        try FileManager.default.removeItem(atPath: place.path)
+        storage.setCookie(try cookie("c"))
+        await flush(storage)
+        #expect(Set(CookieArchive(in: place).load().map(\.name)).isSuperset(of: ["a", "c"]))
+        // None of them loses what the others have.
+        try await eventually { [names(storage), names(other)].allSatisfy { $0 == ["a", "b", "c"] } }
+        #expect(Set(CookieArchive(in: place).load().map(\.name)) == ["a", "b", "c"])
+    }
+
     // COOK-19, S-89
     @Test("what is removed leaves no trace in the file")
     func removed() async throws {

@@ -100,6 +100,28 @@ import Testing
         #expect(try user.run("default", url("/varied")) == ["200 body 3"])
     }
 
+    // CACHE-24: a disk may take its time, and a loop has none
+    @Test("no loop looks whether there is a cache on disk")
+    func looks() throws {
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let log = directory.file("calls")
+        _ = try user.run(
+            "default", url("/cookie"), url("/cookie"), url("/cookie"),
+            under: [
+                "strace", "-f", "-qq", "-s", "0", "-o", log.path, "-e",
+                "trace=%file,epoll_wait,epoll_pwait,epoll_pwait2",
+            ])
+        let calls = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
+        /// The threads that have made such a call.
+        func threads(_ call: String) -> Set<Substring> {
+            Set(calls.filter { $0.contains(call) }.compactMap { $0.split(separator: " ").first })
+        }
+        let lookers = threads("url-loading-responses.sqlite")
+        #expect(!lookers.isEmpty && !threads("epoll_").isEmpty)
+        #expect(lookers.isDisjoint(with: threads("epoll_")))
+    }
+
     // S-18, CACHE-29: every call that could change a disk is looked at
     @Test("an ephemeral session touches no disk")
     func ephemeral() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// The properties of a public type as its source declares them, so that a table of them cannot miss one.
 struct DeclaredProperties {
@@ -33,6 +34,16 @@ struct DeclaredProperties {
             }
         }
         self.comments = comments
+    }
+
+    /// Has it proved what a property does, which its comment then has to say; nil for one that does nothing.
+    func prove(
+        _ property: String, by proof: (() async throws -> Void)?, orNothing nothing: () async throws -> Void,
+        location: SourceLocation = #_sourceLocation
+    ) async throws {
+        guard let proof else { return try await nothing() }
+        try await proof()
+        Ineffective.expectNone(of: property, self, location: location)
     }
 
     /// What is known to be otherwise than on Apple platforms.

@@ -14,6 +14,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         var failing: Set<Call> = []
         /// As long as nobody has read what is kept, that is news.
         var hasNews = true
+        var isLost = false
     }
 
     private let state = Watched(State())
@@ -42,6 +43,15 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         state.withValue {
             $0.kept[record.identity] = record
             $0.hasNews = true
+        }
+    }
+
+    /// All that is kept goes, by no change of a record.
+    func lose() {
+        state.withValue {
+            $0.kept = [:]
+            $0.hasNews = true
+            $0.isLost = true
         }
     }
 
@@ -79,6 +89,13 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
     func hasNews() -> Bool {
         enter(.hasNews)
         return state.current.hasNews
+    }
+
+    func hasLostFile() -> Bool {
+        state.withValue { state in
+            defer { state.isLost = false }
+            return state.isLost
+        }
     }
 
     private func enter(_ call: Call, _ changes: [RecordChange<Record>] = []) {

@@ -94,6 +94,43 @@ import URLLoading
         #expect(server.requests[1].bodyText == "x")
     }
 
+    // TLS-7, RES-14: the requests that an upload goes on with are made secure like any other
+    @Test("an upload whose host becomes known meanwhile goes on securely")
+    func anUploadGoesOnSecurely() async throws {
+        let body = Data([UInt8].pattern(count: 500_000))
+        let hosts = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload())
+        let secure = try TLSServer(TrustedAuthority.server(.localhost.with { $0.names = Self.names }))
+        let server = try ScriptedServer { connection in
+            if connection.index == 0 {
+                _ = try connection.readRequestHead()
+                try connection.send(
+                    "HTTP/1.1 104 X\r\nUpload-Draft-Interop-Version: 8\r\nLocation: /uploads/0\r\n\r\n")
+                _ = try connection.receive(exactly: 100_000)
+                hosts.note(
+                    HTTPFields([("Strict-Transport-Security", "max-age=1000")]),
+                    from: try HTTPURL("https://localhost/"),
+                    isTrusted: true)
+                return connection.reset()
+            }
+            try connection.startTLS(secure)
+            let head = try connection.readRequestHead()
+            let rest = try connection.readBody(of: head)
+            try connection.send(
+                head.method == "HEAD"
+                    ? "HTTP/1.1 204 X\r\nUpload-Offset: 100000\r\nUpload-Complete: ?0\r\nConnection: close\r\n\r\n"
+                    : "HTTP/1.1 200 X\r\nContent-Length: 0\r\nX-Rest: \(rest.body.count)\r\nConnection: close\r\n\r\n")
+        }
+        defer { server.stop() }
+        let session = URLSession { $0.hsts = hosts }
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(url: server.url(host: "localhost")).with { $0.httpMethod = "POST" }
+        let response = try await session.upload(for: request, from: body).1 as? HTTPURLResponse
+        #expect(response?.statusCode == 200)
+        #expect(response?.value(forHTTPHeaderField: "X-Rest") == "400000")
+        #expect(server.requests.map { "\($0.method) \($0.path)" } == ["POST /", "HEAD /uploads/0", "PATCH /uploads/0"])
+        #expect(server.connections.map { $0.handshake != nil } == [false, true, true])
+    }
+
     // RFC 6797 §8.1: any response counts, whatever its status
     @Test("which responses are heard", arguments: ["/", "/missing", "/redirect"])
     func whichResponsesAreHeard(path: String) async throws {

@@ -1,0 +1,130 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import URLLoading
+
+/// The tier of the cache that is on disk, while its disk stands still.
+@Suite(.leavesNothing) struct SlowDiskTests {
+    private static let size = 1 << 20
+    /// Of that size: 16 MiB may wait.
+    private static let mostWaiting = 16
+
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func cache() -> URLCache {
+        URLCache(memoryCapacity: 100 << 20, diskCapacity: 400 << 20, directory: directory.file("cache"))
+    }
+
+    private func request(_ path: String) throws -> URLRequest {
+        URLRequest(url: try #require(URL(string: "https://example.org" + path)))
+    }
+
+    private func store(
+        _ path: String, _ body: String, fields: [String: String] = [:], in cache: URLCache
+    ) throws {
+        let request = try request(path)
+        let response = HTTPURLResponse(
+            url: try #require(request.url), statusCode: 200, httpVersion: nil, headerFields: fields)
+        cache.storeCachedResponse(
+            CachedURLResponse(response: try #require(response), data: Data(body.utf8)), for: request)
+    }
+
+    private func body(_ path: String, in cache: URLCache) throws -> String? {
+        cache.cachedResponse(for: try request(path)).map { String(decoding: $0.data, as: UTF8.self) }
+    }
+
+    private func flush(_ cache: URLCache) async {
+        await withCheckedContinuation { continuation in cache.flush { continuation.resume() } }
+    }
+
+    /// From now on nothing is done on disk until the signal.
+    private func stop(_ cache: URLCache) async throws -> Signal {
+        _ = cache.currentDiskUsage
+        let (stopped, goOn) = (Signal("the disk stands still"), Signal("the disk goes on"))
+        cache.flush {
+            stopped.fire()
+            try? goOn.wait()
+        }
+        try await stopped.wait()
+        return goOn
+    }
+
+    // CACHE-24
+    @Test(
+        "what waits for the disk is bounded; what is beyond that is in memory alone, and takes along what was there",
+        arguments: [false, true])
+    func bounded(isHead: Bool) async throws {
+        let cache = cache()
+        try store("/old", "first", in: cache)
+        await flush(cache)
+        let goOn = try await stop(cache)
+        // The head counts too, of which a disk takes less at once.
+        let large = String(repeating: "x", count: isHead ? Self.size / 2 : Self.size)
+        let most = isHead ? 2 * Self.mostWaiting : Self.mostWaiting
+        for number in 0..<40 {
+            if isHead {
+                try store("/\(number)", "", fields: ["X-Large": large], in: cache)
+            } else {
+                try store("/\(number)", large, in: cache)
+            }
+        }
+        try store("/old", "second", in: cache)
+        // None of this waits for the disk.
+        #expect(try body("/old", in: cache) == "second")
+        for number in 0..<40 { #expect(try body("/\(number)", in: cache) == (isHead ? "" : large)) }
+        goOn.fire()
+        await flush(cache)
+        // What has waited is written: there is room again.
+        try store("/late", "late", in: cache)
+        await flush(cache)
+        let other = self.cache()
+        let found = try (0..<40).map { try body("/\($0)", in: other) != nil }
+        #expect(found == (0..<40).map { $0 < most })
+        #expect(try body("/old", in: other) == nil)
+        #expect(try body("/late", in: other) == "late")
+        #expect(try body("/old", in: cache) == "second")
+    }
+
+    // CACHE-24, CACHE-29
+    @Test("loads go on while the disk stands still, and are served from memory")
+    func loads() async throws {
+        let asked = Watched(0)
+        let server = try ScriptedServer.answering { _ in
+            // All of them have looked for a stored response before the first one is stored.
+            asked.withValue { $0 += 1 }
+            _ = try? asked.wait(for: "20 requests") { $0 >= 20 ? () : nil }
+            return CannedResponse.bytes([UInt8](repeating: 0x78, count: Self.size))
+                .with(field: "Cache-Control", "max-age=3600")
+        }
+        defer { server.stop() }
+        let cache = cache()
+        // It is known from then on that nothing is there.
+        #expect(try body("/", in: cache) == nil)
+        let goOn = try await stop(cache)
+        let session = URLSession {
+            $0.urlCache = cache
+            $0.httpMaximumConnectionsPerHost = 20
+        }
+        defer { session.finishTasksAndInvalidate() }
+        func loadAll() async throws -> [Int] {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<20 {
+                    group.addTask { try await session.data(from: server.url("/\(number)")).0.count }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+        }
+        let all = [Int](repeating: Self.size, count: 20)
+        #expect(try await loadAll() == all)
+        #expect(try await loadAll() == all)
+        #expect(server.requests.count == 20)
+        goOn.fire()
+        await flush(cache)
+        let other = self.cache()
+        let kept = (0..<20).count { other.cachedResponse(for: URLRequest(url: server.url("/\($0)"))) != nil }
+        #expect(kept == Self.mostWaiting)
+    }
+}
