@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 /// All that can be waited for here is a lock, held for a look into a table: loads ask on their loop. What is known lives in
 /// memory. Whoever keeps a copy elsewhere gives its records to `insert`, before the first session is used, and hears of
-/// each change by `onChange`.
+/// each change by `onChange`. If it cannot be read then, it says so by `awaitRecords` and gives them to `complete`.
 package final class HSTSStore: @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`.
 
@@ -23,6 +23,20 @@ package final class HSTSStore: @unchecked Sendable {
     private var untold: [HSTSChange] = []
     /// Whether a thread is telling it.
     private var isTelling = false
+    /// Whether what was known before is still to come, so that who has all takes no lock.
+    private let isAwaiting = Atomic(false)
+    /// What was forgotten until then; nil when nothing is to come.
+    private var forgotten: Forgotten?
+    private var whenAsked: (@Sendable () -> Void)?
+
+    private struct Forgotten {
+        static let mostHosts = 10_000
+
+        var hosts: Set<String> = []
+        var isEverything = false
+
+        mutating func add(_ host: String) { if hosts.count < Self.mostHosts { hosts.insert(host) } }
+    }
 
     /// - Parameter clock: Seconds since 1970, in place of the machine's.
     package init(
@@ -43,6 +57,7 @@ package final class HSTSStore: @unchecked Sendable {
     package func covers(_ host: String) -> Bool {
         if CookieDomain.isAddress(host) { return false }
         if preload.covers(host) { return true }
+        if isAwaiting.load(ordering: .relaxed) { lock.withLock { whenAsked }?() }
         if isEmpty.load(ordering: .acquiring) { return false }
         let now = clock()
         return lock.withLock { hosts.covers(host, at: now) }
@@ -59,6 +74,10 @@ package final class HSTSStore: @unchecked Sendable {
         let now = clock()
         return change { hosts in
             let outcome = hosts.note(fields, from: url, isTrusted: isTrusted, at: now)
+            if forgotten != nil, let host = outcome.forgottenHost(fields, url.host) {
+                forgotten?.add(host)
+                return (outcome, [.remove([host])])
+            }
             return (outcome, HSTSChange.changes(of: outcome))
         }
     }
@@ -79,6 +98,36 @@ package final class HSTSStore: @unchecked Sendable {
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
 
+    /// Says that what was known before is still to come.
+    ///
+    /// - Parameter whenAsked: Is called at each question until it has come, on a loop.
+    package func awaitRecords(_ whenAsked: @escaping @Sendable () -> Void) {
+        lock.withLock {
+            forgotten = Forgotten()
+            self.whenAsked = whenAsked
+        }
+        isAwaiting.store(true, ordering: .relaxed)
+    }
+
+    /// Takes records that were awaited, but for hosts that are known by now, or were forgotten meanwhile. Tells what became
+    /// of those that are taken; the follower does not hear of it. Takes none if none are awaited.
+    @discardableResult
+    package func complete(with records: [HSTSRecord]) -> [(HSTSRecord, HSTSOutcome)] {
+        let now = clock()
+        // Let go of outside the lock.
+        var asked: (@Sendable () -> Void)?
+        defer { withExtendedLifetime(asked) {} }
+        return change { hosts in
+            guard let forgotten else { return ([], []) }
+            isAwaiting.store(false, ordering: .relaxed)
+            self.forgotten = nil
+            swap(&asked, &whenAsked)
+            if forgotten.isEverything { return ([], []) }
+            let known = forgotten.hosts.union(hosts.all(at: now).map(\.host))
+            return (records.filter { !known.contains($0.host) }.map { ($0, hosts.insert($0, at: now)) }, [])
+        }
+    }
+
     /// Who is told of each change from now on, in order and one at a time, on the thread that made it or another that does.
     /// No lock is held meanwhile. It must not wait long: that may be a loop's thread.
     package func onChange(_ follower: (@Sendable (HSTSChange) -> Void)?) {
@@ -94,6 +143,7 @@ package final class HSTSStore: @unchecked Sendable {
     package func removeAll() {
         change { hosts in
             hosts.removeAll()
+            forgotten?.isEverything = true
             return ((), [.removeAll])
         }
     }
@@ -125,6 +175,17 @@ package final class HSTSStore: @unchecked Sendable {
             lock.unlock()
             if changes.isEmpty { return }
             for change in changes { follower?(change) }
+        }
+    }
+}
+
+extension HSTSOutcome {
+    /// The host that wants to be forgotten, be it known or not.
+    fileprivate func forgottenHost(_ fields: HTTPFields, _ host: String) -> String? {
+        switch self {
+        case .removed(let host): host
+        case .nothing where fields.contains("Strict-Transport-Security"): HSTSHosts.name(host)
+        case .nothing, .stored, .refreshed, .refused: nil
         }
     }
 }

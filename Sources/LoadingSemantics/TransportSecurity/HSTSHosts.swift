@@ -122,7 +122,7 @@ extension HSTSHosts {
     private static let maximumNameLength = 253
 
     /// The name of a host without the dot that may stand at its end; nil if there can be no such name.
-    private static func name(_ host: String) -> String? {
+    package static func name(_ host: String) -> String? {
         let name = host.utf8.last == UInt8(ascii: ".") ? Substring(host.utf8.dropLast()) : host[...]
         if name.isEmpty || name.utf8.count > maximumNameLength { return nil }
         var last = UInt8(ascii: ".")

@@ -4,7 +4,8 @@
 /// What cannot be done to the keyring is noted in the file, and done to the keyring when it can be reached again.
 /// Which of two wins follows from that: the file has only what came after the keyring could be reached last, so what
 /// it says holds, and what is removed stays removed. In the keyring itself the item that was changed last holds. Notes
-/// are carried over before anything else is done to the keyring.
+/// are carried over before anything else is done to the keyring. While the file cannot be read nobody knows what they say:
+/// then nothing is done to the keyring, and changes wait in memory.
 ///
 /// Used by one thread at a time.
 package final class PermanentCredentials {
@@ -16,8 +17,13 @@ package final class PermanentCredentials {
 
     /// What the file is known to have; nil before it was read.
     private var notes: [CredentialNote.Identity: CredentialNote]?
+    /// Notes that are done, but may still be in the file.
+    private var done: Set<CredentialNote> = []
+    /// What the keyring is known to have, for when it cannot be reached.
+    private var kept: [StoredCredential.Identity: StoredCredential] = [:]
+    /// Put off until the notes can be read.
+    private var waiting = WaitingChanges<StoredCredential>()
     private var state = State.unknown
-    private var hasReached = false
 
     private enum State: Hashable {
         case unknown, reached
@@ -47,31 +53,29 @@ package final class PermanentCredentials {
     /// False if there is surely nothing to load. Asks nobody: where there is a bus there may be a keyring.
     package var mayHold: Bool { keyring != nil || file.mayHold }
 
-    /// Nil if it was in the keyring that cannot be reached any more: what is known of it is not to be forgotten for that.
+    /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
+    /// now.
     package func loadIfPossible() -> [StoredCredential]? {
-        let found = load()
-        return hasReached && state == .away ? nil : found
-    }
-
-    package func load() -> [StoredCredential] {
-        readNotes()
+        guard readNotes() else { return nil }
+        if !waiting.isEmpty { settle() }
         guard let keyring else { return noted() }
         let failure = carryOver(to: keyring)
         if let failure, failure != .failed {
             isAway(failure)
-            return noted()
+            return known()
         }
         do throws(KeyringFailure) {
-            let kept = try keyring.load()
+            kept = Dictionary(try keyring.load().map { ($0.identity, $0) }) { $1 }
             if !kept.isEmpty { noteUse() }
             if let failure { isAway(failure) } else { isReached() }
-            if notes?[.everything] != nil { return noted() }
-            return kept.filter { notes?[.credential($0.identity)] == nil } + noted()
         } catch {
             isAway(error)
-            return noted()
         }
+        return known()
     }
+
+    /// The same; if the notes cannot be read now, with those that are known.
+    package func load() -> [StoredCredential] { loadIfPossible() ?? known() }
 
     /// Whether there may be something that was not there when it was read. In the keyring what this object has changed
     /// counts too; a keyring that was away is asked again with the next change or reading only. Costs a few system
@@ -90,7 +94,15 @@ package final class PermanentCredentials {
     /// - Returns: False if they wait in memory.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
-        if notes == nil || file.hasNews() { readNotes() }
+        waiting.add(changes)
+        return settle()
+    }
+
+    @discardableResult
+    private func settle() -> Bool {
+        guard areNotesRead() else { return false }
+        let changes = waiting.list
+        waiting = WaitingChanges()
         var rest = changes[...]
         if let keyring {
             var failure = carryOver(to: keyring)
@@ -107,14 +119,30 @@ package final class PermanentCredentials {
     /// Tries again what waits. True if nothing waits in memory any more.
     @discardableResult
     package func flush() -> Bool {
-        if let keyring, hasDuties, carryOver(to: keyring) == nil { isReached() }
+        if !waiting.isEmpty { return settle() }
+        if let keyring, hasDuties, areNotesRead(), carryOver(to: keyring) == nil { isReached() }
         return file.flush()
     }
 
     // MARK: Notes
 
-    private func readNotes() {
-        notes = Dictionary(file.load().map { ($0.identity, $0) }) { $1 }
+    /// False if the file cannot be read now: then nothing else is known of it than before.
+    private func readNotes() -> Bool {
+        guard let found = file.loadIfPossible() else { return false }
+        notes = Dictionary(found.map { ($0.identity, $0) }) { $1 }
+        return true
+    }
+
+    /// Whether the notes are those of the file: false if it cannot be read now.
+    private func areNotesRead() -> Bool {
+        // Where there is no file it costs little to see that.
+        notes != nil && file.hasNewsIfReadable() == false || readNotes()
+    }
+
+    /// What is known to be kept.
+    private func known() -> [StoredCredential] {
+        if notes?[.everything] != nil { return noted() }
+        return kept.values.filter { notes?[.credential($0.identity)] == nil } + noted()
     }
 
     private func noted() -> [StoredCredential] { notes?.values.compactMap(\.stored) ?? [] }
@@ -150,27 +178,25 @@ package final class PermanentCredentials {
 
     /// Does to the keyring what the notes say. Those that remain then could not be done.
     private func carryOver(to keyring: CredentialKeyring) -> KeyringFailure? {
-        var waiting = (notes ?? [:]).values.filter { $0.change != nil }
-        if waiting.isEmpty { return nil }
+        var duties = (notes ?? [:]).values.filter { $0.change != nil && !done.contains($0) }
         // It is about what was there before the others.
-        if let index = waiting.firstIndex(of: .everythingRemoved) { waiting.swapAt(0, index) }
+        if let index = duties.firstIndex(of: .everythingRemoved) { duties.swapAt(0, index) }
         var failure: KeyringFailure?
-        var done: [CredentialNote] = []
-        for note in waiting {
+        for note in duties {
             guard let change = note.change else { continue }
             failure = attempt(change, in: keyring)
             if failure != nil { break }
-            done.append(note)
+            done.insert(note)
         }
-        forget(done)
+        forgetDone()
         return failure
     }
 
     /// Another process may have changed a note meanwhile, which is then still to be done.
-    private func forget(_ done: [CredentialNote]) {
-        if done.isEmpty { return }
-        if file.hasNews() { readNotes() }
+    private func forgetDone() {
+        if done.isEmpty || !areNotesRead() { return }
         let gone = done.filter { notes?[$0.identity] == $0 }
+        done = []
         let remaining = (notes?.count ?? 0) - gone.count
         if remaining == (notes?[.keyring] == nil ? 0 : 1) {
             // So nothing of the passwords is left in any file.
@@ -190,6 +216,11 @@ package final class PermanentCredentials {
                 noteUse()
             }
             try keyring.apply(change)
+            switch change {
+            case .stored(let credential): kept[credential.identity] = credential
+            case .removed(let identity): kept[identity] = nil
+            case .everythingRemoved: kept = [:]
+            }
             return nil
         } catch {
             return error
@@ -199,7 +230,6 @@ package final class PermanentCredentials {
     private func isReached() {
         if state == .away { tell(.keyringReached) }
         state = .reached
-        hasReached = true
     }
 
     private func isAway(_ failure: KeyringFailure) {

@@ -79,11 +79,14 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     /// Whether there may be something in the file that was not there when it was read, and that this archive has not
     /// written. Costs a few system calls.
-    package func hasNews() -> Bool {
+    package func hasNews() -> Bool { hasNewsIfReadable() ?? false }
+
+    /// Nil if the file cannot be read now, or if there is none.
+    func hasNewsIfReadable() -> Bool? {
         let now = file.read { (database) throws(StorageFailure) in
             (generation: file.generation, version: try database.dataVersion())
         }
-        guard let now else { return false }
+        guard let now else { return nil }
         return lastRead.map { $0 != now } ?? true
     }
 

@@ -2,117 +2,136 @@ internal import Foundation
 internal import LoadingStorage
 
 /// The credentials of a storage by space and user. A value: its owner keeps the lock.
+///
+/// Spaces and credentials may be of the caller's own classes. So what they say of themselves was read before
+/// (``KnownSpace``, ``KnownCredential``), and what departs is handed out, to be let go of when the lock is free.
 struct CredentialTable: RecordMemory {
     typealias Change = RecordChange<StoredCredential>
 
+    /// What became of a call.
+    struct Outcome {
+        /// False if all was so already.
+        var isChanged = false
+        /// Objects that are not in the table any more.
+        var departed: [Any] = []
+    }
+
     /// What is known of one space. An entry has one credential at least.
     private struct Entry {
-        var credentials: [String: URLCredential] = [:]
+        let space: KnownSpace
+        var credentials: [String: KnownCredential] = [:]
+        /// What lasts of users who have a credential for this process alone, which goes before it.
+        var hidden: [String: StoredCredential] = [:]
         var defaultUser: String?
     }
 
-    private var entries: [URLProtectionSpace: Entry] = [:]
+    private var entries: [KnownSpace.Values: Entry] = [:]
 
-    var all: [URLProtectionSpace: [String: URLCredential]] { entries.mapValues(\.credentials) }
-
-    func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? { entries[space]?.credentials }
-
-    func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
-        guard let entry = entries[space], let user = entry.defaultUser else { return nil }
-        return entry.credentials[user]
+    var all: [(space: URLProtectionSpace, credentials: [String: URLCredential])] {
+        entries.values.map { ($0.space.object, $0.credentials.mapValues(\.object)) }
     }
 
-    /// Keeps a credential in place of the same user's. Adds what the file has to follow.
-    ///
-    /// - Returns: False if all was so already.
+    func credentials(for space: KnownSpace.Values) -> [String: URLCredential]? {
+        entries[space]?.credentials.mapValues(\.object)
+    }
+
+    func defaultCredential(for space: KnownSpace.Values) -> URLCredential? {
+        guard let entry = entries[space], let user = entry.defaultUser else { return nil }
+        return entry.credentials[user]?.object
+    }
+
+    /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
     mutating func set(
-        _ credential: URLCredential, of user: String, for space: URLProtectionSpace, asDefault: Bool,
-        _ changes: inout [Change]
-    ) -> Bool {
-        var entry = entries[space] ?? Entry()
-        if entry.credentials[user] == credential, !asDefault || entry.defaultUser == user { return false }
+        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, _ changes: inout [Change]
+    ) -> Outcome {
+        var entry = entries[space.values] ?? Entry(space: space)
+        let user = credential.values.user
+        let former = entry.credentials[user]
+        let isHiding = entry.hidden.removeValue(forKey: user) != nil
+        if former?.values == credential.values, !isHiding, !asDefault || entry.defaultUser == user { return Outcome() }
         let formerDefault = asDefault && entry.defaultUser != user ? entry.defaultUser : nil
-        let wasLasting = entry.credentials[user]?.persistence == .permanent
         entry.credentials[user] = credential
         if asDefault { entry.defaultUser = user }
-        entries[space] = entry
+        entries[space.values] = entry
         // What never lasted is nothing to a file.
-        if wasLasting || credential.persistence == .permanent { changes.append(change(of: user, in: space)) }
-        if let formerDefault, let record = record(of: formerDefault, in: space) { changes.append(.stored(record)) }
-        return true
+        if isHiding || former?.values.isLasting == true || credential.values.isLasting {
+            changes.append(change(of: user, in: space.values))
+        }
+        if let formerDefault, let record = record(of: formerDefault, in: space.values) {
+            changes.append(.stored(record))
+        }
+        return Outcome(isChanged: true, departed: former.map { [$0 as Any] } ?? [])
     }
 
-    /// - Returns: False if there was none.
+    /// Removes a credential, and with it what lasts of the same user.
     mutating func remove(
-        _ credential: URLCredential, of user: String, for space: URLProtectionSpace, _ changes: inout [Change]
-    ) -> Bool {
-        guard var entry = entries[space], entry.credentials[user] == credential else { return false }
-        entry.credentials[user] = nil
-        if entry.defaultUser == user { entry.defaultUser = nil }
+        _ credential: KnownCredential.Values, for space: KnownSpace.Values, _ changes: inout [Change]
+    ) -> Outcome {
+        let user = credential.user
+        guard var entry = entries[space], let former = entry.credentials[user] else { return Outcome() }
+        let isShown = former.values == credential
+        let hidden = entry.hidden[user]
+        guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
+            return Outcome()
+        }
+        var departed: [Any] = []
+        entry.hidden[user] = nil
+        if isShown {
+            departed = [former, entry.space]
+            entry.credentials[user] = nil
+            if entry.defaultUser == user { entry.defaultUser = nil }
+        }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if credential.persistence == .permanent { changes.append(change(of: user, in: space)) }
-        return true
+        if hidden != nil || former.values.isLasting { changes.append(change(of: user, in: space)) }
+        return Outcome(isChanged: true, departed: departed)
     }
 
-    var lasting: [StoredCredential] {
+    /// Removes everything, here and in the file.
+    mutating func removeAll(_ changes: inout [Change]) -> Outcome {
+        changes.append(.everythingRemoved)
+        defer { entries = [:] }
+        return Outcome(isChanged: !entries.isEmpty, departed: [entries])
+    }
+
+    func lasting(at now: Double) -> [StoredCredential] {
         entries.flatMap { space, entry in entry.credentials.keys.compactMap { record(of: $0, in: space) } }
     }
 
-    mutating func replaceLasting(with records: [StoredCredential]) -> [Change] {
+    mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
         for (space, entry) in entries {
             var entry = entry
-            entry.credentials = entry.credentials.filter { $0.value.persistence != .permanent }
+            entry.hidden = [:]
+            entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
         for record in records {
-            let space = URLProtectionSpace(record.space)
-            var entry = entries[space] ?? Entry()
+            let space = KnownSpace.Values(record.space)
+            var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
             // What is meant for this process alone goes before what is there for all.
-            if entry.credentials[record.user] != nil { continue }
-            entry.credentials[record.user] = URLCredential(
-                user: record.user, password: record.password, persistence: .permanent)
-            if record.isDefault, entry.defaultUser == nil { entry.defaultUser = record.user }
+            if entry.credentials[record.user]?.values.isLasting == false {
+                entry.hidden[record.user] = record
+            } else {
+                entry.credentials[record.user] = KnownCredential(record)
+                if record.isDefault, entry.defaultUser == nil { entry.defaultUser = record.user }
+            }
             entries[space] = entry
         }
         return []
     }
 
     /// How the file is to have that user's credential: as it is now, or not at all.
-    private func change(of user: String, in space: URLProtectionSpace) -> Change {
+    private func change(of user: String, in space: KnownSpace.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
-            ?? .removed(StoredCredential.Identity(space: StoredCredential.Space(space), user: user))
+            ?? .removed(StoredCredential.Identity(space: space.stored, user: user))
     }
 
     /// Nil for what does not last.
-    private func record(of user: String, in space: URLProtectionSpace) -> StoredCredential? {
-        guard let entry = entries[space], let credential = entry.credentials[user],
-            credential.persistence == .permanent,
+    private func record(of user: String, in space: KnownSpace.Values) -> StoredCredential? {
+        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isLasting,
             let password = credential.password
         else { return nil }
         return StoredCredential(
-            space: StoredCredential.Space(space), user: user, password: password, isDefault: entry.defaultUser == user)
-    }
-}
-
-extension StoredCredential.Space {
-    fileprivate init(_ space: URLProtectionSpace) {
-        self.init(
-            host: space.host, port: space.port, protocolName: space.protocol, realm: space.realm,
-            authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
-    }
-}
-
-extension URLProtectionSpace {
-    fileprivate convenience init(_ space: StoredCredential.Space) {
-        if let type = space.proxyType {
-            self.init(
-                proxyHost: space.host, port: space.port, type: type, realm: space.realm,
-                authenticationMethod: space.authenticationMethod)
-        } else {
-            self.init(
-                host: space.host, port: space.port, protocol: space.protocolName, realm: space.realm,
-                authenticationMethod: space.authenticationMethod)
-        }
+            space: space.stored, user: user, password: password, isDefault: entry.defaultUser == user)
     }
 }

@@ -24,13 +24,23 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// A storage whose permanent passwords last.
     package convenience init(in directory: StorageDirectory) {
-        self.init()
         let application = Program.identifier
-        records = LastingRecords(CredentialTable()) {
+        self.init {
             PermanentCredentials(in: directory, application: application).mayHold
         } keeper: {
             PermanentCredentials(in: directory, application: application, tell: StorageMessage.show)
         }
+    }
+
+    /// - Parameters:
+    ///   - mayHold: Whether there may be any permanent passwords. A few system calls.
+    ///   - keeper: Makes what keeps them, on the storage's thread.
+    convenience init(
+        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        keeper: @escaping @Sendable () -> any RecordKeeper<StoredCredential>
+    ) {
+        self.init()
+        records = LastingRecords(CredentialTable(), unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChange() }
     }
 
@@ -41,20 +51,22 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Every credential, by space and user.
     open var allCredentials: [URLProtectionSpace: [String: URLCredential]] {
-        records.read { $0.all }
+        let all = records.read { $0.all }
+        return Dictionary(all.map { ($0.space, $0.credentials) }) { $1 }
     }
 
     /// The credentials of a space by user, or nil if there are none.
     open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
-        records.read { $0.credentials(for: space) }
+        let space = KnownSpace.Values(space)
+        return records.read { $0.credentials(for: space) }
     }
 
-    /// Keeps a credential in place of the same user's.
+    /// Keeps a credential in place of the same user's, whatever its persistence: one for the session removes a permanent one.
     open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
         keep(credential, for: space, asDefault: false)
     }
 
-    /// Removes a credential, unless it is `synchronizable`.
+    /// Removes a credential, unless it is `synchronizable`: from memory, and the same user's from where it lasts.
     open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
         remove(credential, for: space, options: nil)
     }
@@ -66,14 +78,15 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             let isMeant = options?[NSURLCredentialStorageRemoveSynchronizableCredentials] as? Bool
             guard isMeant == true else { return }
         }
-        guard let user = credential.user else { return }
-        let isChanged = records.change { table, changes in table.remove(credential, of: user, for: space, &changes) }
-        if isChanged { announceChange() }
+        guard let credential = KnownCredential(credential)?.values else { return }
+        let space = KnownSpace.Values(space)
+        change { table, changes in table.remove(credential, for: space, &changes) }
     }
 
     /// The credential to try first in a space: the one set as default.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
-        records.read { $0.defaultCredential(for: space) }
+        let space = KnownSpace.Values(space)
+        return records.read { $0.defaultCredential(for: space) }
     }
 
     /// Makes a credential the default of a space, and keeps it if it is new.
@@ -120,13 +133,22 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
 
     private func keep(_ credential: URLCredential, for space: URLProtectionSpace, asDefault: Bool) {
-        guard credential.persistence == .forSession || credential.persistence == .permanent,
-            let user = credential.user
+        guard let credential = KnownCredential(credential),
+            [.forSession, .permanent].contains(credential.values.persistence)
         else { return }
-        let isChanged = records.change { table, changes in
-            table.set(credential, of: user, for: space, asDefault: asDefault, &changes)
-        }
-        if isChanged { announceChange() }
+        let space = KnownSpace(space)
+        change { table, changes in table.set(credential, for: space, asDefault: asDefault, &changes) }
+    }
+
+    /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session
+    /// hides (S-89).
+    package func removeAll() { change { table, changes in table.removeAll(&changes) } }
+
+    private func change(
+        _ body: (inout CredentialTable, inout [CredentialTable.Change]) -> CredentialTable.Outcome
+    ) {
+        // Who departs is let go of here, after the lock.
+        if records.change(body).isChanged { announceChange() }
     }
 
     /// Calls when the file has all passwords so far that it is to have, or cannot have them.

@@ -23,6 +23,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
+    /// Guarded by `lock`.
+    private var early = EarlyCookies()
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -31,6 +33,18 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     package convenience init(in directory: StorageDirectory) {
         self.init()
         records = LastingRecords(CookieJar(suffixes: .system), in: directory)
+        records.onNews { [weak self] in self?.announceChangeLater() }
+    }
+
+    /// - Parameters:
+    ///   - mayHold: Whether there may be any cookies. A few system calls.
+    ///   - keeper: Makes what keeps them, on the storage's thread.
+    convenience init(
+        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        keeper: @escaping @Sendable () -> any RecordKeeper<Cookie>
+    ) {
+        self.init()
+        records = LastingRecords(CookieJar(suffixes: .system), unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
@@ -209,6 +223,23 @@ extension HTTPCookieStorage {
         }
     }
 
+    /// The same as soon as the storage can be asked without waiting, and announces it.
+    func receiveWhenAtHand(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
+        let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy)
+        guard lock.withLock({ early.add(receipt) }) else { return }
+        whenAtHand { [self] in
+            var isChanged = false
+            for receipt in lock.withLock({ early.takeAll() })
+            where receive(receipt.fields, from: receipt.request, policy: receipt.policy) {
+                isChanged = true
+            }
+            if isChanged { announceChangeLater() }
+        }
+    }
+
+    /// Of the fields that wait for that.
+    var earlyFieldCount: Int { lock.withLock { early.fieldCount } }
+
     /// Calls when the file has all cookies so far that it is to have, or cannot have them.
     package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
 
@@ -242,12 +273,11 @@ extension CookieOutcome {
 }
 
 extension CookieJar: RecordMemory {
-    var lasting: [Cookie] { all(at: HTTPCookieStorage.now).filter { $0.expires != nil } }
+    func lasting(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
 
-    mutating func replaceLasting(with records: [Cookie]) -> [RecordChange<Cookie>] {
+    mutating func replaceLasting(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
         _ = removeAll { $0.expires != nil }
         var changes: [CookieChange] = []
-        let now = HTTPCookieStorage.now
         for cookie in records {
             switch insert(cookie, at: now) {
             case .stored(_, let evicted): changes += evicted.map { .removed($0) }

@@ -66,11 +66,7 @@ extension TaskCore {
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
         let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
         if type(of: storage) == HTTPCookieStorage.self {
-            guard storage.isAtHand else {
-                return storage.whenAtHand {
-                    if storage.receive(fields, from: origin, policy: policy) { storage.announceChangeLater() }
-                }
-            }
+            guard storage.isAtHand else { return storage.receiveWhenAtHand(fields, from: origin, policy: policy) }
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return core.loop.callOut(CalledOut { storage.announceChange() })
         }

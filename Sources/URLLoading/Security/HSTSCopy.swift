@@ -5,7 +5,8 @@ package import LoadingStorage
 /// The hosts that want secure connections only, on disk (TLS-7).
 ///
 /// They are read when the first session is made that is not ephemeral, by the thread that makes it, if there are any: from
-/// then on loads ask on their loop. What other processes learn and forget is known from the next start on.
+/// then on loads ask on their loop. If they cannot be read then, it is tried again while loads ask, and the store gets them
+/// as soon as they can. What other processes learn and forget is known from the next start on.
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
@@ -15,9 +16,9 @@ package final class HSTSCopy: FlushedStore {
     private struct Hosts: RecordMemory {
         var all: [String: HSTSRecord] = [:]
 
-        var lasting: [HSTSRecord] { Array(all.values) }
+        func lasting(at now: Double) -> [HSTSRecord] { Array(all.values) }
 
-        mutating func replaceLasting(with records: [HSTSRecord]) -> [RecordChange<HSTSRecord>] {
+        mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
             return []
         }
@@ -25,18 +26,31 @@ package final class HSTSCopy: FlushedStore {
 
     package init(in directory: StorageDirectory) { records = LastingRecords(Hosts(), in: directory) }
 
+    init(keeper: @escaping @Sendable () -> any RecordKeeper<HSTSRecord>) {
+        records = LastingRecords(Hosts(), unlessEmpty: { true }, keeper: keeper)
+    }
+
     /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.
     package func follow(_ store: HSTSStore) {
-        fill(store)
+        let known = all
+        forgetRefused(zip(known, store.insert(known)))
+        if !records.isFileKnown {
+            records.onNews { [weak self, weak store] in
+                if let self, let store { forgetRefused(store.complete(with: all)) }
+            }
+            // To ask for them is to look for them.
+            store.awaitRecords { [records] in _ = records.isAtHand }
+        }
         store.onChange { [self] change in note(change) }
     }
+
+    private var all: [HSTSRecord] { records.read { Array($0.all.values) } }
 
     /// Calls when the file has all there is to have, or cannot have it.
     package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
 
-    private func fill(_ store: HSTSStore) {
-        let known = records.read { Array($0.all.values) }
-        for (record, outcome) in zip(known, store.insert(known)) {
+    private func forgetRefused(_ outcomes: some Sequence<(HSTSRecord, HSTSOutcome)>) {
+        for (record, outcome) in outcomes {
             switch outcome {
             case .stored(_, let evicted): note(.remove(evicted))
             case .refreshed: break
@@ -47,13 +61,17 @@ package final class HSTSCopy: FlushedStore {
     }
 
     private func note(_ change: HSTSChange) {
+        // Who is not known here may be known to a file that could not be read yet.
+        let isFileKnown = records.isFileKnown
         records.change { hosts, changes in
             switch change {
             case .put(let record):
                 hosts.all[record.host] = record
                 changes.append(.stored(record))
             case .remove(let names):
-                for name in names where hosts.all.removeValue(forKey: name) != nil { changes.append(.removed(name)) }
+                for name in names where hosts.all.removeValue(forKey: name) != nil || !isFileKnown {
+                    changes.append(.removed(name))
+                }
             case .removeAll:
                 hosts.all = [:]
                 changes.append(.everythingRemoved)

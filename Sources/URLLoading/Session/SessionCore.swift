@@ -247,6 +247,7 @@ final class SessionCore: @unchecked Sendable {
         let environment = LoopBox(environment)
         loop.post { environment.value.authentication.forgetAll() }
         guard let storage = configuration.urlCredentialStorage else { return }
+        if type(of: storage) == URLCredentialStorage.self { return storage.removeAll() }
         let options = [NSURLCredentialStorageRemoveSynchronizableCredentials: true]
         for (space, credentials) in storage.allCredentials {
             for credential in credentials.values { storage.remove(credential, for: space, options: options) }

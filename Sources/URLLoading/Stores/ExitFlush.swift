@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoadingEvents
+internal import Synchronization
 
 /// Has stores written to their end when the process ends of its own accord, so that a program that has logged in and
 /// ends at once is still logged in the next time.
@@ -17,13 +18,19 @@ final class ExitFlush: @unchecked Sendable {
 
     private let lock = Lock()
     private var stores: [ObjectIdentifier: Entry] = [:]
+    /// Whose stores they are. A process that was forked off has copies of its parent's, but not their threads.
+    private let owner = Atomic<pid_t>(0)
 
     private init() {
         atexit { ExitFlush.shared.flush() }
     }
 
     func add(_ store: any FlushedStore) {
-        lock.withLock { stores[ObjectIdentifier(store)] = Entry(store: store) }
+        let process = getpid()
+        lock.withLock {
+            if owner.exchange(process, ordering: .relaxed) != process { stores = [:] }
+            stores[ObjectIdentifier(store)] = Entry(store: store)
+        }
     }
 
     func remove(_ store: any FlushedStore) {
@@ -31,6 +38,8 @@ final class ExitFlush: @unchecked Sendable {
     }
 
     private func flush() {
+        // Without the lock, which nobody gives back that had it when the process was forked off.
+        guard owner.load(ordering: .relaxed) == getpid() else { return }
         _ = lock.withLock { stores.values.compactMap(\.store) }.flush().wait(timeout: .now() + Self.patience)
     }
 }

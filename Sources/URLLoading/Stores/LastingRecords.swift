@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Glibc
 internal import LoadingEvents
 internal import LoadingStorage
@@ -14,9 +15,6 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     private typealias Keeper = any RecordKeeper<Memory.Record>
 
-    /// Of changes. More than any store has of records.
-    private static var mostUnwritten: Int { 12_000 }
-
     private let lock = Lock()
     private var memory: Memory
     /// Nil for a store that is in memory alone.
@@ -25,11 +23,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Whether the thread has been asked to read the file, and has not yet.
     private var isReading = false
     private var awaiting: [@Sendable () -> Void] = []
-    private var unwritten: [Change] = []
+    private var unwritten = WaitingChanges<Memory.Record>()
+    /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
     private var isWriting = false
     /// Whether what the file has was read, or there was none.
-    private var isFileKnown = false
+    private var isFileRead = false
+    /// Whether it could not be taken over when that was tried last. Then there may be news that nobody tells of again.
+    private var isBehind = false
     /// Whether the thread was ever asked for anything.
     private var isFileUsed = false
     private var tellOfNews: (@Sendable () -> Void)?
@@ -81,6 +82,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return true
     }
 
+    /// Whether what the file has is known: false as long as it could not be read.
+    var isFileKnown: Bool { file == nil || lock.withLock { isFileRead } }
+
     /// Calls at once, or on the store's thread when all has been read.
     func whenAtHand(_ body: @escaping @Sendable () -> Void) {
         if isAtHand || !isReadingNeeded(told: body) { body() }
@@ -96,22 +100,17 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return lock.withLock { body(&memory) }
     }
 
-    /// - Parameter body: Adds what it changes to the changes, for the file to follow.
+    /// - Parameter body: Adds what it changes to the changes, for the file to follow. It is called with the lock held, so it
+    ///   neither calls the caller's code nor lets go of the last reference to an object of his.
     func change<Result>(_ body: (inout Memory, inout [Change]) -> Result) -> Result {
         waitUntilAtHand()
+        var changes: [Change] = []
         var mustWrite = false
         let result = lock.withLock {
-            let result = body(&memory, &unwritten)
-            if unwritten.isEmpty { return result }
+            let result = body(&memory, &changes)
             changeCount += 1
-            if file == nil {
-                unwritten.removeAll(keepingCapacity: true)
-                return result
-            }
-            // Changes that come faster than a disk takes them are not all remembered: it will have what is left of them.
-            if unwritten.count > Self.mostUnwritten, isFileKnown {
-                unwritten = [.everythingRemoved] + memory.lasting.map { .stored($0) }
-            }
+            if file == nil || changes.isEmpty { return result }
+            unwritten.add(changes)
             if !isWriting {
                 isWriting = true
                 isFileUsed = true
@@ -157,7 +156,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             if isRead.load(ordering: .relaxed) { return false }
             if !isReading {
                 if !mayHold {
-                    isFileKnown = true
+                    isFileRead = true
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
@@ -196,24 +195,31 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
             let count = writeAll(to: keeper)
-            guard let records = keeper.loadIfPossible() else { return false }
+            guard let records = keeper.loadIfPossible() else { break }
             // Outside of the lock: it takes its time.
-            var new = lock.withLock { memory }
-            let before = Set(new.lasting)
-            let following = new.replaceLasting(with: records)
-            let isNews = Set(new.lasting) != before
+            var other = lock.withLock { memory }
+            let now = Date().timeIntervalSince1970
+            let before = Set(other.lasting(at: now))
+            let following = other.replaceLasting(with: records, at: now)
+            let isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
                 guard changeCount == count else { return false }
-                memory = new
-                isFileKnown = true
-                unwritten += following
+                // Who was in memory is let go of after the lock, with all it has.
+                swap(&memory, &other)
+                isFileRead = true
+                isBehind = false
+                unwritten.add(following)
                 return true
             }
             if !isTaken { continue }
-            if !following.isEmpty { _ = writeAll(to: keeper) }
+            if !following.isEmpty {
+                ExitFlush.shared.add(self)
+                write(to: keeper)
+            }
             return isNews
         }
+        lock.withLock { isBehind = true }
         return false
     }
 
@@ -227,8 +233,10 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             next != 0, lock.withLock({ isFileUsed }) || file.mayHold(),
             !isLooking.exchange(true, ordering: .relaxed)
         else { return }
+        lock.withLock { isFileUsed = true }
         file.thread.perform { [self] keeper in
-            if keeper.hasNews(), takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
+            let isBehind = lock.withLock { self.isBehind }
+            if keeper.hasNews() || isBehind, takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
             isLooking.store(false, ordering: .relaxed)
         }
     }
@@ -242,15 +250,18 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// How many changes there were when all of them were written. A file that somebody has removed is made anew.
     private func writeAll(to keeper: Keeper) -> UInt64 {
-        if keeper.hasLostFile() { keeper.apply(lock.withLock { memory.lasting }.map { .stored($0) }) }
+        if keeper.hasLostFile() {
+            let memory = lock.withLock { self.memory }
+            keeper.apply(memory.lasting(at: Date().timeIntervalSince1970).map { .stored($0) })
+        }
         while true {
             let (changes, count) = lock.withLock {
-                defer { unwritten = [] }
+                defer { unwritten = WaitingChanges() }
                 if unwritten.isEmpty { isWriting = false }
                 return (unwritten, changeCount)
             }
             if changes.isEmpty { return count }
-            keeper.apply(changes)
+            keeper.apply(changes.list)
         }
     }
 }

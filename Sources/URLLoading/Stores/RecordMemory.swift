@@ -5,10 +5,12 @@ protocol RecordMemory: Sendable {
     associatedtype Record: ArchivedRecord
 
     /// All in it that lasts.
-    var lasting: [Record] { get }
+    ///
+    /// - Parameter now: Seconds since 1970; what has ended by then is not in it.
+    func lasting(at now: Double) -> [Record]
 
     /// Has these in place of all in it that lasts.
     ///
     /// - Returns: What the file they came from is to follow: which of them are over, or too many.
-    mutating func replaceLasting(with records: [Record]) -> [RecordChange<Record>]
+    mutating func replaceLasting(with records: [Record], at now: Double) -> [RecordChange<Record>]
 }

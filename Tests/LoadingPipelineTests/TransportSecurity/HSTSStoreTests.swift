@@ -83,6 +83,32 @@ import Testing
     }
 
     // TLS-7
+    @Test("records that come late are those of hosts that are not known and were not forgotten")
+    func lateRecords() throws {
+        follow()
+        let asked = Watched(0)
+        store.awaitRecords { asked.withValue { $0 += 1 } }
+        #expect(!store.covers("late.example"))
+        #expect(asked.current == 1)
+        try note("max-age=5", "known.example")
+        try note("max-age=0", "forgotten.example")
+        try note("max-age=0", "refused.example", isTrusted: false)
+        // A copy has to forget it too.
+        #expect(changes.events == [.put(record("known.example", 5)), .remove(["forgotten.example"])])
+        let late = ["late.example", "known.example", "forgotten.example", "refused.example"].map { record($0, 100) }
+        #expect(store.complete(with: late).map { $0.0.host } == ["late.example", "refused.example"])
+        #expect(store.covers("late.example") && !store.covers("forgotten.example"))
+        #expect(store.records.contains(record("known.example", 5)))
+        #expect(asked.current == 1)
+        // Once only.
+        #expect(store.complete(with: [record("later.example", 100)]).isEmpty)
+        store.awaitRecords {}
+        store.removeAll()
+        #expect(store.complete(with: late).isEmpty)
+        #expect(store.records == [])
+    }
+
+    // TLS-7
     @Test("who does not listen any more") func whoDoesNotListenAnyMore() throws {
         follow()
         store.onChange(nil)

@@ -163,6 +163,49 @@ import Testing
         #expect(try second.messages().count == 2)
     }
 
+    // AUTH-21: what was known of the keyring stays known, and what others note comes on top of it
+    @Test("while the keyring is locked a process keeps what it had of it, with what others note") func notedByOthers()
+        throws
+    {
+        let session = try KeyringSession()
+        let folder = try TemporaryDirectory()
+        let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try user.store(Self.one))
+        #expect(try user.store(Self.other))
+        #expect(try user.load() == [Self.one, Self.other])
+        try session.lock()
+        let outside = try KeyringUserProcess(
+            in: folder.path, environment: ["DBUS_SESSION_BUS_ADDRESS": "disabled:"])
+        let third = StoredCredential.of("third.example", "user-third", "password-third")
+        #expect(try outside.store(third))
+        #expect(try outside.remove(Self.other))
+        #expect(try user.hasNews())
+        #expect(try user.load() == [Self.one, third])
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.load() == [Self.one, third])
+        #expect(try outside.load() == [])
+    }
+
+    // AUTH-23
+    @Test("what is removed while the file of notes cannot be read is removed from the keyring later")
+    func removedWhileUnreadable() throws {
+        let session = try KeyringSession()
+        let scene = try StorageScene()
+        let first = try KeyringUserProcess(in: scene.directory.path, environment: session.environment)
+        #expect(try first.store(Self.one))
+        #expect(try first.store(Self.other))
+        try scene.hide()
+        try session.lock()
+        let user = try KeyringUserProcess(in: scene.directory.path, environment: session.environment)
+        #expect(try !user.remove(Self.one))
+        try scene.show()
+        #expect(try user.ask("flush") == ["true"])
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try first.load() == [Self.other])
+    }
+
     // AUTH-23
     @Test("what is removed while the keyring is locked does not come back") func removedWhileLocked() throws {
         let (session, folder, user) = try lockedWithTwo()
@@ -189,7 +232,7 @@ import Testing
         session.endBus()
         session.endKeyring()
         #expect(try user.store(Self.other))
-        #expect(try user.load() == [Self.other])
+        #expect(try user.load() == [Self.one, Self.other])
         #expect(try user.messages().count == 1)
         #expect(try !user.hasNews())
         #expect(user.exit == nil)

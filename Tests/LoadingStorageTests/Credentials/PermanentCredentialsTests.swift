@@ -65,6 +65,24 @@ import Testing
         #expect(!credentials.hasNews())
     }
 
+    // AUTH-21
+    @Test("while the file cannot be read nothing is said of it, and what is changed waits") func unreadable() throws {
+        let scene = try StorageScene()
+        let credentials = make(scene)
+        credentials.apply([.stored(Self.one), .stored(Self.other)])
+        #expect(credentials.loadIfPossible()?.count == 2)
+        try scene.hide()
+        #expect(credentials.loadIfPossible() == nil)
+        #expect(Set(credentials.load()) == [Self.one, Self.other])
+        #expect(make(scene).loadIfPossible() == nil)
+        let third = StoredCredential.of("third.example", "w", "3")
+        #expect(!credentials.apply([.stored(third), .removed(Self.one.identity)]))
+        #expect(!credentials.flush())
+        try scene.show()
+        #expect(Set(credentials.loadIfPossible() ?? []) == [Self.other, third])
+        #expect(Set(make(scene).load()) == [Self.other, third])
+    }
+
     @Test("only a bus of this machine that is there already may have a keyring") func buses() throws {
         let scene = try StorageScene()
         let bus = "DBUS_SESSION_BUS_ADDRESS"

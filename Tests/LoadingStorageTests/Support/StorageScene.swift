@@ -12,7 +12,9 @@ final class StorageScene: Sendable {
     init() throws {
         let temporary = try TemporaryDirectory()
         self.temporary = temporary
-        directory = StorageDirectory(path: temporary.path)
+        directory = StorageDirectory(path: temporary.path + "/store")
+        try FileManager.default.createDirectory(
+            atPath: directory.path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
 
     init(path: String) {
@@ -26,6 +28,17 @@ final class StorageScene: Sendable {
 
     func file(_ name: String) -> String { directory.path + "/" + name }
     var cookieFile: String { file("url-loading-cookies.sqlite") }
+
+    /// Has nothing in the folder be read or written.
+    func hide() throws {
+        try FileManager.default.moveItem(atPath: directory.path, toPath: directory.path + ".hidden")
+        try Data().write(to: URL(fileURLWithPath: directory.path))
+    }
+
+    func show() throws {
+        try FileManager.default.removeItem(atPath: directory.path)
+        try FileManager.default.moveItem(atPath: directory.path + ".hidden", toPath: directory.path)
+    }
 
     /// What the file has, as a new process would see it.
     func storedCookies() -> Set<Cookie> { Set(cookies.load()) }

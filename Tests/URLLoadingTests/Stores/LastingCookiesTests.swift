@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import LoadingStorage
 import TestSupport
 import Testing
@@ -114,16 +115,10 @@ import URLLoading
 
     @Test("cookies whose end has come leave the file when it is read")
     func ended() async throws {
-        let end = Date(timeIntervalSinceNow: 1)
-        let short = try #require(
-            HTTPCookie(properties: [
-                .name: "short", .value: "treasure", .domain: "example.org", .path: "/", .expires: end,
-            ]))
-        let old = HTTPCookieStorage(in: place)
-        old.setCookie(short)
-        await flush(old)
+        var short = Cookie(name: "short", value: "treasure", domain: "example.org", created: 1000)
+        short.expires = 2000
+        CookieArchive(in: place).apply([.stored(short)])
         try #require(CookieArchive(in: place).load().count == 1)
-        try await eventually { Date() > end }
         let new = HTTPCookieStorage(in: place)
         #expect(names(new) == [])
         await flush(new)

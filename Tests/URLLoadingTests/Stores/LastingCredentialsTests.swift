@@ -62,16 +62,6 @@ import URLLoading
         #expect(await reopened(old).credentials(for: space) == nil)
     }
 
-    // AUTH-21
-    @Test("a password of the session concerns no file")
-    func passing() async {
-        let storage = URLCredentialStorage(in: place)
-        storage.setDefaultCredential(credential("a", "p", .forSession), for: space)
-        storage.remove(credential("a", "p", .forSession), for: space)
-        _ = await reopened(storage)
-        #expect(!FileManager.default.fileExists(atPath: place.path))
-    }
-
     // AUTH-23: a proxy's space is another than that of a server
     @Test("every kind of space comes back as it was")
     func spaces() async {

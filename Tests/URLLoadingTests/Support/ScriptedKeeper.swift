@@ -2,13 +2,13 @@ import LoadingSemantics
 import LoadingStorage
 import TestSupport
 
-/// Keeps hosts as long as it lives, and does it as a test wants: it can be held at any of its calls, and can fail.
-final class ScriptedKeeper: RecordKeeper, Sendable {
-    enum Call: String, Sendable { case load, apply, flush, hasNews }
+/// Keeps records as long as it lives, and does it as a test wants: it can be held at any of its calls, and can fail.
+final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
+    typealias Call = ScriptedCall
 
     fileprivate struct State {
-        var kept: [String: HSTSRecord] = [:]
-        var waiting: [RecordChange<HSTSRecord>] = []
+        var kept: [Record.Identity: Record] = [:]
+        var waiting: [RecordChange<Record>] = []
         var calls: [String] = []
         var held: Set<Call> = []
         var failing: Set<Call> = []
@@ -19,7 +19,7 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
 
     private let state = Watched(State())
 
-    init(_ hosts: String...) { state.withValue { for host in hosts { $0.kept[host] = .of(host) } } }
+    init(_ records: [Record]) { state.withValue { for record in records { $0.kept[record.identity] = record } } }
 
     // MARK: For the test
 
@@ -27,7 +27,7 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
     var calls: [String] { state.current.calls }
 
     /// What is kept.
-    var hosts: [String] { state.current.kept.keys.sorted() }
+    var kept: [Record] { state.current.kept.values.sorted { $0.name < $1.name } }
 
     /// From the next such call on, none comes back.
     func hold(_ call: Call) { state.withValue { _ = $0.held.insert(call) } }
@@ -38,10 +38,10 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
         state.withValue { if isFailing { $0.failing.insert(call) } else { $0.failing.remove(call) } }
     }
 
-    /// Another process stores that host. Whoever asks hears that there is news.
-    func othersStore(_ host: String) {
+    /// Another process stores that record. Whoever asks hears that there is news.
+    func othersStore(_ record: Record) {
         state.withValue {
-            $0.kept[host] = .of(host)
+            $0.kept[record.identity] = record
             $0.hasNews = true
         }
     }
@@ -64,7 +64,7 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
 
     // MARK: RecordKeeper
 
-    func loadIfPossible() -> [HSTSRecord]? {
+    func loadIfPossible() -> [Record]? {
         enter(.load)
         return state.withValue { state in
             if state.failing.contains(.load) { return nil }
@@ -73,7 +73,7 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
         }
     }
 
-    func apply(_ changes: [RecordChange<HSTSRecord>]) -> Bool {
+    func apply(_ changes: [RecordChange<Record>]) -> Bool {
         enter(.apply, changes)
         return state.withValue { state in
             state.waiting += changes
@@ -98,34 +98,65 @@ final class ScriptedKeeper: RecordKeeper, Sendable {
         }
     }
 
-    private func enter(_ call: Call, _ changes: [RecordChange<HSTSRecord>] = []) {
+    private func enter(_ call: Call, _ changes: [RecordChange<Record>] = []) {
         state.withValue { $0.calls.append(([call.rawValue] + changes.map(Self.text)).joined(separator: " ")) }
         // What is held for ever shows in the test, which waits too.
         try? state.wait(for: "the test") { $0.held.contains(call) ? nil : () }
     }
 
-    private static func text(_ change: RecordChange<HSTSRecord>) -> String {
+    private static func text(_ change: RecordChange<Record>) -> String {
         switch change {
-        case .stored(let record): "+" + record.host
-        case .removed(let host): "-" + host
+        case .stored(let record): "+" + record.name
+        case .removed(let identity): "-" + Record.name(of: identity)
         case .everythingRemoved: "*"
         }
     }
 }
 
+enum ScriptedCall: String, Sendable { case load, apply, flush, hasNews }
+
 extension ScriptedKeeper.State {
-    fileprivate mutating func write(unless call: ScriptedKeeper.Call) -> Bool {
+    fileprivate mutating func write(unless call: ScriptedCall) -> Bool {
         if failing.contains(call) { return false }
         for change in waiting {
             switch change {
-            case .stored(let record): kept[record.host] = record
-            case .removed(let host): kept[host] = nil
+            case .stored(let record): kept[record.identity] = record
+            case .removed(let identity): kept[identity] = nil
             case .everythingRemoved: kept = [:]
             }
         }
         waiting = []
         return true
     }
+}
+
+/// A record that a test calls by a short name.
+protocol NamedRecord: ArchivedRecord {
+    static func name(of identity: Identity) -> String
+}
+
+extension NamedRecord {
+    var name: String { Self.name(of: identity) }
+}
+
+extension HSTSRecord: NamedRecord {
+    static func name(of identity: Identity) -> String { identity }
+}
+
+extension Cookie: NamedRecord {
+    static func name(of identity: Identity) -> String { identity.name }
+}
+
+extension StoredCredential: NamedRecord {
+    static func name(of identity: Identity) -> String { identity.user }
+}
+
+extension ScriptedKeeper<HSTSRecord> {
+    convenience init(_ hosts: String...) { self.init(hosts.map { HSTSRecord.of($0) }) }
+
+    var hosts: [String] { kept.map(\.host) }
+
+    func othersStore(_ host: String) { othersStore(.of(host)) }
 }
 
 extension HSTSRecord {

@@ -121,11 +121,7 @@ import URLLoading
                     : "HTTP/1.1 200 X\r\nContent-Length: 0\r\nX-Rest: \(rest.body.count)\r\nConnection: close\r\n\r\n")
         }
         defer { server.stop() }
-        let session = URLSession {
-            $0.hsts = hosts
-            // Else it would be tried for ever where it goes on in the clear.
-            $0.timeoutIntervalForResource = 10
-        }
+        let session = URLSession { $0.hsts = hosts }
         defer { session.invalidateAndCancel() }
         let request = URLRequest(url: server.url(host: "localhost")).with { $0.httpMethod = "POST" }
         let response = try await session.upload(for: request, from: body).1 as? HTTPURLResponse

@@ -1,0 +1,58 @@
+import LoadingPipeline
+import LoadingSemantics
+import LoadingStorage
+import TestSupport
+import Testing
+
+@testable import URLLoading
+
+/// Hosts that want secure connections only, with a keeper that cannot be read at first.
+@Suite(.leavesNothing) struct FollowedHostsTests {
+    private func note(_ field: String, of host: String, in store: HSTSStore) throws {
+        store.note(
+            HTTPFields([("Strict-Transport-Security", field)]), from: try HTTPURL("https://\(host)/"), isTrusted: true)
+    }
+
+    // TLS-7
+    @Test("hosts that could not be read when the first session was made are known when they can be")
+    func readLater() async throws {
+        let keeper = ScriptedKeeper("old.example", "forgotten.example", "changed.example")
+        keeper.setFailing(.load)
+        let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
+        let copy = HSTSCopy(keeper: { keeper })
+        copy.follow(store)
+        #expect(!store.covers("old.example"))
+        try note("max-age=0", of: "forgotten.example", in: store)
+        try note("max-age=100; includeSubDomains", of: "changed.example", in: store)
+        keeper.setFailing(.load, false)
+        // To ask is all that loads do.
+        try await eventually { store.covers("old.example") }
+        #expect(!store.covers("forgotten.example"))
+        #expect(store.covers("www.changed.example"))
+        #expect(keeper.hosts == ["changed.example", "old.example"])
+        // From then on it is as ever.
+        try note("max-age=0", of: "old.example", in: store)
+        await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
+        #expect(keeper.hosts == ["changed.example"])
+        #expect(!store.covers("old.example"))
+    }
+
+    // S-89
+    @Test("hosts that could not be read can be forgotten") func forgotten() async throws {
+        let keeper = ScriptedKeeper("old.example")
+        keeper.setFailing(.load)
+        let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
+        let copy = HSTSCopy(keeper: { keeper })
+        copy.follow(store)
+        store.removeAll()
+        try note("max-age=100", of: "new.example", in: store)
+        await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
+        #expect(keeper.hosts == ["new.example"])
+        keeper.setFailing(.load, false)
+        try await eventually {
+            _ = store.covers("x.example")
+            return keeper.calls.count { $0 == "load" } > 1
+        }
+        #expect(!store.covers("old.example"))
+    }
+}
