@@ -31,7 +31,8 @@ final class FileBodySource: RequestBodySource {
         }
     }
 
-    func cancel() { isCancelled = true }
+    /// A body that was not begun can be begun later.
+    func cancel() { if !isUntouched { isCancelled = true } }
 
     private func takePipe() -> SplicePipe? {
         if pipe == nil, canPipe {

@@ -28,7 +28,8 @@ extension Load {
 
     /// Any response may set cookies, also one that the client never sees (COOK-23).
     func takeCookies(of head: ResponseHead) {
-        guard head.fields.contains("Set-Cookie") else { return }
+        // A proxy that asks who the user is speaks for itself.
+        guard head.fields.contains("Set-Cookie"), head.status != 407 else { return }
         client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
     }
 }

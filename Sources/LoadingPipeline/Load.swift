@@ -293,6 +293,9 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         exchange = nil
     }
 
+    /// The exchange has come to nothing while the load was suspended: `resume` begins another.
+    func exchangeWaits() { exchange = nil }
+
     func beginExchange() {
         guard hasCookies(), knowsStored() else { return }
         if request.body.isNone { return beginExchange(with: .none) }

@@ -16,6 +16,11 @@ final class ConnectionAttempt: SecurityAsker {
     private var secure: SecureHandshake?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
+    /// When it was begun, and how often connections had been given up by then.
+    let beginning: Int64
+    let generation: Int
+    /// Whether somebody was asked about the connection.
+    private(set) var hasAsked = false
     /// Whether somebody is asked about the connection, which stands still meanwhile.
     private(set) var isAsking = false
 
@@ -24,6 +29,8 @@ final class ConnectionAttempt: SecurityAsker {
         self.home = home
         self.pool = pool
         descriptorWait = DescriptorWait(pool)
+        beginning = pool.loop.now
+        generation = pool.generation
     }
 
     func start() {
@@ -54,12 +61,14 @@ final class ConnectionAttempt: SecurityAsker {
 
     func handshakeAsks(_ question: SecurityQuestion) -> Bool {
         isAsking = request?.taker?.connectionAsks(question) ?? false
+        if isAsking { hasAsked = true }
         return isAsking
     }
 
     func handshakeGoesOn() {
         isAsking = false
         request?.taker?.connectionIsBeingMade()
+        for other in home.sharing(self) { other.taker?.connectionIsBeingMade() }
     }
 
     private func record(_ kind: LoadEvent.Kind) {

@@ -20,7 +20,11 @@ extension HTTP2Connection: HTTP2SessionObserver {
     func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTP2StreamFailure?) {
         guard let closed = streams.removeValue(forKey: stream) else { return }
         becameFree()
-        if let failure { closed.fail(failure, loss: loss) }
+        switch failure {
+        case nil: break
+        case .refused where goodbye == .http11Required: closed.fail(.http11Required, loss: loss)
+        case let failure?: closed.fail(failure, loss: loss)
+        }
     }
 
     func session(
@@ -41,7 +45,10 @@ extension HTTP2Connection: HTTP2SessionObserver {
 
     func sessionChangedPeerSettings(_ session: HTTP2Session) { becameFree() }
 
-    func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode) { pool.retire(self) }
+    func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode) {
+        goodbye = code
+        pool.retire(self)
+    }
 
     func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) {}
 }

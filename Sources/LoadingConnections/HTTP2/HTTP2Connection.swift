@@ -24,6 +24,11 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     private var hasRoomForMore = false
     /// Why the connection was given up, once it was.
     private(set) var loss: LoadError?
+    /// Why the server takes no more, if it has said so.
+    var goodbye: HTTP2ErrorCode?
+    private var hasWriteFailed = false
+    /// How much the peer had taken when it was last asked for a sign of life.
+    private var bytesTaken: UInt64 = 0
 
     private(set) var idleSince: Int64
     /// When something came last.
@@ -62,15 +67,19 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     // MARK: Streams
 
     /// Room for one more exchange; nil if there is none.
-    func openStream() -> HTTP2Stream? {
+    ///
+    /// - Parameter isRepeatable: Whether it may be begun again should the connection turn out dead (CONN-10).
+    func openStream(isRepeatable: Bool) -> HTTP2Stream? {
         guard mayOpenStream else { return nil }
-        if isIdle, pool.loop.now - max(idleSince, lastHeard) > ConnectionPool.trustedIdleTime {
+        let idleTime = pool.loop.now - max(idleSince, lastHeard)
+        if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
             // The server may have closed it, or said goodbye, without the loop's having heard of that.
             hearNews()
             guard mayOpenStream else { return nil }
         }
         if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
             session.ping(UInt64(bitPattern: pool.loop.now))
+            bytesTaken = stream.bytesTaken
             pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
         }
         reservedCount += 1
@@ -148,6 +157,7 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
         isTurnPlanned = false
         isHandlingReadiness = true
         receive(into: pool.loop.scratch)
+        if hasWriteFailed { lose(.networkConnectionLost) }
         flush()
         isHandlingReadiness = false
         if hasRoomForMore {
@@ -200,6 +210,7 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
                     case .failed:
                         // What the server has said before it closed is read first; the reading ends with the cause.
                         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+                        hasWriteFailed = true
                         return stream.callAgain()
                     }
                 }
@@ -222,6 +233,10 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
 
     private func closeIfDone() {
         guard !isClosed, isIdle, home.shared !== self, unsent.isEmpty || session.isFinished else { return }
+        closeAtOnce()
+    }
+
+    func closeAtOnce() {
         close()
         pool.letGo(self)
     }
@@ -256,9 +271,19 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
-        if timer === answerTimer { return lose(.networkConnectionLost) }
+        if timer === answerTimer {
+            // The question may still stand behind what is being sent.
+            let taken = stream.bytesTaken
+            if taken == bytesTaken { return lose(.networkConnectionLost) }
+            bytesTaken = taken
+            return pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
+        }
         guard isIdle else { return }
         let end = idleSince + Self.idleLifetime
-        if end <= pool.loop.now { retire() } else { pool.loop.arm(idleTimer, at: end, for: self) }
+        guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
+        retire()
+        // A peer that does not even take the goodbye is not waited for.
+        bytesTaken = stream.bytesTaken
+        pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
     }
 }

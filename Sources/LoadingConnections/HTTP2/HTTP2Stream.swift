@@ -40,6 +40,8 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         case awaiting(any RequestBodySource)
         /// Until the server has asked for it, or a second has passed (CONN-23).
         case held(RequestBody)
+        /// The server has answered without it.
+        case stopped
     }
 
     /// How long a body waits for `100 Continue`.
@@ -120,7 +122,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
 
     private func set(_ body: RequestBody, isHeld: Bool) {
         if case .source(_, let length) = body { missing = length }
-        if isHeld, case .none = body {} else if isHeld { return sending = .held(body) }
+        if isHeld, !body.isEmpty { return sending = .held(body) }
         switch body {
         case .none: sending = .nothing
         case .bytes(let data): sending = .bytes(data, offset: data.startIndex, then: nil)
@@ -154,7 +156,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
                 source.nextPiece(mayBePiped: false) { [weak self] in self?.received($0, from: source) }
                 guard observer != nil else { return .failed }
                 if case .awaiting = sending { return filled > 0 ? .bytes(filled, isLast: false) : .later }
-            case .awaiting, .held:
+            case .awaiting, .held, .stopped:
                 return filled > 0 ? .bytes(filled, isLast: false) : .later
             }
         }
@@ -197,9 +199,9 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         switch sending {
         case .source(let source), .awaiting(let source), .held(.source(let source, _)), .bytes(_, _, let source?):
             source.cancel()
-        case .nothing, .bytes, .held: break
+        case .nothing, .bytes, .held, .stopped: break
         }
-        sending = .nothing
+        sending = isSentWhole ? .nothing : .stopped
         connection.pool.loop.disarm(timer)
     }
 
@@ -229,8 +231,8 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
 
     func received(_ head: HTTP2ResponseHead, isWhole: Bool) {
         noteStart()
-        // A final answer before the body was asked for: whether it is still wanted shows in what becomes of the stream.
-        releaseBody()
+        // Who has not asked for the body, or has found fault already, has no use for the rest of it.
+        if case .held = sending { stopSending() } else if head.status >= 300, !isSentWhole { stopSending() }
         let length: BodyLength =
             if method == "HEAD" || head.status == 204 || head.status == 304 {
                 .none
@@ -271,10 +273,11 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
-    /// The observer hears nothing more.
+    /// The observer hears nothing more. What it has not taken is nobody's to take any more.
     func fallSilent() {
         observer = nil
         stopSending()
+        giveBackWindow()
     }
 
     /// The body cannot be sent.
@@ -292,6 +295,16 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
             ExchangeFailure(
                 error: LoadError(failure, loss: loss), progress: failure.progress,
                 requiresHTTP1: failure == .http11Required))
+    }
+}
+
+extension RequestBody {
+    fileprivate var isEmpty: Bool {
+        switch self {
+        case .none, .source(_, length: 0): true
+        case .bytes(let data): data.isEmpty
+        case .source: false
+        }
     }
 }
 

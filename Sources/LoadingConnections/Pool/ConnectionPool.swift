@@ -25,7 +25,7 @@ package final class ConnectionPool {
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
-    private var generation = 0
+    private(set) var generation = 0
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
@@ -36,6 +36,8 @@ package final class ConnectionPool {
     /// Servers that have refused a request over HTTP/2 because it was that.
     private var serversWithoutHTTP2: Set<Origin> = []
     private static let mostServers = 256
+    /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
+    private static let attemptPatience: Int64 = 5_000_000_000
 
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, resolver: NameResolver = .shared
@@ -66,7 +68,11 @@ package final class ConnectionPool {
     /// An idle connection to the origin, the common case, without asking for one.
     package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> (any ExchangeCarrier)? {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
-        if let stream = known.shared?.openStream() { return stream }
+        if let shared = known.shared {
+            if let stream = shared.openStream(isRepeatable: isRepeatable) { return stream }
+            // It may have turned out to be closed, and its origin with it.
+            if origins[origin] !== known { return nil }
+        }
         if let connection = takeIdle(of: known, isRepeatable: isRepeatable) { return connection }
         discardIfUnused(known)
         return nil
@@ -78,10 +84,14 @@ package final class ConnectionPool {
             // the origin may be forgotten, so it is looked up after that.
             for connection in known.idleConnections { discard(connection) }
         }
-        let origin = connections(to: request.origin)
+        var origin = connections(to: request.origin)
         if origin.waiting.isEmpty {
-            if let stream = origin.shared?.openStream() {
-                return hand(stream, of: origin, to: request, isReused: true, events: [])
+            if let shared = origin.shared {
+                if let stream = shared.openStream(isRepeatable: request.isRepeatable) {
+                    return hand(stream, of: origin, to: request, isReused: true, events: [])
+                }
+                // It may have turned out to be closed, and its origin was forgotten with it.
+                origin = connections(to: request.origin)
             }
             if let connection = takeIdle(of: origin, isRepeatable: request.isRepeatable) {
                 return hand(connection, of: origin, to: request, isReused: true, events: [])
@@ -149,7 +159,9 @@ package final class ConnectionPool {
     /// Gives streams to who waits.
     func serve(from connection: HTTP2Connection) {
         let origin = connection.home
-        while origin.shared === connection, !origin.waiting.isEmpty, let stream = connection.openStream() {
+        while origin.shared === connection, let first = origin.waiting.first(),
+            let stream = connection.openStream(isRepeatable: first.isRepeatable)
+        {
             guard let next = origin.waiting.popFirst() else { return stream.putBack() }
             hand(stream, of: origin, to: next, isReused: true, events: [])
         }
@@ -185,16 +197,22 @@ package final class ConnectionPool {
     func succeeded(_ attempt: ConnectionAttempt, with stream: ByteStream) {
         let origin = attempt.home
         let first = attempt.request
-        origin.finish(attempt)
         if stream.tls?.session.applicationProtocol == "h2" {
+            guard origin.origin.mayShare else {
+                // It was not offered.
+                stream.close()
+                return failed(attempt, with: ConnectionFailure(LoadError(code: TLSError.secureConnectionFailed)))
+            }
+            origin.finish(attempt)
             serversOfHTTP1.remove(origin.origin)
-            return adopt(stream, at: origin, first: first, events: attempt.events)
+            return adopt(stream, of: attempt, first: first)
         }
+        origin.finish(attempt)
         if origin.origin.mayShare {
             if serversOfHTTP1.count >= Self.mostServers { serversOfHTTP1 = [] }
             serversOfHTTP1.insert(origin.origin)
         }
-        let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: generation)
+        let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: attempt.generation)
         origin.adopt(connection)
         if let first, first.isWaiting {
             origin.waiting.remove(first)
@@ -209,9 +227,8 @@ package final class ConnectionPool {
     }
 
     /// A connection that all can share. One is enough.
-    private func adopt(
-        _ stream: ByteStream, at origin: OriginConnections, first: ConnectionRequest?, events: [LoadEvent]
-    ) {
+    private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
+        let origin = attempt.home
         if let shared = origin.shared {
             stream.close()
             return serve(from: shared)
@@ -219,18 +236,21 @@ package final class ConnectionPool {
         let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
         origin.adopt(connection)
         connection.start()
-        if let next = first?.isWaiting == true ? first : origin.waiting.first(), let opened = connection.openStream() {
+        if let next = first?.isWaiting == true ? first : origin.waiting.first(),
+            let opened = connection.openStream(isRepeatable: true)
+        {
             origin.waiting.remove(next)
-            hand(opened, of: origin, to: next, isReused: false, events: events)
+            hand(opened, of: origin, to: next, isReused: false, events: attempt.events)
         }
-        serve(from: connection)
+        // One from before a flush is for whom it was made for (CONN-18).
+        if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
         let origin = attempt.home
         let request = attempt.request
         // The one it was made for, else who would have been served next; and who has waited for it too.
-        var victims = origin.sharing(attempt)
+        var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
         origin.finish(attempt)
         if let request, request.isWaiting { victims.insert(request, at: 0) }
         if victims.isEmpty, let next = origin.waiting.popFirst() { victims.append(next) }
@@ -244,6 +264,12 @@ package final class ConnectionPool {
         discardIfUnused(origin)
     }
 
+    /// Whether a failure is that of whom the attempt was made for, whose delegate was asked, or would have been asked had
+    /// there been another.
+    private func isAbout(_ attempt: ConnectionAttempt, _ failure: ConnectionFailure) -> Bool {
+        attempt.hasAsked || -1299 ... -1200 ~= failure.error.code
+    }
+
     /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
     /// nothing is idle.
     func closeOneIdle() -> Bool {
@@ -254,7 +280,7 @@ package final class ConnectionPool {
         }
         let unused = origins.values.lazy.compactMap(\.shared).filter(\.isIdle)
         guard let oldest = unused.min(by: { $0.idleSince < $1.idleSince }) else { return false }
-        oldest.retire()
+        oldest.closeAtOnce()
         return true
     }
 
@@ -284,7 +310,8 @@ package final class ConnectionPool {
         guard let attempt = request.attempt else { return }
         request.attempt = nil
         attempt.setRequest(nil)
-        if let next = origin.waiting.firstWithoutAttempt() {
+        let isStale = loop.now - attempt.beginning > Self.attemptPatience && !attempt.isAsking
+        if !isStale, let next = origin.waiting.firstWithoutAttempt() {
             next.attempt = attempt
             // Who has waited for it already has had his time.
             if next.sharedAttempt == nil { next.taker?.connectionIsBeingMade() }
@@ -293,6 +320,7 @@ package final class ConnectionPool {
         } else {
             origin.finish(attempt)
             attempt.cancel()
+            startAttempts(at: origin)
         }
     }
 
@@ -352,7 +380,7 @@ package final class ConnectionPool {
     }
 
     private func discardIfUnused(_ origin: OriginConnections) {
-        guard origin.isUnused else { return }
+        guard origin.isUnused, origins[origin.origin] === origin else { return }
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()
         origins[origin.origin] = nil

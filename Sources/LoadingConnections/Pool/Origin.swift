@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// Where a connection leads: scheme class, host and port (RFC 6454). Two requests may share a connection when their
 /// origins are equal.
 package struct Origin: Hashable, Sendable {

@@ -26,7 +26,8 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
-        for request in waiting.requests where request.sharedAttempt === attempt { request.sharedAttempt = nil }
+        guard origin.mayShare else { return }
+        for request in sharing(attempt) { request.sharedAttempt = nil }
     }
 
     /// Has a request wait for a connection that is being made for somebody else.

@@ -119,7 +119,9 @@ struct AuthenticationStage {
 
     /// What a response leads to.
     mutating func step(after head: ResponseHead, to request: LoadRequest) throws(LoadError) -> Step {
-        guard AuthenticationAsker(status: head.status) == asker else { return try accept(head, request) }
+        guard let asked = AuthenticationAsker(status: head.status) else { return try accept(head, request) }
+        // What a proxy asks says nothing of what the server makes of the user.
+        if asked != asker { return .deliver }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: request.body)[...]

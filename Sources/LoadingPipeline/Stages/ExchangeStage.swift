@@ -28,6 +28,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Whether the request says something that only this connection understands.
     private var isBound = false
     private var attempts = 0
+    /// Whether the final response has begun, which begins only once.
+    private var hasHead = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
@@ -234,6 +236,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
         load?.exchangeReceived(head: head, body: body)
@@ -263,7 +266,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4).
-        guard isReused || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
+        guard !hasHead, isReused || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
@@ -271,13 +274,22 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        if waitsWhileSuspended() { return }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }
         load.withBody { [weak self] body in
-            guard let self, self.load != nil, connection == nil, wish == nil else { return }
+            guard let self, self.load != nil, connection == nil, wish == nil, !waitsWhileSuspended() else { return }
             request.body = body
             start(onNewConnection: true)
         }
+    }
+
+    /// Ends the stage of a load that is suspended, which sends its request again when it goes on (T-2).
+    private func waitsWhileSuspended() -> Bool {
+        guard let load, load.isSuspended else { return false }
+        self.load = nil
+        load.exchangeWaits()
+        return true
     }
 
     /// Whether nothing of the body has been taken from its source.

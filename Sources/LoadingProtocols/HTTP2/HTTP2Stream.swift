@@ -39,7 +39,7 @@ struct HTTP2Stream {
         if hasEnded { return nil }
         switch code {
         // No RST_STREAM has come, or `failure` would say so: it lies above a GOAWAY's last stream, or was never sent.
-        case .refusedStream: return .refused
+        case .refusedStream: return isAnswered ? .reset(code, after: progress) : .refused
         case .noError: return .reset(code, after: progress)
         // This side has reset it, for a reason that nghttp2 does not tell.
         default: return .malformed("The frames of the response do not make one.")
@@ -51,7 +51,7 @@ struct HTTP2Stream {
         if failure != nil || hasEnded { return }
         switch code {
         case .refusedStream where !isAnswered: failure = .refused
-        case .http11Required: failure = .http11Required
+        case .http11Required where !isAnswered: failure = .http11Required
         default: failure = .reset(code, after: progress)
         }
     }

@@ -302,4 +302,115 @@ import URLLoading
             #expect(codes.count == 20 && Set(codes).count == 1 && codes[0] != nil, "\(codes)")
         }
     }
+
+    /// Answers about a response when it is told to.
+    private final class LateDelegate: NSObject, URLSessionDataDelegate, Sendable {
+        let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
+        let sizes = Watched<[Int]>([])
+        private let size = Watched(0)
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            answers.withValue { $0.append(completionHandler) }
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            size.withValue { $0 += data.count }
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            let count = size.withValue { size in
+                defer { size = 0 }
+                return size
+            }
+            sizes.withValue { $0.append(error == nil ? count : -1) }
+        }
+    }
+
+    // CONN-22: what nobody has taken when a response ends does not stand in the way of others for ever
+    @Test("answered when all has come") func answeredLate() async throws {
+        let count = 48
+        let size = 63 * 16_384
+        let complete = Watched(0)
+        let server = try server { http2, _ in
+            for _ in 0..<count {
+                let stream = try http2.readRequest()
+                try http2.sendHead(on: stream)
+                for piece in 1...63 {
+                    try http2.sendBody([UInt8](repeating: 0, count: 16_384), on: stream, ends: piece == 63)
+                }
+                // Its answer shows that the client has all.
+                try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 0, count: 8))
+                _ = try http2.readFrame(FrameType.ping)
+                complete.withValue { $0 += 1 }
+            }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = LateDelegate()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        for number in 1...count {
+            session.dataTask(with: server.url("/", host: "localhost")).resume()
+            try await complete.wait(for: "response \(number)") { $0 >= number ? () : nil }
+            let answer = try await delegate.answers.wait(for: "the question") { $0.count >= number ? $0[number - 1] : nil }
+            answer(.allow)
+            try await delegate.sizes.wait(for: "the end of \(number)") { $0.count >= number ? () : nil }
+        }
+        #expect(delegate.sizes.current == [Int](repeating: size, count: count))
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-4, T-34: a response begins once
+    @Test("goodbye in the middle of a response that it says was not begun", arguments: [true, false])
+    func goodbyeInTheMiddle(isGoodbye: Bool) async throws {
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream)
+            try http2.sendBody(Array("half".utf8), on: stream, ends: false)
+            if isGoodbye { try http2.goAway(lastStream: 0) } else { try http2.reset(stream, 13) }
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            let error = await #expect(throws: URLError.self) { try await text(session, server) }
+            #expect(error?.code == .networkConnectionLost)
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-4: of a file nothing was read yet
+    @Test("a file goes out again when its request was refused") func refusedFile() async throws {
+        let server = try server { http2, number in
+            if number == 0 {
+                let stream = try http2.readRequest()
+                try http2.goAway(lastStream: 0)
+                _ = stream
+                return _ = try http2.connection.waitForClose()
+            }
+            let stream = try http2.readRequest()
+            var size = 0
+            while true {
+                let frame = try http2.readFrame(FrameType.data)
+                size += frame.payload.count
+                if frame.flags & 1 == 1 { break }
+            }
+            try http2.respond(on: stream, body: "\(size)")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let file = try directory.write([UInt8].pattern(count: 30_000), to: "body")
+        try await using { session async throws in
+            var request = URLRequest(url: server.url("/", host: "localhost"))
+            request.httpMethod = "POST"
+            let (data, _) = try await session.upload(for: request, fromFile: file)
+            #expect(String(decoding: data, as: UTF8.self) == "30000")
+        }
+        #expect(server.connectionCount == 2)
+    }
 }

@@ -8,6 +8,8 @@ import Testing
 /// Records in memory that a file follows, with a file that is slow, fails, and is changed by others.
 @Suite(.leavesNothing) struct LastingRecordsTests {
     private struct Hosts: RecordMemory {
+        typealias Record = HSTSRecord
+
         var all: [String: HSTSRecord] = [:]
 
         func lasting(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
