@@ -15,7 +15,8 @@ package struct ConnectionFacts: Sendable, Equatable {
     package var tlsCipherSuite: UInt16?
 
     package init(
-        protocolName: String, isReused: Bool, isProxied: Bool, localAddress: String?, localPort: Int?, remoteAddress: String?,
+        protocolName: String, isReused: Bool, isProxied: Bool, localAddress: String?, localPort: Int?,
+        remoteAddress: String?,
         remotePort: Int?, tlsVersion: UInt16?, tlsCipherSuite: UInt16?
     ) {
         self.protocolName = protocolName

@@ -62,7 +62,8 @@ struct HTTP1Transcript {
     }
 
     private static func line(_ head: ResponseHead) -> String {
-        let start = "\(head.version == .http10 ? "1.0" : "1.1") \(head.status)" + (head.reason.isEmpty ? "" : " \(head.reason)")
+        let start =
+            "\(head.version == .http10 ? "1.0" : "1.1") \(head.status)" + (head.reason.isEmpty ? "" : " \(head.reason)")
         return head.fields.isEmpty ? start : start + " | " + line(head.fields)
     }
 

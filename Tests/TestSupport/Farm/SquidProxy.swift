@@ -29,6 +29,7 @@ package final class SquidProxy: Sendable {
                 ? """
                 auth_param basic program /usr/lib/squid/basic_ncsa_auth \(directory.path)/users
                 auth_param basic realm r
+                auth_param basic casesensitive on
                 acl known proxy_auth REQUIRED
                 http_access allow known
                 http_access deny all
@@ -54,12 +55,15 @@ package final class SquidProxy: Sendable {
 
     package func stop() { process.end() }
 
-    /// What it was asked for, each with its status: "TCP_TUNNEL/200 CONNECT localhost:8443".
+    /// What it was asked for, each with its status: "TCP_TUNNEL/200 CONNECT localhost:8443". A line is written after its
+    /// response has been sent, so all of them are here after `stop()`.
     package var log: [String] {
         let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
         return text.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: " ")
-            return parts.count > 6 ? parts[3] + " " + parts[5] + " " + parts[6] : nil
-        }.map { String($0) }
+            // Whoever only looks whether it is there asks for nothing.
+            guard parts.count > 6, !parts[3].hasSuffix("/000") else { return nil }
+            return parts[3] + " " + parts[5] + " " + parts[6]
+        }
     }
 }

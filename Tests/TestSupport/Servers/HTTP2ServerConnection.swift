@@ -53,7 +53,9 @@ package final class HTTP2ServerConnection {
     package func readFrame(_ type: UInt8) throws -> Frame {
         while true {
             let frame = try readFrame()
-            if frame.type == FrameType.settings, frame.flags & 1 == 0 { try send(FrameType.settings, flags: 1, stream: 0) }
+            if frame.type == FrameType.settings, frame.flags & 1 == 0 {
+                try send(FrameType.settings, flags: 1, stream: 0)
+            }
             if frame.type == FrameType.ping, frame.flags & 1 == 0 {
                 try send(FrameType.ping, flags: 1, stream: 0, frame.payload)
             }

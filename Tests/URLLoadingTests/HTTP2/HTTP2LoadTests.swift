@@ -57,7 +57,9 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        #expect(try await using { try await text($0, server, method, body: method == "POST" ? Data("b".utf8) : nil) } == "again")
+        #expect(
+            try await using { try await text($0, server, method, body: method == "POST" ? Data("b".utf8) : nil) }
+                == "again")
         #expect(server.connectionCount == 1)
     }
 
@@ -270,7 +272,11 @@ import URLLoading
             tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["http/1.1"] }
         ) { connection in
             _ = try connection.readRequest()
-            if count.withValue({ $0 += 1; return $0 }) == 6 { areAll.fire() }
+            if count.withValue({
+                $0 += 1; return $0
+            }) == 6 {
+                areAll.fire()
+            }
             try connection.wait(for: areAll)
             try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
         }
@@ -357,7 +363,9 @@ import URLLoading
         for number in 1...count {
             session.dataTask(with: server.url("/", host: "localhost")).resume()
             try await complete.wait(for: "response \(number)") { $0 >= number ? () : nil }
-            let answer = try await delegate.answers.wait(for: "the question") { $0.count >= number ? $0[number - 1] : nil }
+            let answer = try await delegate.answers.wait(for: "the question") {
+                $0.count >= number ? $0[number - 1] : nil
+            }
             answer(.allow)
             try await delegate.sizes.wait(for: "the end of \(number)") { $0.count >= number ? () : nil }
         }

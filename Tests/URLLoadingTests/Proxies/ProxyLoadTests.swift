@@ -82,7 +82,8 @@ import URLLoading
     }
 
     // PROXY-5, MET-7
-    @Test("what is secure goes through a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws {
+    @Test("what is secure goes through a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws
+    {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try tunnelProxy(to: server)
@@ -146,7 +147,8 @@ import URLLoading
     }
 
     // PROXY-7
-    @Test("without the proxy, if that is allowed", arguments: [true, false]) func failover(isAllowed: Bool) async throws {
+    @Test("without the proxy, if that is allowed", arguments: [true, false]) func failover(isAllowed: Bool) async throws
+    {
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
         let nobody = try RefusingPort()
