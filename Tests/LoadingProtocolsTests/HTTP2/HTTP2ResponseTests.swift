@@ -107,6 +107,8 @@ struct HTTP2ResponseTests {
             F.headers(1, F.block([("a", "b")])),
             F.headers(1, F.block([(":status", "20")])),
             F.headers(1, F.block([(":status", "abc")])),
+            F.headers(1, F.block([(":status", "000")])),
+            F.headers(1, F.block([(":status", "099")])),
             F.headers(1, F.block([(":status", "200"), (":status", "200")])),
             F.headers(1, F.block([("a", "b"), (":status", "200")])),
             F.headers(1, F.block([(":status", "200"), (":path", "/")])),
