@@ -81,7 +81,7 @@ static void begin_section(clh_session *self) {
     }
     self->byte_count = 0;
     self->count = 0;
-    self->status = 0;
+    self->status = -1;
     self->total_bytes = 0;
     self->total_count = 0;
 }
@@ -296,8 +296,7 @@ static nghttp2_session *make(clh_session *self) {
         nghttp2_option_set_no_auto_window_update(option, 1);
         nghttp2_option_set_max_reserved_remote_streams(option, 0);
         nghttp2_option_set_max_outbound_ack(option, self->limits.unsent_answers);
-        // A request may be as long as a response's head may be.
-        nghttp2_option_set_max_send_header_block_length(option, self->limits.section_bytes);
+        nghttp2_option_set_max_send_header_block_length(option, self->limits.request_bytes);
         if (nghttp2_option_set_max_continuations) {
             nghttp2_option_set_max_continuations(option, self->limits.continuations);
         }

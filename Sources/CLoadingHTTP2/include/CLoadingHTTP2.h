@@ -31,7 +31,7 @@ enum { CLH_NEVER_INDEXED = 1 };
 
 // A header or trailer section that is whole and in order, there during the call only.
 typedef struct {
-    int32_t status;  // 0: trailers
+    int32_t status;  // three digits, or -1: trailers
     bool ends_stream;
     const uint8_t *bytes;
     size_t byte_count;
@@ -44,6 +44,8 @@ typedef struct {
     // (CLH_SECTION_TOO_LONG): a byte on the wire may stand for thousands.
     size_t section_bytes;
     size_t section_fields;
+    // What a request may come to at the very most.
+    size_t request_bytes;
     uint32_t stream_window;
     uint32_t connection_window;
     // Answers to PING and SETTINGS that may wait to be sent.

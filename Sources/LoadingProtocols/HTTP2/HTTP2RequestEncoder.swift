@@ -6,13 +6,16 @@ internal import LoadingSemantics
 /// It refuses what a server could read as another request. Fields that belong to one connection of HTTP/1 are left out,
 /// as is `Host`; names are put into lower case when they are compressed.
 struct HTTP2RequestEncoder {
+    /// Bytes of all fields, with what compression may add. Servers take a fraction of it.
+    static let maximumLength = 256 << 10
+
     private var list: [clh_field] = []
     /// What lies in no block of fields.
     private var text: [UInt8] = []
 
     /// Calls `body` with the list, which is there during the call only.
     mutating func withFields<Result>(
-        of request: HTTP2Request, maximumLength: Int, _ body: (UnsafeBufferPointer<clh_field>) -> Result
+        of request: HTTP2Request, _ body: (UnsafeBufferPointer<clh_field>) -> Result
     ) throws(HTTP2RequestError) -> Result {
         list.removeAll(keepingCapacity: true)
         text.removeAll(keepingCapacity: true)
@@ -32,7 +35,7 @@ struct HTTP2RequestEncoder {
                     if let part = parts.contentLength { list.append(field("content-length", text, part)) }
                     // 32 octets a field is what compression may add at the very most.
                     let length = list.reduce(64) { $0 &+ $1.name_length &+ $1.value_length &+ 32 }
-                    if length > maximumLength { throw .headTooLong }
+                    if length > Self.maximumLength { throw .headTooLong }
                     return list.withUnsafeBufferPointer(body)
                 }
             }

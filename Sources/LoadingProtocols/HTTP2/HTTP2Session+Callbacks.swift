@@ -60,8 +60,11 @@ extension clh_limits {
         let limits = configuration.limits
         self.init(
             section_bytes: limits.maximumHeadLength, section_fields: limits.maximumFieldCount,
+            request_bytes: HTTP2RequestEncoder.maximumLength,
             stream_window: UInt32(clamping: configuration.windows.initialStream),
             connection_window: UInt32(clamping: configuration.windows.connection),
-            unsent_answers: limits.maximumUnsentAnswers, continuations: limits.maximumBlockFrameCount)
+            unsent_answers: limits.maximumUnsentAnswers,
+            // nghttp2 counts each piece in which the head of such a frame comes; frames are counted by the allowance.
+            continuations: limits.maximumBlockFrameCount &* HTTP2FrameHead.length)
     }
 }

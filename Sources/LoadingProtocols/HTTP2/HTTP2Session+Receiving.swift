@@ -79,19 +79,21 @@ extension HTTP2Session {
 
     func received(_ section: clh_section, on slot: Int) {
         if error != nil || streams[slot].isMuted { return }
-        if section.status == 0 {
+        if section.status < 0 {
             // Trailers, which nghttp2 lets be nothing but the end.
             if section.ends_stream { responseEnded(on: slot) }
             return
         }
         let number = streams[slot].number
+        guard section.status >= 100 else {
+            return reject(slot, .protocolError, "The status is none.")
+        }
         let head = HTTP2ResponseHead(
             status: Int(section.status), fields: HTTPFields(section), byteCount: allowance.blockLength)
         streams[slot].isAnswered = true
         if head.status < 200 {
             guard countInformational(head, on: slot) else {
-                if let session { clh_reset(session, number, HTTP2ErrorCode.enhanceYourCalm.rawValue) }
-                return mute(slot, .malformed("There are too many interim responses."))
+                return reject(slot, .enhanceYourCalm, "There are too many interim responses.")
             }
             observer?.session(self, receivedInformational: head, on: number)
             return
@@ -100,6 +102,11 @@ extension HTTP2Session {
         allowance.add(HTTP2Allowance.request)
         observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
         if section.ends_stream { responseEnded(on: slot) }
+    }
+
+    private func reject(_ slot: Int, _ code: HTTP2ErrorCode, _ text: String) {
+        if let session { clh_reset(session, streams[slot].number, code.rawValue) }
+        mute(slot, .malformed(text))
     }
 
     /// 104 is told as often as the server likes (RES-14), but not for ever.

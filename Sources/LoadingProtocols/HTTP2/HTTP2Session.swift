@@ -132,10 +132,9 @@ package final class HTTP2Session {
     package func submit(_ request: HTTP2Request) throws(HTTP2RequestError) -> Int32 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
-        let limit = configuration.limits.maximumHeadLength
         let number: Int32
         do throws(HTTP2RequestError) {
-            number = try encoder.withFields(of: request, maximumLength: limit) { fields in
+            number = try encoder.withFields(of: request) { fields in
                 clh_submit(session, fields.baseAddress, fields.count, slot, request.hasBody)
             }
         } catch {

@@ -63,6 +63,15 @@ struct HTTP2ResponseTests {
         #expect(lines(bytes) == ["1 head 200 (\(block.count + 27)) | a=b end", "1 ended", "1 closed"])
     }
 
+    @Test("a head may come in many frames, each in pieces")
+    func continuedOften() {
+        let block = F.block([(":status", "200"), ("a", "b")])
+        var bytes = F.headers(1, [], ends: true, whole: false)
+        for octet in block { bytes += F.continuation(1, [octet], whole: false) }
+        bytes += F.continuation(1, [])
+        #expect(lines(bytes).first == "1 head 200 (\(block.count + 9 * (block.count + 2))) | a=b end")
+    }
+
     @Test("padding, priorities, unknown frames and unknown settings are stepped over")
     func steppedOver() {
         let padded = [3] + F.block([(":status", "200")]) + [0, 0, 0]
@@ -107,6 +116,8 @@ struct HTTP2ResponseTests {
             F.headers(1, F.block([("a", "b")])),
             F.headers(1, F.block([(":status", "20")])),
             F.headers(1, F.block([(":status", "abc")])),
+            F.headers(1, F.block([(":status", "000")])),
+            F.headers(1, F.block([(":status", "099")])),
             F.headers(1, F.block([(":status", "200"), (":status", "200")])),
             F.headers(1, F.block([("a", "b"), (":status", "200")])),
             F.headers(1, F.block([(":status", "200"), (":path", "/")])),
