@@ -51,9 +51,9 @@ enum HostileCookies {
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
         let memory = ProcessState.peak - idle
         let kept = storage.cookies?.count ?? 0
-        let names = try FileManager.default.contentsOfDirectory(atPath: home + "/group-soak")
+        let names = try FileManager.default.contentsOfDirectory(atPath: home + "/%group-soak")
         let file = names.reduce(0) { sum, name in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: home + "/group-soak/" + name)
+            let attributes = try? FileManager.default.attributesOfItem(atPath: home + "/%group-soak/" + name)
             return sum + ((attributes?[.size] as? NSNumber)?.intValue ?? 0)
         }
         let isClean =
