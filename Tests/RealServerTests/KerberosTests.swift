@@ -120,16 +120,22 @@ import URLLoading
             ])
     }
 
-    // AUTH-5, AUTH-19, AUTH-26: all steps on one connection, which is the user's then
-    @Test("NTLM proves a connection") func ntlmProvesAConnection() async throws {
-        let server = try ApacheServer(realm: KerberosRealm.shared())
-        defer { server.stop() }
+    /// Knows the user of NTLM, and nobody else.
+    private func delegateOfNTLM() -> Delegate {
         let delegate = Delegate()
         let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
         delegate.answer = { challenge in
             challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
                 ? (.useCredential, right) : (.rejectProtectionSpace, nil)
         }
+        return delegate
+    }
+
+    // AUTH-5, AUTH-19, AUTH-26: all steps on one connection, which is the user's then
+    @Test("NTLM proves a connection") func ntlmProvesAConnection() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let delegate = delegateOfNTLM()
         let session = session(delegate)
         #expect(try await status(session, server.url("/ntlm/page"), body: "abc") == 200)
         #expect(try await status(session, server.url("/ntlm/page")) == 200)
@@ -163,12 +169,7 @@ import URLLoading
         }
         let server = try ApacheServer(realm: KerberosRealm.shared())
         defer { server.stop() }
-        let delegate = Delegate()
-        let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
-        delegate.answer = { challenge in
-            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
-                ? (.useCredential, right) : (.rejectProtectionSpace, nil)
-        }
+        let delegate = delegateOfNTLM()
         let cookies = Cookies()
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -210,12 +211,7 @@ import URLLoading
     @Test("many conversations at once") func manyConversationsAtOnce() async throws {
         let server = try ApacheServer(realm: KerberosRealm.shared())
         defer { server.stop() }
-        let delegate = Delegate()
-        let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
-        delegate.answer = { challenge in
-            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM
-                ? (.useCredential, right) : (.rejectProtectionSpace, nil)
-        }
+        let delegate = delegateOfNTLM()
         let session = session(delegate)
         let url = server.url("/ntlm/page")
         try await withThrowingTaskGroup(of: Int?.self) { group in

@@ -3,8 +3,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Makes one connection for a pool: name, address, socket, a way through a proxy, TLS. Confined to the pool's loop; ends with exactly one call
-/// of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
+/// Makes one connection for a pool: name, address, socket, a way through a proxy, TLS. Confined to the pool's loop; ends
+/// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
 final class ConnectionAttempt: SecurityAsker {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.

@@ -89,19 +89,11 @@ package final class FTPConnection: ByteStreamOwner {
             stream.owner = self
             control = stream
             observer?.ftpRecorded(.connectEnded)
-            observer?.ftpRecorded(.connectionAssigned(Self.facts(stream)))
+            let facts = ConnectionFacts(of: stream, to: origin, speaking: "ftp", isReused: false)
+            observer?.ftpRecorded(.connectionAssigned(facts))
             // The greeting may be here already.
             if stream.mayHaveMore { stream.callAgain() }
         }
-    }
-
-    private static func facts(_ stream: ByteStream) -> ConnectionFacts {
-        let local = stream.localAddress
-        let remote = stream.remoteAddress
-        return ConnectionFacts(
-            protocolName: "ftp", isReused: false, isProxied: false, localAddress: local?.description,
-            localPort: local.map { Int($0.port) }, remoteAddress: remote?.description,
-            remotePort: remote.map { Int($0.port) }, tlsVersion: nil, tlsCipherSuite: nil)
     }
 
     private func connectData() {

@@ -192,11 +192,11 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     /// Takes what the kernel has and the loop has not heard of.
     private func hearNews() {
         guard stream.hasNews else { return }
-        // What the loop reads into may be in use: this can be in the midst of another connection's turn.
-        let wasHandlingReadiness = isHandlingReadiness
+        // What the loop reads into may be in use: this can be in the midst of another connection's turn, though not of its
+        // own.
         isHandlingReadiness = true
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { receive(into: $0) }
-        isHandlingReadiness = wasHandlingReadiness
+        isHandlingReadiness = false
         planTurn()
     }
 

@@ -13,7 +13,6 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var request: ExchangeRequest
     private let url: HTTPURL
     private let identity: UInt64
-    private let needsHTTP1: Bool
     /// The ways to the server that are left, the one that is being gone among them.
     private var ways: ArraySlice<ProxyRoute.Way>
     private var origin: Origin
@@ -38,15 +37,22 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.request = request
         self.url = url
         self.identity = identity
-        needsHTTP1 = request.fields.contains("Upgrade")
         ways = load.environment.proxies?.route(for: ProxyDestination(url)).ways[...] ?? [.direct]
-        origin = load.environment.pool.usable(
-            url.origin(of: identity, needsHTTP1: needsHTTP1, by: ways.first ?? .direct))
+        origin = Self.origin(of: url, identity, request, by: ways.first, in: load.environment)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.load = load
         environment = load.environment
         log = load.log
+    }
+
+    /// To what a request needs a connection that goes a way; without one nobody asks for it.
+    private static func origin(
+        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?,
+        in environment: LoadingEnvironment
+    ) -> Origin {
+        environment.pool.usable(
+            url.origin(of: identity, needsHTTP1: request.fields.contains("Upgrade"), by: way ?? .direct))
     }
 
     func start(onNewConnection: Bool = false) {
@@ -182,8 +188,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             return end { $0.exchangeFailed(failure.error, isConnecting: true) }
         }
         ways.removeFirst()
-        origin = environment.pool.usable(
-            url.origin(of: identity, needsHTTP1: needsHTTP1, by: ways.first ?? .direct))
+        origin = Self.origin(of: url, identity, request, by: ways.first, in: environment)
         load?.exchangeIsActive()
         start()
     }

@@ -421,4 +421,84 @@ import URLLoading
         }
         #expect(server.connectionCount == 2)
     }
+
+    // T-19: RFC 9218, to a server that goes by it
+    @Test("a priority that changes") func priority() async throws {
+        let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
+            let http2 = try HTTP2ServerConnection($0, settings: [(9, 1)])
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream)
+            try http2.sendBody(Array("a".utf8), on: stream, ends: false)
+            let update = try http2.readFrame(FrameType.priorityUpdate)
+            try http2.sendBody(Array(update.payload.dropFirst(4)), on: stream, ends: true)
+            try $0.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
+            var iterator = bytes.makeAsyncIterator()
+            _ = try await iterator.next()
+            bytes.task.priority = URLSessionTask.highPriority
+            var rest: [UInt8] = []
+            while let byte = try await iterator.next() { rest.append(byte) }
+            #expect(String(decoding: rest, as: UTF8.self) == "u=1")
+        }
+    }
+
+    // CONN-23: the body waits for the server's word, and does not go without it
+    @Test("a body that the server is asked about", arguments: [true, false]) func expect(isWanted: Bool) async throws {
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            guard isWanted else {
+                try http2.sendHead(on: stream, status: 417)
+                try http2.sendBody(Array("no".utf8), on: stream, ends: true)
+                // Nothing of the body comes before the end.
+                while true {
+                    let frame = try http2.readFrame()
+                    if frame.type == FrameType.data { try http2.connection.reset() }
+                    if frame.type == FrameType.reset { break }
+                }
+                return _ = try http2.connection.waitForClose()
+            }
+            try http2.sendHead(on: stream, status: 100)
+            let body = try http2.readFrame(FrameType.data)
+            try http2.respond(on: stream, body: String(decoding: body.payload, as: UTF8.self))
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            var request = URLRequest(url: server.url("/", host: "localhost"))
+            request.httpMethod = "POST"
+            request.httpBody = Data("body".utf8)
+            request.setValue("100-continue", forHTTPHeaderField: "Expect")
+            let (data, response) = try await session.data(for: request)
+            #expect(String(decoding: data, as: UTF8.self) == (isWanted ? "body" : "no"))
+            #expect((response as? HTTPURLResponse)?.statusCode == (isWanted ? 200 : 417))
+        }
+    }
+
+    // CONN-18: what is on the old connection goes on, and what is new does not go there
+    @Test("after a flush") func flush() async throws {
+        let hasRequest = Signal("the first request")
+        let mayEnd = Signal("the second answer")
+        let server = try server { http2, number in
+            let stream = try http2.readRequest()
+            if number == 0 {
+                hasRequest.fire()
+                try http2.connection.wait(for: mayEnd)
+            }
+            try http2.respond(on: stream, body: "\(number)")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            async let old = text(session, server)
+            try await hasRequest.wait()
+            await session.flush()
+            #expect(try await text(session, server) == "1")
+            mayEnd.fire()
+            #expect(try await old == "0")
+        }
+        #expect(server.connectionCount == 2)
+    }
 }
