@@ -53,6 +53,9 @@ package final class PermanentCredentials {
     /// False if there is surely nothing to load. Asks nobody: where there is a bus there may be a keyring.
     package var mayHold: Bool { keyring != nil || file.mayHold }
 
+    /// What a keyring that is away has is not known.
+    package var isLoadedWhole: Bool { keyring == nil }
+
     /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
     /// now.
     package func loadIfPossible() -> [StoredCredential]? {
@@ -101,8 +104,7 @@ package final class PermanentCredentials {
     @discardableResult
     private func settle() -> Bool {
         guard areNotesRead() else { return false }
-        let changes = waiting.list
-        waiting = WaitingChanges()
+        let changes = waiting.take().list
         var rest = changes[...]
         if let keyring {
             var failure = carryOver(to: keyring)

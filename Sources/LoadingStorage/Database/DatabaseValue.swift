@@ -21,4 +21,14 @@ package enum DatabaseValue: Sendable, Hashable {
     var text: String? { if case .text(let text) = self { text } else { nil } }
     var blob: Data? { if case .blob(let data) = self { data } else { nil } }
     var isNull: Bool { self == .null }
+
+    /// About how many bytes it takes.
+    var size: Int {
+        switch self {
+        case .null: 1
+        case .integer, .real: 8
+        case .text(let text): text.utf8.count
+        case .blob(let data): data.count
+        }
+    }
 }

@@ -12,16 +12,10 @@ package final class RecordArchive<Record: ArchivedRecord> {
     private let file: LastingDatabase
     private let statements = RecordStatements<Record>()
 
-    /// What the file does not have yet: a record to store, or nil for one to remove.
-    private var waiting: [Record.Identity: Record?] = [:]
-    private var mustRemoveEverything = false
-    /// The identities that the file may have rows of; nil if that is not known.
-    private var known: Set<Record.Identity>?
+    /// What the file does not have yet.
+    private var waiting = WaitingChanges<Record>()
     /// Which state of the file was read last.
     private var lastRead: (generation: Int, version: Int64)?
-
-    /// More removals than these are not waited with while it is not known what the file has.
-    private static var mostWaiting: Int { 20_000 }
 
     package init(in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
         file = LastingDatabase(Record.design, in: directory, tell: tell)
@@ -37,8 +31,10 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Why nothing can be written now; nil if all is well.
     package var trouble: StorageFailure? { file.trouble }
 
+    package var isLoadedWhole: Bool { true }
+
     /// What the file has, with the changes that wait: these alone if the file cannot be read now.
-    package func load() -> [Record] { loadIfPossible() ?? waiting.values.compactMap { $0 } }
+    package func load() -> [Record] { loadIfPossible() ?? waiting.records }
 
     /// Nil if the file cannot be read now.
     package func loadIfPossible() -> [Record]? {
@@ -48,12 +44,9 @@ package final class RecordArchive<Record: ArchivedRecord> {
             found = read()
         }
         if found == nil, file.exists { return nil }
-        var records = found?.records ?? []
-        if found != nil || !file.exists { known = Set(records.map(\.identity)) }
-        guard !waiting.isEmpty || mustRemoveEverything else { return records }
-        if mustRemoveEverything { records = [] }
-        records.removeAll { waiting[$0.identity] != nil }
-        return records + waiting.values.compactMap { $0 }
+        let records = found?.records ?? []
+        if found != nil || !file.exists { waiting.known = Set(records.map(\.identity)) }
+        return waiting.isEmpty ? records : records.filter { !waiting.concerns($0.identity) } + waiting.records
     }
 
     private func read() -> (records: [Record], hasBroken: Bool)? {
@@ -93,7 +86,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Whether what the file had is gone with it, or may be. Told once.
     package func hasLostFile() -> Bool {
         guard file.hasLostFile() else { return false }
-        known = nil
+        waiting.known = nil
         return true
     }
 
@@ -102,7 +95,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// - Returns: False if they wait.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
-        if known == nil, !file.exists { known = [] }
+        if waiting.known == nil, !file.exists { waiting.known = [] }
         for change in changes { note(change) }
         return flush()
     }
@@ -110,49 +103,28 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Tries again what waits. True if nothing waits any more.
     @discardableResult
     package func flush() -> Bool {
-        if waiting.isEmpty, !mustRemoveEverything { return true }
+        if waiting.isEmpty { return true }
+        let records = waiting.records
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
-            if mustRemoveEverything { try database.run(statements.deleteAll) }
-            for (identity, record) in waiting {
-                if let record {
-                    try database.run(statements.insert, SealedRow.seal(Record.values(of: identity) + record.content))
-                } else {
-                    try database.run(statements.delete, Record.values(of: identity))
-                }
+            if waiting.isEverythingRemoved { try database.run(statements.deleteAll) }
+            // First, so that what is stored takes their place.
+            for identity in waiting.removed { try database.run(statements.delete, Record.values(of: identity)) }
+            for record in records {
+                let values = Record.values(of: record.identity) + record.content
+                try database.run(statements.insert, SealedRow.seal(values))
             }
         }
         guard isDone != nil else { return false }
-        if mustRemoveEverything {
-            known = []
-            file.forgetRemoved()
-        }
-        for (identity, record) in waiting {
-            if record == nil { known?.remove(identity) } else { known?.insert(identity) }
-        }
-        waiting = [:]
-        mustRemoveEverything = false
+        if waiting.isEverythingRemoved { file.forgetRemoved() }
+        waiting.settle()
         return true
     }
 
     private func note(_ change: Change) {
         switch change {
-        case .stored(let record) where record.isLasting: waiting.updateValue(record, forKey: record.identity)
-        case .stored(let record): noteRemoval(of: record.identity)
-        case .removed(let identity): noteRemoval(of: identity)
-        case .everythingRemoved:
-            waiting = [:]
-            if file.exists { mustRemoveEverything = true } else { known = [] }
-        }
-    }
-
-    /// What the file cannot have needs no removal. So however many come and go while nothing can be written, no more wait
-    /// than there are.
-    private func noteRemoval(of identity: Record.Identity) {
-        let isThere = known.map { $0.contains(identity) } ?? (waiting.count < Self.mostWaiting)
-        if mustRemoveEverything || !isThere {
-            waiting[identity] = nil
-        } else {
-            waiting.updateValue(nil, forKey: identity)
+        case .stored(let record) where !record.isLasting: waiting.add(.removed(record.identity))
+        case .everythingRemoved where !file.exists: waiting.reset()
+        case .stored, .removed, .everythingRemoved: waiting.add(change)
         }
     }
 }

@@ -5,6 +5,9 @@ package protocol RecordKeeper<Record>: AnyObject {
     /// What is kept, with the changes that wait; nil if that cannot be told now.
     func loadIfPossible() -> [Record]?
 
+    /// Whether what was loaded is all that is kept. If not, something may be removed that was not loaded.
+    var isLoadedWhole: Bool { get }
+
     /// Makes the changes last.
     ///
     /// - Returns: False if they wait in memory.

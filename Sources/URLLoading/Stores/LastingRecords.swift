@@ -157,6 +157,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             if !isReading {
                 if !mayHold {
                     isFileRead = true
+                    unwritten.known = []
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
@@ -201,6 +202,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             let now = Date().timeIntervalSince1970
             let before = Set(other.lasting(at: now))
             let following = other.replaceLasting(with: records, at: now)
+            let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
             let isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
@@ -209,6 +211,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
                 swap(&memory, &other)
                 isFileRead = true
                 isBehind = false
+                unwritten.known = known
                 unwritten.add(following)
                 return true
             }
@@ -256,9 +259,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         }
         while true {
             let (changes, count) = lock.withLock {
-                defer { unwritten = WaitingChanges() }
                 if unwritten.isEmpty { isWriting = false }
-                return (unwritten, changeCount)
+                return (unwritten.take(), changeCount)
             }
             if changes.isEmpty { return count }
             keeper.apply(changes.list)

@@ -14,13 +14,13 @@ import Testing
         }.joined(separator: " ")
     }
 
-    @Test("of each record the last change waits, in the order of changing") func lastOfEach() {
+    @Test("of each record the last change waits, what is stored in the order of storing") func lastOfEach() {
         var changes = WaitingChanges<Cookie>()
         #expect(changes.isEmpty)
         changes.add([.stored(.lasting("a", "1")), .stored(.lasting("b", "1")), .removed(Cookie.lasting("c").identity)])
-        #expect(text(changes) == "+a=1 +b=1 -c")
+        #expect(text(changes) == "-c +a=1 +b=1")
         changes.add([.stored(.lasting("a", "2")), .stored(.lasting("c", "1")), .removed(Cookie.lasting("b").identity)])
-        #expect(text(changes) == "+a=2 +c=1 -b")
+        #expect(text(changes) == "-b +a=2 +c=1")
     }
 
     @Test("what was there before all was removed is no more than that") func everythingRemoved() {
@@ -45,5 +45,42 @@ import Testing
         for number in 0..<10 { changes.add(.stored(.lasting("\(number)"))) }
         for number in 40_000..<40_020 { changes.add(.removed(Cookie.lasting("\(number)").identity)) }
         #expect(changes.count == 20_011)
+    }
+
+    // COOK-17: nor are their names without a bound
+    @Test("removals of long names wait up to so many bytes") func longNames() {
+        var changes = WaitingChanges<Cookie>()
+        let name = String(repeating: "n", count: 4000)
+        for number in 0..<10_000 { changes.add(.removed(Cookie.lasting("\(number)" + name).identity)) }
+        #expect((4_900...5_000).contains(changes.count))
+        // Who is stored anew makes room.
+        let count = changes.count
+        changes.add(.stored(.lasting("0" + name)))
+        changes.add(.removed(Cookie.lasting("9999" + name).identity))
+        #expect(changes.count == count + 1)
+    }
+
+    // COOK-17: the file grows if a removal is lost, and memory if one is kept that nobody needs
+    @Test("what is not there needs no removal, and of what is there none is lost") func known() {
+        var changes = WaitingChanges<Cookie>()
+        changes.known = Set((0..<30_000).map { Cookie.lasting("\($0)").identity })
+        for number in 0..<60_000 {
+            let cookie = Cookie.lasting("\(number)")
+            changes.add([.stored(cookie), .removed(cookie.identity)])
+        }
+        #expect(changes.count == 30_000)
+        #expect(changes.take().count == 30_000)
+        #expect(changes.isEmpty)
+        changes.add([
+            .stored(.lasting("a")), .removed(Cookie.lasting("b").identity), .removed(Cookie.lasting("7").identity),
+        ])
+        #expect(text(changes) == "+a=v")
+        changes.settle()
+        changes.add(.removed(Cookie.lasting("a").identity))
+        #expect(text(changes) == "-a")
+        changes.add([.everythingRemoved, .stored(.lasting("c"))])
+        changes.settle()
+        changes.add([.removed(Cookie.lasting("a").identity), .removed(Cookie.lasting("c").identity)])
+        #expect(text(changes) == "-c")
     }
 }

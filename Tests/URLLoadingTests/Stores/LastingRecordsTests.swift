@@ -123,7 +123,7 @@ import Testing
         #expect(try await news.waitFor(count: 1) == [["a", "c"]])
         #expect(records.read { $0.all["a"] } == changed)
         #expect(hosts(records) == ["a", "c"])
-        #expect(keeper.calls.filter { $0 != "hasNews" && $0 != "flush" } == ["load", "load", "apply +a -b", "load"])
+        #expect(keeper.calls.filter { $0 != "hasNews" && $0 != "flush" } == ["load", "load", "apply -b +a", "load"])
     }
 
     @Test("records that are let go of before the file is read: who waits is called, and what he changes is written")
@@ -189,8 +189,28 @@ import Testing
         keeper.letGo(.apply)
         await flush(records)
         #expect(hosts(records) == ["first", "last"] + (isRead ? ["others'"] : []))
-        #expect(keeper.calls.filter { $0.hasPrefix("apply") } == ["apply +first", "apply -x +last"])
+        #expect(
+            keeper.calls.filter { $0.hasPrefix("apply") } == [
+                "apply +first", isRead ? "apply +last" : "apply -x +last",
+            ])
         #expect(keeper.hosts == ["first", "last", "others'"])
+    }
+
+    // COOK-17
+    @Test(
+        "what the file cannot have needs no removal; what a keyring that is away may have does",
+        arguments: [false, true])
+    func removalOfUnknown(isLoadedWhole: Bool) async {
+        let keeper = Keeper([.of("a")], isLoadedWhole: isLoadedWhole)
+        let records = records(over: keeper)
+        #expect(hosts(records) == ["a"])
+        remove("unknown", in: records)
+        store(.of("b"), in: records)
+        remove("a", in: records)
+        await flush(records)
+        let applied = keeper.calls.filter { $0.hasPrefix("apply") }.joined(separator: " ").split(separator: " ")
+        #expect(Set(applied).subtracting(["apply"]) == (isLoadedWhole ? ["+b", "-a"] : ["+b", "-a", "-unknown"]))
+        #expect(keeper.hosts == ["b"])
     }
 
     // S-88

@@ -19,7 +19,13 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
 
     private let state = Watched(State())
 
-    init(_ records: [Record]) { state.withValue { for record in records { $0.kept[record.identity] = record } } }
+    let isLoadedWhole: Bool
+
+    /// - Parameter isLoadedWhole: False for one who may keep more than it tells.
+    init(_ records: [Record], isLoadedWhole: Bool = true) {
+        self.isLoadedWhole = isLoadedWhole
+        state.withValue { for record in records { $0.kept[record.identity] = record } }
+    }
 
     // MARK: For the test
 
