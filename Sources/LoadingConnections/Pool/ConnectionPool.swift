@@ -157,7 +157,7 @@ package final class ConnectionPool {
     }
 
     /// Gives streams to who waits.
-    func serve(from connection: HTTP2Connection) {
+    func serve(from connection: any MultiplexedConnection) {
         let origin = connection.home
         while origin.shared === connection, let first = origin.waiting.first(),
             let stream = connection.openStream(isRepeatable: first.isRepeatable)
@@ -168,12 +168,12 @@ package final class ConnectionPool {
     }
 
     /// The connection takes no new requests any more.
-    func retire(_ connection: HTTP2Connection) {
+    func retire(_ connection: any MultiplexedConnection) {
         connection.home.retire(connection)
         startAttempts(at: connection.home)
     }
 
-    func letGo(_ connection: HTTP2Connection) {
+    func letGo(_ connection: any MultiplexedConnection) {
         connection.home.forget(connection)
         startAttempts(at: connection.home)
         discardIfUnused(connection.home)

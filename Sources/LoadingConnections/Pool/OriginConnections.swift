@@ -8,9 +8,9 @@ final class OriginConnections {
     private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
-    private(set) var shared: HTTP2Connection?
+    private(set) var shared: (any MultiplexedConnection)?
     /// That one, and those that carry their last requests.
-    private var multiplexed: [ObjectIdentifier: HTTP2Connection] = [:]
+    private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
 
     init(_ origin: Origin) { self.origin = origin }
 
@@ -58,17 +58,17 @@ final class OriginConnections {
 
     // MARK: A connection for all
 
-    func adopt(_ connection: HTTP2Connection) {
+    func adopt(_ connection: any MultiplexedConnection) {
         multiplexed[ObjectIdentifier(connection)] = connection
         shared = connection
     }
 
     /// It carries on with what it has, and takes nothing new.
-    func retire(_ connection: HTTP2Connection) {
+    func retire(_ connection: any MultiplexedConnection) {
         if shared === connection { shared = nil }
     }
 
-    func forget(_ connection: HTTP2Connection) {
+    func forget(_ connection: any MultiplexedConnection) {
         retire(connection)
         multiplexed[ObjectIdentifier(connection)] = nil
     }
