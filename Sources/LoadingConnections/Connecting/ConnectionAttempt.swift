@@ -11,8 +11,7 @@ final class ConnectionAttempt: SecurityAsker {
     private(set) var request: ConnectionRequest?
     private(set) var events: [LoadEvent] = []
     private let pool: ConnectionPool
-    private var race: AddressRace?
-    private var tunnel: ProxyTunnel?
+    private var dial: Dial?
     private var secure: SecureHandshake?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
@@ -34,20 +33,26 @@ final class ConnectionAttempt: SecurityAsker {
     }
 
     func start() {
-        let race = AddressRace(to: home.origin.firstHop, on: pool.loop, resolver: pool.resolver)
-        self.race = race
-        race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
+        let dial = dial ?? makeDial()
+        self.dial = dial
+        dial.start()
         // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
         if home.origin.isSecure { _ = try? pool.security.context() }
+    }
+
+    private func makeDial() -> Dial {
+        let dial = Dial(to: home.origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
+        // Only the last try is told of: there may be any number of them.
+        dial.onBeginning = { [weak self] in self?.events = [] }
+        dial.onEvent = { [weak self] in self?.record($0) }
+        return dial
     }
 
     func cancel() {
         guard !hasEnded else { return }
         hasEnded = true
-        race?.cancel()
-        race = nil
-        tunnel?.cancel()
-        tunnel = nil
+        dial?.cancel()
+        dial = nil
         secure?.cancel()
         secure = nil
         descriptorWait.end()
@@ -56,8 +61,12 @@ final class ConnectionAttempt: SecurityAsker {
     /// Somebody else waits for the connection now, or nobody for the moment.
     func setRequest(_ request: ConnectionRequest?) {
         self.request = request
-        if request != nil { secure?.askerChanged() }
+        guard request != nil else { return }
+        dial?.askerChanged()
+        secure?.askerChanged()
     }
+
+    var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
 
     func handshakeAsks(_ question: SecurityQuestion) -> Bool {
         isAsking = request?.taker?.connectionAsks(question) ?? false
@@ -75,39 +84,15 @@ final class ConnectionAttempt: SecurityAsker {
         events.append(LoadEvent(time: EventLog.now, kind: kind))
     }
 
-    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
+    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         guard !hasEnded else { return }
-        race = nil
         switch outcome {
-        case .failure(.noDescriptor):
-            waitForDescriptor()
-        case .failure(.unreachable(let error)):
-            switch home.origin.passage {
-            case nil: fail(ConnectionFailure(error))
-            case .forwarding: fail(ConnectionFailure(.unreachable(.request, error)))
-            case .tunnel(let proxy): fail(ConnectionFailure(.unreachable(proxy.kind.isSOCKS ? .socks : .tunnel, error)))
-            }
+        case .failure(.noDescriptor): waitForDescriptor()
+        case .failure(.lost(let failure)): fail(failure)
         case .success(let stream):
-            record(.connectEnded)
-            if case .tunnel(let proxy) = home.origin.passage { dig(stream, proxy) } else { secure(stream) }
+            dial = nil
+            secure(stream)
         }
-    }
-
-    private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
-        guard proxy.kind != .https else {
-            // There is no TLS within TLS yet, and what is said to such a proxy is not to be said in the clear.
-            stream.close()
-            return fail(ConnectionFailure(.unusableSettings(.tunnel)))
-        }
-        tunnel = ProxyTunnel(over: stream, to: home.origin, by: proxy) { [weak self] outcome in
-            guard let self, !hasEnded else { return }
-            tunnel = nil
-            switch outcome {
-            case .success(let stream): secure(stream)
-            case .failure(let failure): fail(ConnectionFailure(failure))
-            }
-        }
-        tunnel?.start()
     }
 
     private func secure(_ stream: ByteStream) {
@@ -121,11 +106,7 @@ final class ConnectionAttempt: SecurityAsker {
     }
 
     private func waitForDescriptor() {
-        descriptorWait.begin { [weak self] in
-            // Only the last try is told of: there may be any number of them.
-            self?.events = []
-            self?.start()
-        }
+        descriptorWait.begin { [weak self] in self?.start() }
     }
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {

@@ -267,7 +267,7 @@ package final class ConnectionPool {
     /// Whether a failure is that of whom the attempt was made for, whose delegate was asked, or would have been asked had
     /// there been another.
     private func isAbout(_ attempt: ConnectionAttempt, _ failure: ConnectionFailure) -> Bool {
-        attempt.hasAsked || -1299 ... -1200 ~= failure.error.code
+        attempt.hasAsked || failure.isPersonal
     }
 
     /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when

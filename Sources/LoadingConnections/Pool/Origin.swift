@@ -32,7 +32,7 @@ package struct Origin: Hashable, Sendable {
     /// What a socket is connected to.
     var firstHop: Origin {
         guard case .tunnel(let proxy) = passage else { return self }
-        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port)
+        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true)
     }
 
     /// Whether one connection may carry all requests at once (CONN-2).

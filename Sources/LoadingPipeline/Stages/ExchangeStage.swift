@@ -38,7 +38,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.url = url
         self.identity = identity
         ways = load.environment.proxies?.route(for: ProxyDestination(url)).ways[...] ?? [.direct]
-        origin = Self.origin(of: url, identity, request, by: ways.first, in: load.environment)
+        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.load = load
@@ -48,11 +48,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?,
-        in environment: LoadingEnvironment
+        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
-        environment.pool.usable(
-            url.origin(of: identity, needsHTTP1: request.fields.contains("Upgrade"), by: way ?? .direct))
+        load.environment.pool.usable(
+            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct) {
+                load.identity(for: $0)
+            })
     }
 
     func start(onNewConnection: Bool = false) {
@@ -184,28 +185,31 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard failure.permitsNextWay, ways.count > 1, load != nil else {
+        guard failure.permitsNextWay, ways.count > 1, let load else {
             return end { $0.exchangeFailed(failure.error, isConnecting: true) }
         }
         ways.removeFirst()
-        origin = Self.origin(of: url, identity, request, by: ways.first, in: environment)
-        load?.exchangeIsActive()
+        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
+        load.exchangeIsActive()
         start()
     }
 
     /// The request as a proxy wants it that loads it itself.
     private func forwarded(_ request: ExchangeRequest) -> ExchangeRequest {
-        guard case .forwarding(let proxy) = origin.passage, case .origin(let path, let query) = request.target else {
-            return request
-        }
+        guard let forwarder, case .origin(let path, let query) = request.target else { return request }
         var request = request
         request.target = .absolute(
-            scheme: "http", authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
-        if let credential = proxy.credential {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, credential.basic)
+            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
+        if let value = load?.authorization(for: forwarder) {
+            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
         }
         return request
     }
+
+    /// The proxy that loads the request itself, if one does.
+    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.passage { proxy } else { nil } }
+
+    var tunnelSpeaker: (any TunnelSpeaker)? { load?.tunnelSpeaker }
 
     private func end(_ tell: (Load) -> Void) {
         guard let load else { return }
