@@ -15,7 +15,7 @@ final class Dial {
     private let pool: ConnectionPool
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
-    private var race: AddressRace?
+    private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
     /// What the proxy is told on the next connection to it.
@@ -58,7 +58,7 @@ final class Dial {
         tunnel?.askerChanged()
     }
 
-    private func raceEnded(_ result: Result<ByteStream, AddressRace.Failure>) {
+    private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
         race = nil
         switch result {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))

@@ -1,5 +1,5 @@
 internal import LoadingEvents
-internal import LoadingSemantics
+package import LoadingSemantics
 package import LoadingTransport
 
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
@@ -22,6 +22,9 @@ package final class ConnectionPool {
     let resolver: NameResolver
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
+    #if HTTP3
+        package let http3Services = HTTP3Services()
+    #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
@@ -66,9 +69,12 @@ package final class ConnectionPool {
     }
 
     /// An idle connection to the origin, the common case, without asking for one.
-    package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> (any ExchangeCarrier)? {
+    package func takeIdle(
+        _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
+    ) -> (any ExchangeCarrier)? {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
         if let shared = known.shared {
+            if shared.version == .http2, mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
             if let stream = shared.openStream(isRepeatable: isRepeatable) { return stream }
             // It may have turned out to be closed, and its origin with it.
             if origins[origin] !== known { return nil }
@@ -87,6 +93,10 @@ package final class ConnectionPool {
         var origin = connections(to: request.origin)
         if origin.waiting.isEmpty {
             if let shared = origin.shared {
+                if mayUpgrade(origin, isAssumed: request.assumesHTTP3) {
+                    origin.waiting.append(request)
+                    return origin.upgrade = startAttempt(for: request, at: origin)
+                }
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
@@ -159,6 +169,7 @@ package final class ConnectionPool {
     /// Gives streams to who waits.
     func serve(from connection: any MultiplexedConnection) {
         let origin = connection.home
+        guard origin.upgrade == nil else { return }
         while origin.shared === connection, let first = origin.waiting.first(),
             let stream = connection.openStream(isRepeatable: first.isRepeatable)
         {
@@ -234,16 +245,57 @@ package final class ConnectionPool {
             return serve(from: shared)
         }
         let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
-        origin.adopt(connection)
         connection.start()
+        adopt(connection, at: origin, of: attempt, first: first, events: attempt.events)
+    }
+
+    private func adopt(
+        _ connection: any MultiplexedConnection, at origin: OriginConnections, of attempt: ConnectionAttempt,
+        first: ConnectionRequest?, events: [LoadEvent]
+    ) {
+        origin.adopt(connection)
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
             let opened = connection.openStream(isRepeatable: true)
         {
             origin.waiting.remove(next)
-            hand(opened, of: origin, to: next, isReused: false, events: attempt.events)
+            hand(opened, of: origin, to: next, isReused: false, events: events)
         }
         // One from before a flush is for whom it was made for (CONN-18).
         if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
+    }
+
+    #if HTTP3
+        func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
+            let origin = attempt.home
+            let first = attempt.request
+            origin.finish(attempt)
+            let before = origin.shared
+            connection.isAdopted = true
+            adopt(connection, at: origin, of: attempt, first: first, events: events)
+            // It carries on with what it has.
+            before?.retire()
+        }
+
+        /// There is no HTTP/3 for now, and a connection of another version for who waits.
+        func gaveUpHTTP3(_ attempt: ConnectionAttempt) {
+            let origin = attempt.home
+            origin.finish(attempt)
+            if let shared = origin.shared { serve(from: shared) }
+            startAttempts(at: origin)
+        }
+
+        /// Where to try HTTP/3 for such an origin; nil if nowhere.
+        func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
+            guard origin.mayShare, origin.passage == nil else { return nil }
+            return http3Services.service(of: origin.place, isAssumed: isAssumed, at: loop.now)
+        }
+    #endif
+
+    /// What a response says about where else its origin is (CONN-6).
+    package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
+        #if HTTP3
+            if fields.contains("Alt-Svc") { http3Services.note(fields, from: url) }
+        #endif
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
@@ -342,12 +394,24 @@ package final class ConnectionPool {
     /// Whether it will show with the first connection what the server speaks.
     private func isUnknown(_ origin: Origin) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
 
-    private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) {
+    /// Whether HTTP/3 is to be tried for an origin whose connection speaks HTTP/2.
+    private func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
+        #if HTTP3
+            return origin.shared?.version == .http2 && origin.upgrade == nil && origin.attemptCount == 0
+                && http3Service(of: origin.origin, isAssumed: isAssumed) != nil
+        #else
+            return false
+        #endif
+    }
+
+    @discardableResult
+    private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
         request.attempt = attempt
         origin.begin(attempt)
         request.taker?.connectionIsBeingMade()
         attempt.start()
+        return attempt
     }
 
     /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of

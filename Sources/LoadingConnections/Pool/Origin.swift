@@ -35,6 +35,8 @@ package struct Origin: Hashable, Sendable {
         return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true)
     }
 
+    var place: ServerPlace { ServerPlace(host, port) }
+
     /// Whether one connection may carry all requests at once (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }
 }

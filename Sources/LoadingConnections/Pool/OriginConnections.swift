@@ -9,6 +9,8 @@ final class OriginConnections {
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
     private(set) var shared: (any MultiplexedConnection)?
+    /// The attempt at a connection of a later version than that one's. Who waits for it is not served otherwise.
+    var upgrade: ConnectionAttempt?
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
 
@@ -26,6 +28,7 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
+        if upgrade === attempt { upgrade = nil }
         guard origin.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
@@ -102,6 +105,7 @@ final class OriginConnections {
         for connection in connections.values { connection.close() }
         for connection in multiplexed.values { connection.close() }
         attempts = [:]
+        upgrade = nil
         connections = [:]
         multiplexed = [:]
         shared = nil

@@ -19,6 +19,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
+    private let assumesHTTP3: Bool
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
@@ -41,6 +42,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
+        assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
         log = load.log
@@ -66,12 +68,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         attempts += 1
         sentBodyBytes = 0
         sentWireBytes = 0
-        if !onNewConnection, let connection = environment.pool.takeIdle(origin, isRepeatable: isRepeatable) {
+        if !onNewConnection,
+            let connection = environment.pool.takeIdle(
+                origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
+        {
             return took(connection, isReused: true, events: [])
         }
         let wish = ConnectionRequest(
             origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
-            taker: self)
+            assumesHTTP3: assumesHTTP3, taker: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -248,6 +253,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
+        if url.scheme.isSecure, isConnectionTrusted { environment.pool.noteAlternatives(in: head.fields, from: url) }
         load?.exchangeReceived(head: head, body: body)
     }
 
