@@ -277,4 +277,14 @@ int cll_open_place(const char *path);
 // fchmod of such a descriptor.
 int cll_set_mode_of_place(int place, mode_t mode);
 
+// ---- names
+
+// What a call for names says with a minus sign before it, when there is no answer.
+enum { CLL_NO_SUCH_NAME = 1, CLL_NO_SUCH_DATA = 2, CLL_NO_ANSWER = 3 };
+
+// Asks the system's name servers for what has that name, as it is and with nothing added: the length of the answer, of which
+// only as much is there as there is room for. Each server gets that many seconds, and all that many tries, or less if the
+// system says so.
+int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries);
+
 #endif
