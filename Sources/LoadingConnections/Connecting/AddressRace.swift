@@ -22,6 +22,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     private var running: [HappyEyeballs.Attempt: Entrant] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
+    /// Told what a name leads to, before it is gone there. The race may be cancelled from within.
+    var onAddresses: (([SocketAddress]) -> Void)?
     private var outcome: ((Result<Entrant, Failure>) -> Void)?
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
@@ -85,6 +87,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
             resolvedCount += addresses.count
             // The first answer that can be used ends the phase; the other may come while a connect is under way.
             if resolvedCount == addresses.count { recordResolution() }
+            if !addresses.isEmpty { onAddresses?(addresses) }
+            guard outcome != nil else { return }
             let new = addresses.map { $0.with(port: origin.port) }.filter { !tried.contains($0) }
             perform(.resolved(family, new))
         case .failure(let failure) where resolvedCount == 0 && failure.isLackOfMeans:

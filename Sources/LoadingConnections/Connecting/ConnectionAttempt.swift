@@ -19,6 +19,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     #if HTTP3
         private var http3: HTTP3Attempt?
     #endif
+    private var coalescing: CoalescingDecision?
+    /// Whether a connection of another origin's was thought of already.
+    private var hasTriedCoalescing = false
     /// Of HTTP/3, before TCP.
     private let headStart = LoopTimer()
     /// Why there is no connection over TCP, while there may be one over QUIC.
@@ -70,6 +73,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         // Only the last try is told of: there may be any number of them.
         dial.onBeginning = { [weak self] in self?.events = [] }
         dial.onEvent = { [weak self] in self?.record($0) }
+        dial.onAddresses = { [weak self] in self?.found($0) }
         return dial
     }
 
@@ -78,6 +82,8 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         hasEnded = true
         endTCP()
         endHTTP3()
+        coalescing?.cancel()
+        coalescing = nil
     }
 
     /// Somebody else waits for the connection now, or nobody for the moment.
@@ -85,6 +91,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         self.request = request
         guard request != nil else { return }
         dial?.askerChanged()
+        coalescing?.askerChanged()
         secure?.askerChanged()
         #if HTTP3
             http3?.askerChanged()
@@ -184,6 +191,38 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     func timerFired(_ timer: LoopTimer) {
         #if HTTP3
             goOnWithoutHTTP3()
+        #endif
+    }
+
+    // MARK: Connections of other origins
+
+    /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
+    private func found(_ addresses: [SocketAddress]) {
+        guard !hasTriedCoalescing, coalescing == nil, isHTTP3Over,
+            let connection = pool.candidate(for: home.origin, at: addresses)
+        else { return }
+        hasTriedCoalescing = true
+        endTCP()
+        let decision = CoalescingDecision(about: connection, for: home.origin, in: pool, asker: self) { [weak self] in
+            self?.decided(mayShare: $0)
+        }
+        coalescing = decision
+        decision.start()
+    }
+
+    private func decided(mayShare: Bool) {
+        guard !hasEnded, let connection = coalescing?.connection else { return }
+        coalescing = nil
+        guard mayShare else { return startTCP() }
+        hasEnded = true
+        pool.succeeded(self, sharing: connection)
+    }
+
+    private var isHTTP3Over: Bool {
+        #if HTTP3
+            http3 == nil
+        #else
+            true
         #endif
     }
 

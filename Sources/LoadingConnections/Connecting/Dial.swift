@@ -24,6 +24,8 @@ final class Dial {
     /// A try begins, the first one or another.
     var onBeginning: (() -> Void)?
     var onEvent: ((LoadEvent.Kind) -> Void)?
+    /// What the name of the host leads to. It may be cancelled from within.
+    var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
         to origin: Origin, in pool: ConnectionPool, for asker: (any SecurityAsker)?,
@@ -39,6 +41,7 @@ final class Dial {
         onBeginning?()
         let race = AddressRace(to: origin.firstHop, on: pool.loop, resolver: pool.resolver)
         self.race = race
+        race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
     }
 

@@ -11,6 +11,9 @@ internal import LoadingTransport
 final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
     let home: OriginConnections
     let pool: ConnectionPool
+    var guests: [OriginConnections] = []
+    var isRetired = false
+    let isAlternative = false
     let version = HTTPVersion.http2
     let stream: ByteStream
     private lazy var session = HTTP2Session(observer: self)
@@ -59,6 +62,15 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
+    var peer: ConnectedPeer? {
+        // Who has told this server who he is has not told another.
+        guard let tls = stream.tls, !tls.isIdentityRequested, let address = stream.remoteAddress else { return nil }
+        let session = tls.session
+        return ConnectedPeer(
+            address: address, certificates: session.peerCertificates,
+            agreement: ServerTrustDecision.Agreement(version: session.version.rawValue, cipherSuite: session.cipherSuite))
+    }
+
     func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: home.origin, speaking: "h2", isReused: isReused)
     }
@@ -71,7 +83,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     // MARK: Streams
 
-    func openStream(isRepeatable: Bool) -> HTTPStream? {
+    func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else { return nil }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
@@ -85,11 +97,11 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
         }
         reservedCount += 1
-        return HTTPStream(on: self)
+        return HTTPStream(on: self, for: origin)
     }
 
     private var mayOpenStream: Bool {
-        !isClosed && home.shared === self && session.mayOpenStream
+        !isClosed && !isRetired && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
     }
 
@@ -239,7 +251,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     private func closeIfDone() {
-        guard !isClosed, isIdle, home.shared !== self, unsent.isEmpty || session.isFinished else { return }
+        guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
         closeAtOnce()
     }
 

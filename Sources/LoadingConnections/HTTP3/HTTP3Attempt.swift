@@ -35,10 +35,11 @@
             self.completed = completed
             self.outcome = outcome
             let place = Origin(isSecure: true, host: service.host ?? home.origin.host, port: service.port)
+            let isAlternative = place.place != home.origin.place
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
                 [home, pool, weak self] (address, told) throws(POSIXFailure) in
                 self?.recordStart()
-                return try HTTP3Connection(to: address, home: home, pool: pool, opened: told)
+                return try HTTP3Connection(to: address, isAlternative: isAlternative, home: home, pool: pool, opened: told)
             }
             self.race = race
             race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }

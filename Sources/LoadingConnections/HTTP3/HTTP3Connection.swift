@@ -12,6 +12,9 @@
     final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSocketOwner, LoopTimerTarget {
         let home: OriginConnections
         let pool: ConnectionPool
+        var guests: [OriginConnections] = []
+        var isRetired = false
+        let isAlternative: Bool
         let version = HTTPVersion.http3
         private var socket: DatagramSocket
         private lazy var session = makeSession()
@@ -56,9 +59,11 @@
         /// Begins with the handshake. `opened` is told once, never before this returns, unless the connection is closed
         /// before.
         init(
-            to address: SocketAddress, home: OriginConnections, pool: ConnectionPool, opened: @escaping (LoadError?) -> Void
+            to address: SocketAddress, isAlternative: Bool, home: OriginConnections, pool: ConnectionPool,
+            opened: @escaping (LoadError?) -> Void
         ) throws(POSIXFailure) {
             self.home = home
+            self.isAlternative = isAlternative
             self.pool = pool
             self.opened = opened
             idleSince = pool.loop.now
@@ -84,6 +89,13 @@
 
         var isClosed: Bool { socket.isClosed }
         var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
+
+        var peer: ConnectedPeer? {
+            guard let cipherSuite else { return nil }
+            return ConnectedPeer(
+                address: socket.remoteAddress, certificates: certificates,
+                agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
+        }
 
         func facts(isReused: Bool) -> ConnectionFacts {
             ConnectionFacts(
@@ -125,15 +137,15 @@
 
         // MARK: Streams
 
-        func openStream(isRepeatable: Bool) -> HTTPStream? {
+        func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
             guard mayOpenStream else { return nil }
             if pool.loop.now - lastHeard > Self.trustedSilence { session.ping() }
             reservedCount += 1
-            return HTTPStream(on: self)
+            return HTTPStream(on: self, for: origin)
         }
 
         private var mayOpenStream: Bool {
-            !isClosed && home.shared === self && session.mayOpenStream
+            !isClosed && !isRetired && session.mayOpenStream
                 && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
         }
 
@@ -295,7 +307,7 @@
         }
 
         private func closeIfDone() {
-            guard !isClosed, isIdle, opened == nil, isAdopted, home.shared !== self else { return }
+            guard !isClosed, isIdle, opened == nil, isAdopted, isRetired else { return }
             closeAtOnce()
         }
 

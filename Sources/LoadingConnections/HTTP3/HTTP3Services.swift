@@ -35,8 +35,12 @@
             broken.succeeded(service.place(for: origin))
         }
 
-        /// The server there says that it is not the origin.
-        func isMisdirected(_ service: AlternativeService, of origin: ServerPlace) { tell(said.remove(service, of: origin)) }
+        /// The server at one of the origin's alternatives says that it is not the origin.
+        func isMisdirected(at port: UInt16?, origin: ServerPlace) {
+            for service in said.services(of: origin, at: Self.today) where service.port == port {
+                tell(said.remove(service, of: origin))
+            }
+        }
 
         /// What was in the way may be gone, and what was said may have been for the other network.
         func networkChanged() {

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-package import LoadingEvents
+internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -8,6 +8,7 @@ internal import LoadingTransport
 /// uses it.
 final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private let connection: any MultiplexedConnection
+    private let origin: OriginConnections
     /// Its number, once it has begun.
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
@@ -47,12 +48,19 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     /// How long a body waits for `100 Continue`.
     private static let patience: Int64 = 1_000_000_000
 
-    init(on connection: any MultiplexedConnection) { self.connection = connection }
+    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its guests.
+    init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
+        self.connection = connection
+        self.origin = origin
+    }
 
     var isClosed: Bool { connection.isClosed }
     var isTrusted: Bool { connection.isTrusted }
 
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
+
+    var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
+    func avoidConnection() { connection.pool.avoid(connection, for: origin) }
 
     func facts(isReused: Bool) -> ConnectionFacts { connection.facts(isReused: isReused) }
 

@@ -5,7 +5,12 @@ internal import LoadingSemantics
 /// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC. Confined
 /// to its loop, owned by its pool.
 protocol MultiplexedConnection: AnyObject {
+    /// For whom it was made.
     var home: OriginConnections { get }
+    /// Other origins that its server has proved to be, and whose requests it carries too (CONN-3).
+    var guests: [OriginConnections] { get set }
+    /// Whether it takes no new requests.
+    var isRetired: Bool { get set }
     var pool: ConnectionPool { get }
     var version: HTTPVersion { get }
     var isClosed: Bool { get }
@@ -15,6 +20,10 @@ protocol MultiplexedConnection: AnyObject {
     var idleSince: Int64 { get }
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     var isTrusted: Bool { get }
+    /// Whether it leads where its origin is said to be besides its own place.
+    var isAlternative: Bool { get }
+    /// Whom it leads to, and what was agreed upon; nil if that is not known.
+    var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
 
     // MARK: For its pool
@@ -22,7 +31,7 @@ protocol MultiplexedConnection: AnyObject {
     /// Room for one more exchange; nil if there is none.
     ///
     /// - Parameter isRepeatable: Whether it may be begun again should the connection turn out dead (CONN-10).
-    func openStream(isRepeatable: Bool) -> HTTPStream?
+    func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream?
     /// Takes no new exchanges, and closes when it has carried its last.
     func retire()
     func closeAtOnce()

@@ -36,6 +36,8 @@ package final class ConnectionPool {
     var idleLifetime: Int64 = 60_000_000_000
     /// Up to this idle time a connection goes unseen to a request that may be sent again.
     static let trustedIdleTime: Int64 = 1_000_000_000
+    /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
+    private var homebodies: Set<Origin> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
     private var serversWithoutHTTP2: Set<Origin> = []
     private static let mostServers = 256
@@ -75,7 +77,7 @@ package final class ConnectionPool {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
         if let shared = known.shared {
             if shared.version == .http2, mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
-            if let stream = shared.openStream(isRepeatable: isRepeatable) { return stream }
+            if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
             // It may have turned out to be closed, and its origin with it.
             if origins[origin] !== known { return nil }
         }
@@ -97,7 +99,7 @@ package final class ConnectionPool {
                     origin.waiting.append(request)
                     return origin.upgrade = startAttempt(for: request, at: origin)
                 }
-                if let stream = shared.openStream(isRepeatable: request.isRepeatable) {
+                if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
                 // It may have turned out to be closed, and its origin was forgotten with it.
@@ -168,10 +170,14 @@ package final class ConnectionPool {
 
     /// Gives streams to who waits.
     func serve(from connection: any MultiplexedConnection) {
-        let origin = connection.home
+        serve(connection.home, from: connection)
+        for guest in connection.guests { serve(guest, from: connection) }
+    }
+
+    private func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
         guard origin.upgrade == nil else { return }
         while origin.shared === connection, let first = origin.waiting.first(),
-            let stream = connection.openStream(isRepeatable: first.isRepeatable)
+            let stream = connection.openStream(isRepeatable: first.isRepeatable, for: origin)
         {
             guard let next = origin.waiting.popFirst() else { return stream.putBack() }
             hand(stream, of: origin, to: next, isReused: true, events: [])
@@ -180,14 +186,35 @@ package final class ConnectionPool {
 
     /// The connection takes no new requests any more.
     func retire(_ connection: any MultiplexedConnection) {
-        connection.home.retire(connection)
-        startAttempts(at: connection.home)
+        connection.isRetired = true
+        for origin in [connection.home] + connection.guests { origin.retire(connection) }
+        for origin in [connection.home] + connection.guests { startAttempts(at: origin) }
     }
 
     func letGo(_ connection: any MultiplexedConnection) {
-        connection.home.forget(connection)
-        startAttempts(at: connection.home)
-        discardIfUnused(connection.home)
+        connection.isRetired = true
+        let all = [connection.home] + connection.guests
+        connection.guests = []
+        for origin in all { origin.forget(connection) }
+        for origin in all {
+            startAttempts(at: origin)
+            discardIfUnused(origin)
+        }
+    }
+
+    /// The server at the other end says that it is not that origin.
+    func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
+        if origin === connection.home {
+            #if HTTP3
+                http3Services.isMisdirected(at: connection.peer?.address.port, origin: origin.origin.place)
+            #endif
+            return connection.retire()
+        }
+        connection.guests.removeAll { $0 === origin }
+        origin.retire(connection)
+        if homebodies.count >= Self.mostServers { homebodies = [] }
+        homebodies.insert(origin.origin)
+        startAttempts(at: origin)
     }
 
     /// The connection is closed or must be.
@@ -255,13 +282,33 @@ package final class ConnectionPool {
     ) {
         origin.adopt(connection)
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
-            let opened = connection.openStream(isRepeatable: true)
+            let opened = connection.openStream(isRepeatable: true, for: origin)
         {
             origin.waiting.remove(next)
             hand(opened, of: origin, to: next, isReused: false, events: events)
         }
         // One from before a flush is for whom it was made for (CONN-18).
         if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
+    }
+
+    /// A connection for another origin whose server may be that of this one too: its name leads to the same address
+    /// (RFC 9113 §9.1.1). Whether the certificate covers it is still to be seen.
+    func candidate(for origin: Origin, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
+        guard origin.mayShare, origin.passage == nil, !homebodies.contains(origin) else { return nil }
+        return origins.values.lazy.compactMap(\.shared).first { connection in
+            guard !connection.isRetired, !connection.isClosed, connection.isTrusted, connection.home.origin.passage == nil,
+                connection.home.origin.port == origin.port, let peer = connection.peer
+            else { return false }
+            return addresses.contains { $0.with(port: origin.port) == peer.address }
+        }
+    }
+
+    /// The server of that connection has proved to be that of the attempt's origin too.
+    func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
+        let origin = attempt.home
+        origin.finish(attempt)
+        origin.lodge(with: connection)
+        serve(origin, from: connection)
     }
 
     #if HTTP3

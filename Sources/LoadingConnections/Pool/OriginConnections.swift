@@ -66,6 +66,12 @@ final class OriginConnections {
         shared = connection
     }
 
+    /// A connection that was made for another origin carries the requests of this one too.
+    func lodge(with connection: any MultiplexedConnection) {
+        shared = connection
+        connection.guests.append(self)
+    }
+
     /// It carries on with what it has, and takes nothing new.
     func retire(_ connection: any MultiplexedConnection) {
         if shared === connection { shared = nil }

@@ -30,6 +30,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var attempts = 0
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
+    /// Whether a server that was not the origin's own has said so.
+    private var wasSentAway = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
@@ -250,6 +252,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        if head.status == 421, goElsewhere() { return }
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
@@ -286,9 +289,28 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
+        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        startAgain(for: load)
+    }
+
+    /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
+    /// (CONN-3). Once; false if that cannot be, or was done.
+    private func goElsewhere() -> Bool {
+        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere else {
+            return false
+        }
+        wasSentAway = true
+        recordBreak()
+        self.connection = nil
+        connection.avoidConnection()
+        connection.cancel()
+        startAgain(for: load)
+        return true
+    }
+
+    private func startAgain(for load: Load) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
-        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         if waitsWhileSuspended() { return }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }
