@@ -10,7 +10,8 @@ extension HTTPURL {
     ///   - service: How the network is to treat the connection.
     ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
     func origin(
-        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService, proxyIdentity: (ProxyServer) -> UInt64
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService,
+        proxyIdentity: (ProxyServer) -> UInt64
     ) -> Origin {
         switch way {
         case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:

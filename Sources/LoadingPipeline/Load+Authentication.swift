@@ -134,7 +134,9 @@ extension Load: AuthenticatorOwner {
 extension Load: TunnelUser {
     var tunnelClient: (any LoadClient)? { client }
 
-    func response(_ head: ResponseHead) -> LoadResponse? { LoadResponse(url: request.url, head: head, expectedLength: -1) }
+    func response(_ head: ResponseHead) -> LoadResponse? {
+        LoadResponse(url: request.url, head: head, expectedLength: -1)
+    }
 
     /// Who says to a proxy who the user is, before it makes a tunnel.
     var tunnelSpeaker: any TunnelSpeaker {

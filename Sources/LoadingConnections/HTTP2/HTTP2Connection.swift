@@ -69,7 +69,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         let session = tls.session
         return ConnectedPeer(
             address: address, certificates: session.peerCertificates,
-            agreement: ServerTrustDecision.Agreement(version: session.version.rawValue, cipherSuite: session.cipherSuite))
+            agreement: ServerTrustDecision.Agreement(
+                version: session.version.rawValue, cipherSuite: session.cipherSuite))
     }
 
     var localAddress: SocketAddress? { stream.localAddress }

@@ -21,7 +21,9 @@
         private var outcome: ((Result<HTTP3Connection, LoadError>) -> Void)?
 
         /// - Parameter service: Where the origin speaks HTTP/3.
-        init(to service: AlternativeService, for home: OriginConnections, pool: ConnectionPool, asker: any SecurityAsker) {
+        init(
+            to service: AlternativeService, for home: OriginConnections, pool: ConnectionPool, asker: any SecurityAsker
+        ) {
             self.service = service
             self.home = home
             self.pool = pool
@@ -39,7 +41,8 @@
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
                 [home, pool, weak self] (address, told) throws(POSIXFailure) in
                 self?.recordStart()
-                return try HTTP3Connection(to: address, isAlternative: isAlternative, home: home, pool: pool, opened: told)
+                return try HTTP3Connection(
+                    to: address, isAlternative: isAlternative, home: home, pool: pool, opened: told)
             }
             self.race = race
             race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
@@ -83,7 +86,8 @@
         private func decide(about connection: HTTP3Connection) {
             guard let chain = CertificateChain(der: connection.certificates), !connection.certificates.isEmpty else {
                 connection.reject()
-                return end(.failure(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))))
+                return end(
+                    .failure(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))))
             }
             let agreement = ServerTrustDecision.Agreement(
                 version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
@@ -103,7 +107,8 @@
                 // The server may have gone while it was looked at.
                 guard !connection.isClosed else { return end(.failure(connection.loss ?? .networkConnectionLost)) }
                 record(
-                    .secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0))
+                    .secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
+                )
                 connection.begin(isTrusted: isTrusted)
                 end(.success(connection))
             case .failure(let error):

@@ -15,7 +15,8 @@
             streams[stream]?.received(informational: head)
         }
 
-        func session(_ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64) {
+        func session(_ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64)
+        {
             streams[stream]?.received(head, isWhole: endsStream)
         }
 
@@ -50,10 +51,10 @@
 
         func sessionChangedPeerSettings(_ session: HTTP3Session) { becameFree() }
 
-        func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64, code: HTTP3ErrorCode) {
-            pool.retire(self)
+        func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
+            if isAdopted { pool.retire(self) }
         }
 
-        func session(_ session: HTTP3Session, receivedPingAnswer payload: UInt64) {}
+        func sessionReceivedPingAnswer(_ session: HTTP3Session) {}
     }
 #endif

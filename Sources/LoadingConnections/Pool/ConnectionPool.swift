@@ -304,7 +304,8 @@ package final class ConnectionPool {
     func candidate(for origin: Origin, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
         guard origin.mayShare, origin.passage == nil, !homebodies.contains(origin) else { return nil }
         return origins.values.lazy.compactMap(\.shared).first { connection in
-            guard !connection.isRetired, !connection.isClosed, connection.isTrusted, connection.home.origin.passage == nil,
+            guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
+                connection.home.origin.passage == nil,
                 connection.home.origin.port == origin.port, let peer = connection.peer
             else { return false }
             return addresses.contains { $0.with(port: origin.port) == peer.address }

@@ -36,7 +36,8 @@ package struct Origin: Hashable, Sendable {
     /// What a socket is connected to.
     var firstHop: Origin {
         guard case .tunnel(let proxy) = passage else { return self }
-        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
+        return Origin(
+            isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
     }
 
     var place: ServerPlace { ServerPlace(host, port) }

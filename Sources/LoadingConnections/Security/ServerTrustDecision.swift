@@ -67,7 +67,11 @@ final class ServerTrustDecision {
         asker?.handshakeGoesOn()
         switch answer {
         case .trust(let isEvaluated):
-            if demands?.needsEvaluation == true { evaluate(isDecided: true) } else { end(isTrusted: isEvaluated, keys: []) }
+            if demands?.needsEvaluation == true {
+                evaluate(isDecided: true)
+            } else {
+                end(isTrusted: isEvaluated, keys: [])
+            }
         case .distrust:
             fail(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted"))
         case .defaultHandling, .identity, .authorization: evaluate(isDecided: false)

@@ -327,7 +327,8 @@ struct AuthenticationStage {
 
     /// What a conversation that is under way, or was held on another connection, makes of a new challenge.
     private mutating func goOn(
-        _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject
+        _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>,
+        _ subject: AuthenticationSubject
     ) -> Step? {
         guard let attempt, case .connection(let proof) = attempt.proof,
             let index = options.firstIndex(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space })

@@ -55,7 +55,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
         load.environment.pool.usable(
-            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct,
+            url.origin(
+                of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct,
                 service: load.request.service
             ) {
                 load.identity(for: $0)
@@ -208,7 +209,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard let forwarder, case .origin(let path, let query) = request.target else { return request }
         var request = request
         request.target = .absolute(
-            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
+            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
+            query: query)
         if let value = load?.authorization(for: forwarder) {
             request.fields.append(AuthenticationAsker.proxy.credentialField, value)
         }
@@ -298,7 +300,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
     /// (CONN-3). Once; false if that cannot be, or was done.
     private func goElsewhere() -> Bool {
-        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere else {
+        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere
+        else {
             return false
         }
         wasSentAway = true

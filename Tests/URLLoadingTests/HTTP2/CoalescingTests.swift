@@ -6,7 +6,8 @@ import URLLoading
 /// One connection for several names of one server (RFC 9113 §9.1.1).
 @Suite(.leavesNothing) struct CoalescingTests {
     private func server(
-        _ names: CertificateProfile.Name..., script: @escaping @Sendable (HTTP2ServerConnection, _ number: Int) throws -> Void
+        _ names: CertificateProfile.Name...,
+        script: @escaping @Sendable (HTTP2ServerConnection, _ number: Int) throws -> Void
     ) throws -> ScriptedServer {
         let profile = CertificateProfile.localhost.with { $0.names = names }
         let tls = try TrustedAuthority.server(profile).with { $0.applicationProtocols = ["h2", "http/1.1"] }
