@@ -15,6 +15,7 @@ let package = Package(
         .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "http2", targets: ["HTTP2Fuzz"]),
+        .executable(name: "http3", targets: ["HTTP3Fuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
         .executable(name: "cache", targets: ["CacheFuzz"]),
@@ -25,8 +26,10 @@ let package = Package(
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
-            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2"], swiftSettings: strict),
+            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
+            swiftSettings: strict + [.define("HTTP3")]),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+        .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
@@ -38,6 +41,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP2Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "HTTP3Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "MultipartFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],

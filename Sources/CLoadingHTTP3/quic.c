@@ -440,7 +440,10 @@ bool cl3_is_handshake_complete(cl3_session *self) {
 }
 
 int cl3_accepted_early_data(cl3_session *self) { return quic_of(self)->early_data_accepted; }
-bool cl3_offers_early_data(cl3_session *self) { return quic_of(self)->offers_early_data; }
+
+bool cl3_offers_early_data(cl3_session *self) {
+    return quic_of(self)->offers_early_data && quic_of(self)->early_data_accepted < 0;
+}
 
 // ---- ends
 
@@ -589,6 +592,7 @@ uint64_t cl3_expiry(cl3_session *self) {
 static ngtcp2_ssize write_datagram(
     cl3_session *self, ngtcp2_path_storage *path, ngtcp2_pkt_info *info, uint8_t *room, size_t capacity) {
     struct quic *quic = quic_of(self);
+    int64_t refused = -1;
     for (;;) {
         nghttp3_vec list[16];
         nghttp3_ssize pieces = 0;
@@ -619,13 +623,16 @@ static ngtcp2_ssize write_datagram(
         }
         switch (count) {
         case NGTCP2_ERR_WRITE_MORE:
+            refused = -1;
             continue;
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
-            nghttp3_conn_block_stream(self->http, id);
-            continue;
         case NGTCP2_ERR_STREAM_NOT_FOUND:
         case NGTCP2_ERR_STREAM_SHUT_WR:
-            nghttp3_conn_shutdown_stream_write(self->http, id);
+            // nghttp3 does not name it again. If it did, that would go on for ever.
+            if (id == refused) return NGTCP2_ERR_INTERNAL;
+            refused = id;
+            if (count == NGTCP2_ERR_STREAM_DATA_BLOCKED) nghttp3_conn_block_stream(self->http, id);
+            else nghttp3_conn_shutdown_stream_write(self->http, id);
             continue;
         default:
             return count;

@@ -21,6 +21,8 @@ static const size_t table_capacity = 4096;
 static const size_t blocked_streams = 16;
 // Streams whose cancellation the peer may be slow to hear of.
 static const size_t unheard_cancellations = 1000;
+// What a section is counted as, in bytes, whatever it says.
+static const uint64_t section_overhead = 64;
 
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text) {
     if (self->problem.result) return;
@@ -87,6 +89,9 @@ static int on_begin_headers(nghttp3_conn *http, int64_t id, void *user, void *st
         return NGHTTP3_ERR_CALLBACK_FAILURE;
     }
     stream->section.wire_length = 1 + (length < 64 ? 1 : length < 16384 ? 2 : 4) + length;
+    // What it says is bounded by itself.
+    self->excused += length;
+    self->overhead += section_overhead;
     return 0;
 }
 
@@ -500,7 +505,9 @@ void cl3_extend_connection(cl3_session *self, uint64_t count) {
 }
 
 uint64_t cl3_take_overhead(cl3_session *self) {
-    uint64_t overhead = self->overhead;
+    uint64_t excused = self->excused < self->overhead ? self->excused : self->overhead;
+    uint64_t overhead = self->overhead - excused;
+    self->excused -= excused;
     self->overhead = 0;
     return overhead;
 }
@@ -602,6 +609,10 @@ int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t c
 
 int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream) {
     if (!self->http) return 0;
+    if (!stream && (id & 3) == 2) {
+        // Nothing could be written to it ever after.
+        return http_failed(self, NGHTTP3_ERR_H3_CLOSED_CRITICAL_STREAM);
+    }
     nghttp3_conn_shutdown_stream_write(self->http, id);
     if (stream) stream->is_write_shut = true;
     return 0;

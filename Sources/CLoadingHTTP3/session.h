@@ -91,7 +91,7 @@ struct cl3_session {
     bool is_in_library;
     bool has_stream_work;
     uint64_t credit;
-    uint64_t overhead;
+    uint64_t overhead, excused;
     bool is_leaving;
 
     bool is_over;
