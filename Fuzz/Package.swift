@@ -12,6 +12,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "fuzz",
     products: [
+        .executable(name: "alternatives", targets: ["AlternativesFuzz"]),
         .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "http2", targets: ["HTTP2Fuzz"]),
@@ -33,6 +34,9 @@ let package = Package(
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
+        .executableTarget(
+            name: "AlternativesFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "CookieFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
