@@ -1,5 +1,6 @@
 public import Foundation
 package import LoadingStorage
+internal import Synchronization
 
 /// An option of removal: take `synchronizable` credentials out too. A `Bool`.
 public let NSURLCredentialStorageRemoveSynchronizableCredentials =
@@ -15,9 +16,11 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 ///
 /// After each change `NSURLCredentialStorageChanged` is posted on the main thread.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is in the records.
+    // Sendable: all that varies is in the records, or atomic.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
     @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
+    /// Of removals, also of what was not there: what is on its way into the storage may have been meant.
+    private let removals = Atomic(0)
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -80,6 +83,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
         guard let credential = KnownCredential(credential)?.values else { return }
         let space = KnownSpace.Values(space)
+        removals.add(1, ordering: .relaxed)
         change { table, changes in table.remove(credential, for: space, &changes) }
     }
 
@@ -142,7 +146,13 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session
     /// hides (S-89).
-    package func removeAll() { change { table, changes in table.removeAll(&changes) } }
+    package func removeAll() {
+        removals.add(1, ordering: .relaxed)
+        change { table, changes in table.removeAll(&changes) }
+    }
+
+    /// How often something was removed so far.
+    var removalCount: Int { removals.load(ordering: .relaxed) }
 
     private func change(
         _ body: (inout CredentialTable, inout [CredentialTable.Change]) -> CredentialTable.Outcome
