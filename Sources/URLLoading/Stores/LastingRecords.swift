@@ -20,8 +20,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Nil for a store that is in memory alone.
     private let file: File?
 
-    /// Whether the thread has been asked to read the file, and has not yet.
-    private var isReading = false
+    private var reading = Reading.toDo
     private var awaiting: [@Sendable () -> Void] = []
     private var unwritten = WaitingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
@@ -39,6 +38,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private let nextLook = Atomic<Int>(0)
     /// Whether the thread has been asked to look, and has not yet.
     private let isLooking = Atomic(false)
+
+    /// How far the first reading of the file is.
+    private enum Reading { case toDo, ordered, begun }
 
     private struct File: Sendable {
         /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
@@ -143,8 +145,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private func waitUntilAtHand() {
         if isAtHand { return }
         guard let file, isReadingNeeded(told: nil) else { return }
-        // It does what was ordered before first, and that is to read.
-        file.thread.wait { _ in }
+        // Whoever has ordered the reading may not have come so far yet.
+        file.thread.wait { [self] keeper in read(keeper) }
     }
 
     /// Sees to it that the file is read. False if it has been, or if there is none.
@@ -154,14 +156,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         var mustStart = false
         let isNeeded = lock.withLock {
             if isRead.load(ordering: .relaxed) { return false }
-            if !isReading {
+            if reading == .toDo {
                 if !mayHold {
                     isFileRead = true
                     unwritten.known = []
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
-                isReading = true
+                reading = .ordered
                 isFileUsed = true
                 mustStart = true
             }
@@ -172,15 +174,18 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return isNeeded
     }
 
+    /// Reads the file, if that has not begun yet: then who asks is called by it.
     private func read(_ keeper: Keeper) {
+        let isFirst = lock.withLock {
+            defer { reading = .begun }
+            return reading != .begun
+        }
+        if !isFirst { return }
         takeOver(from: keeper)
         // Those who wait come first, and in their order.
         while true {
             let told = lock.withLock {
-                if awaiting.isEmpty {
-                    isReading = false
-                    isRead.store(true, ordering: .releasing)
-                }
+                if awaiting.isEmpty { isRead.store(true, ordering: .releasing) }
                 defer { awaiting = [] }
                 return awaiting
             }

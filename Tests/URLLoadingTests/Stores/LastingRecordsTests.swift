@@ -75,6 +75,16 @@ import Testing
         #expect(keeper.calls == ["load"])
     }
 
+    // COOK-17: a cookie that is deleted then must not come back with the file
+    @Test("who waits for the file finds it read, whoever has ordered that") func orderedByAnother() async {
+        for _ in 0..<300 {
+            let records = records(over: Keeper("a"))
+            async let found = hosts(records)
+            records.whenAtHand {}
+            #expect(await found == ["a"])
+        }
+    }
+
     @Test("a file that cannot be read leaves what is in memory, and is tried again")
     func unreadable() async throws {
         let keeper = Keeper("old")
