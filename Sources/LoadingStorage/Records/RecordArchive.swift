@@ -95,7 +95,6 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// - Returns: False if they wait.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
-        if waiting.known == nil, !file.exists { waiting.known = [] }
         for change in changes { note(change) }
         return flush()
     }
@@ -104,11 +103,14 @@ package final class RecordArchive<Record: ArchivedRecord> {
     @discardableResult
     package func flush() -> Bool {
         if waiting.isEmpty { return true }
+        // Where there is no file, there is nothing to remove from it.
+        if !file.exists { waiting.forgetRemovals() }
+        if waiting.isEmpty { return true }
         let records = waiting.records
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
             if waiting.isEverythingRemoved { try database.run(statements.deleteAll) }
             // First, so that what is stored takes their place.
-            for identity in waiting.removed { try database.run(statements.delete, Record.values(of: identity)) }
+            for identity in waiting.removals { try database.run(statements.delete, Record.values(of: identity)) }
             for record in records {
                 let values = Record.values(of: record.identity) + record.content
                 try database.run(statements.insert, SealedRow.seal(values))
@@ -121,10 +123,10 @@ package final class RecordArchive<Record: ArchivedRecord> {
     }
 
     private func note(_ change: Change) {
-        switch change {
-        case .stored(let record) where !record.isLasting: waiting.add(.removed(record.identity))
-        case .everythingRemoved where !file.exists: waiting.reset()
-        case .stored, .removed, .everythingRemoved: waiting.add(change)
+        if case .stored(let record) = change, !record.isLasting {
+            waiting.add(.removed(record.identity))
+        } else {
+            waiting.add(change)
         }
     }
 }

@@ -113,6 +113,20 @@ import Testing
         #expect(Set(other.load()) == Set(one.load()))
     }
 
+    // COOK-17: who was asked last to remove it has his way
+    @Test("what another has stored since the file was read is removed too", arguments: [false, true])
+    func removedUnseen(bySessionCookie: Bool) throws {
+        let scene = try StorageScene()
+        let (one, other) = (scene.cookies, scene.cookies)
+        one.apply([.stored(.lasting("a"))])
+        #expect(one.load().count == 1)
+        other.apply([.stored(.lasting("b"))])
+        var session = Cookie.lasting("b", "newer")
+        session.expires = nil
+        one.apply([.stored(session)] + (bySessionCookie ? [] : [.removed(session.identity)]))
+        #expect(scene.storedCookies() == [.lasting("a")])
+    }
+
     @Test("a file that is removed meanwhile is made again") func removedFile() throws {
         let scene = try StorageScene()
         let archive = scene.cookies

@@ -200,27 +200,21 @@ import Testing
         await flush(records)
         #expect(hosts(records) == ["first", "last"] + (isRead ? ["others'"] : []))
         #expect(
-            keeper.calls.filter { $0.hasPrefix("apply") } == [
-                "apply +first", isRead ? "apply +last" : "apply -x +last",
-            ])
+            keeper.calls.filter { $0.hasPrefix("apply") } == ["apply +first", "apply -x +last"])
         #expect(keeper.hosts == ["first", "last", "others'"])
     }
 
     // COOK-17
-    @Test(
-        "what the file cannot have needs no removal; what a keyring that is away may have does",
-        arguments: [false, true])
-    func removalOfUnknown(isLoadedWhole: Bool) async {
-        let keeper = Keeper([.of("a")], isLoadedWhole: isLoadedWhole)
+    @Test("what others may have stored meanwhile is removed, also if nobody here has seen it")
+    func removalOfUnseen() async {
+        let keeper = Keeper("a")
         let records = records(over: keeper)
         #expect(hosts(records) == ["a"])
-        remove("unknown", in: records)
-        store(.of("b"), in: records)
-        remove("a", in: records)
+        keeper.othersStore("unseen")
+        store(.of("unseen"), in: records)
+        remove("unseen", in: records)
         await flush(records)
-        let applied = keeper.calls.filter { $0.hasPrefix("apply") }.joined(separator: " ").split(separator: " ")
-        #expect(Set(applied).subtracting(["apply"]) == (isLoadedWhole ? ["+b", "-a"] : ["+b", "-a", "-unknown"]))
-        #expect(keeper.hosts == ["b"])
+        #expect(keeper.hosts == ["a"])
     }
 
     // S-88
