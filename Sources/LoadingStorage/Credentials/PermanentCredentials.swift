@@ -54,7 +54,7 @@ package final class PermanentCredentials {
     package var mayHold: Bool { keyring != nil || file.mayHold }
 
     /// What a keyring that is away has is not known.
-    package var isLoadedWhole: Bool { keyring == nil }
+    package var isLoadedWhole: Bool { state != .away }
 
     /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
     /// now.

@@ -41,8 +41,11 @@ struct CredentialTable: RecordMemory {
     }
 
     /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
+    ///
+    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
     mutating func set(
-        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, _ changes: inout [Change]
+        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, isAllKnown: Bool,
+        _ changes: inout [Change]
     ) -> Outcome {
         var entry = entries[space.values] ?? Entry(space: space)
         let user = credential.values.user
@@ -54,7 +57,7 @@ struct CredentialTable: RecordMemory {
         if asDefault { entry.defaultUser = user }
         entries[space.values] = entry
         // What never lasted is nothing to a file.
-        if isHiding || former?.values.isLasting == true || credential.values.isLasting {
+        if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
         if let formerDefault, let record = record(of: formerDefault, in: space.values) {
@@ -64,14 +67,24 @@ struct CredentialTable: RecordMemory {
     }
 
     /// Removes a credential, and with it what lasts of the same user.
+    ///
+    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
     mutating func remove(
-        _ credential: KnownCredential.Values, for space: KnownSpace.Values, _ changes: inout [Change]
+        _ credential: KnownCredential.Values, for space: KnownSpace.Values, isAllKnown: Bool,
+        _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
-        guard var entry = entries[space], let former = entry.credentials[user] else { return Outcome() }
+        guard var entry = entries[space], let former = entry.credentials[user] else {
+            // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
+            if credential.isLasting { changes.append(change(of: user, in: space)) }
+            return Outcome()
+        }
         let isShown = former.values == credential
         let hidden = entry.hidden[user]
         guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
+            if credential.isLasting, !former.values.isLasting, !isAllKnown {
+                changes.append(change(of: user, in: space))
+            }
             return Outcome()
         }
         var departed: [Any] = []
@@ -82,7 +95,7 @@ struct CredentialTable: RecordMemory {
             if entry.defaultUser == user { entry.defaultUser = nil }
         }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if hidden != nil || former.values.isLasting { changes.append(change(of: user, in: space)) }
+        if hidden != nil || former.values.isLasting || !isAllKnown { changes.append(change(of: user, in: space)) }
         return Outcome(isChanged: true, departed: departed)
     }
 

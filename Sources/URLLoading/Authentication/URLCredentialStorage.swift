@@ -84,7 +84,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         guard let credential = KnownCredential(credential)?.values else { return }
         let space = KnownSpace.Values(space)
         removals.add(1, ordering: .relaxed)
-        change { table, changes in table.remove(credential, for: space, &changes) }
+        let isAllKnown = records.isAllKnown
+        change { table, changes in table.remove(credential, for: space, isAllKnown: isAllKnown, &changes) }
     }
 
     /// The credential to try first in a space: the one set as default.
@@ -141,7 +142,10 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             [.forSession, .permanent].contains(credential.values.persistence)
         else { return }
         let space = KnownSpace(space)
-        change { table, changes in table.set(credential, for: space, asDefault: asDefault, &changes) }
+        let isAllKnown = records.isAllKnown
+        change { table, changes in
+            table.set(credential, for: space, asDefault: asDefault, isAllKnown: isAllKnown, &changes)
+        }
     }
 
     /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session

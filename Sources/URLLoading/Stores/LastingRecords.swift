@@ -26,8 +26,6 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
     private var isWriting = false
-    /// Whether what the file has was read, or there was none.
-    private var isFileRead = false
     /// Whether it could not be taken over when that was tried last. Then there may be news that nobody tells of again.
     private var isBehind = false
     /// Whether the thread was ever asked for anything.
@@ -84,8 +82,11 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return true
     }
 
-    /// Whether what the file has is known: false as long as it could not be read.
-    var isFileKnown: Bool { file == nil || lock.withLock { isFileRead } }
+    /// Whether all that lasts is known: false as long as the file could not be read, or a keyring that may have more.
+    var isAllKnown: Bool {
+        waitUntilAtHand()
+        return file == nil || lock.withLock { unwritten.known != nil }
+    }
 
     /// Calls at once, or on the store's thread when all has been read.
     func whenAtHand(_ body: @escaping @Sendable () -> Void) {
@@ -158,7 +159,6 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             if isRead.load(ordering: .relaxed) { return false }
             if reading == .toDo {
                 if !mayHold {
-                    isFileRead = true
                     unwritten.known = []
                     isRead.store(true, ordering: .releasing)
                     return false
@@ -214,7 +214,6 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
                 guard changeCount == count else { return false }
                 // Who was in memory is let go of after the lock, with all it has.
                 swap(&memory, &other)
-                isFileRead = true
                 isBehind = false
                 unwritten.known = known
                 unwritten.add(following)

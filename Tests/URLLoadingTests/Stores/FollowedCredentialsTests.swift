@@ -133,6 +133,35 @@ import Testing
 
     // MARK: Removing everything
 
+    // AUTH-23
+    @Test("what could not be read can be removed, and replaced for the session", arguments: [true, false])
+    func unread(isLoadedWhole: Bool) async throws {
+        // It fails, or it is a keyring that is locked.
+        let keeper = Keeper(["a", "b", "c", "d"].map { stored($0) }, isLoadedWhole: isLoadedWhole)
+        keeper.setFailing(.load)
+        let storage = storage(over: keeper)
+        #expect(users(storage) == [])
+        storage.remove(permanent("a"), for: space)
+        storage.set(passing("b"), for: space)
+        storage.set(passing("c"), for: space)
+        storage.remove(permanent("c", "another"), for: space)
+        await flush(storage)
+        #expect(keeper.kept == [stored("d")])
+        keeper.setFailing(.load, false)
+        try await eventually { users(storage) == ["b", "c", "d"] }
+    }
+
+    // AUTH-23
+    @Test("what another has stored a moment ago can be removed unseen") func unseen() async throws {
+        let keeper = Keeper([])
+        let storage = storage(over: keeper)
+        #expect(users(storage) == [])
+        keeper.othersStore(stored("a"))
+        storage.remove(permanent("a"), for: space)
+        await flush(storage)
+        #expect(keeper.kept == [])
+    }
+
     // S-89
     @Test("a reset removes what a storage could not read, what others have stored since, and what is hidden")
     func reset() async throws {
