@@ -122,6 +122,24 @@ package final class RecordArchive<Record: ArchivedRecord> {
         return true
     }
 
+    /// Removes those records that are still so in the file: what another process has put in the place of one stays.
+    ///
+    /// - Returns: How many records there are then; nil if that cannot be done now.
+    func removeUnchanged(_ records: some Collection<Record>) -> Int? {
+        guard flush() else { return nil }
+        return file.write { (database) throws(StorageFailure) in
+            for record in records {
+                let identity = Record.values(of: record.identity)
+                let row = SealedRow.seal(identity + record.content)
+                try database.run(statements.deleteUnchanged, Array(row.prefix(1 + identity.count)))
+            }
+            return Int(clamping: try database.value(statements.count).integer ?? 0)
+        }
+    }
+
+    /// After that nothing of what was removed is left in any file.
+    func forgetRemoved() { file.forgetRemoved() }
+
     private func note(_ change: Change) {
         if case .stored(let record) = change, !record.isLasting {
             waiting.add(.removed(record.identity))
@@ -136,7 +154,9 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
     let select: String
     let insert: String
     let delete: String
+    let deleteUnchanged: String
     let deleteAll = "DELETE FROM \(Record.table)"
+    let count = "SELECT count(*) FROM \(Record.table)"
 
     init() {
         let columns = (["seal"] + Record.identityColumns + Record.contentColumns)
@@ -150,5 +170,6 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
             """
         let conditions = Record.identityColumns.map { $0 + " = ?" }.joined(separator: " AND ")
         delete = "DELETE FROM \(Record.table) WHERE \(conditions)"
+        deleteUnchanged = "DELETE FROM \(Record.table) WHERE seal = ? AND \(conditions)"
     }
 }
