@@ -21,6 +21,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private let file: File?
 
     private var reading = Reading.toDo
+    /// Whether the file was lost, and what is there now could not be read yet. The thread's alone.
+    private var isLost = false
     private var awaiting: [@Sendable () -> Void] = []
     private var unwritten = WaitingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
@@ -257,9 +259,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// How many changes there were when all of them were written. A file that somebody has removed is made anew.
     private func writeAll(to keeper: Keeper) -> UInt64 {
-        if keeper.hasLostFile() {
+        if keeper.hasLostFile() { isLost = true }
+        if isLost, let there = keeper.loadIfPossible() {
+            isLost = false
             let memory = lock.withLock { self.memory }
-            keeper.apply(memory.lasting(at: Date().timeIntervalSince1970).map { .stored($0) })
+            // Who has made another file in its place may have changed what memory has.
+            let identities = Set(there.map(\.identity))
+            let lost = memory.lasting(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
+            keeper.apply(lost.map { .stored($0) })
         }
         while true {
             let (changes, count) = lock.withLock {

@@ -179,6 +179,28 @@ import Testing
         try await eventually { hosts(records) == ["a", "c"] }
     }
 
+    @Test("what is in memory does not take the place of what is in a file that was made anew")
+    func madeAnew() async throws {
+        let keeper = Keeper("a", "b")
+        let records = records(over: keeper)
+        #expect(hosts(records) == ["a", "b"])
+        var newer = HSTSRecord.of("a")
+        newer.includesSubdomains = true
+        keeper.lose()
+        keeper.othersStore(newer)
+        keeper.setFailing(.load)
+        store(.of("c"), in: records)
+        await flush(records)
+        #expect(keeper.kept == [newer, .of("c")])
+        // What it lacks is stored as soon as it can be read.
+        keeper.setFailing(.load, false)
+        try await eventually {
+            _ = records.isAtHand
+            return keeper.kept == [newer, .of("b"), .of("c")]
+        }
+        try await eventually { records.read { $0.all["a"] } == newer }
+    }
+
     // MARK: Writing
 
     @Test(
