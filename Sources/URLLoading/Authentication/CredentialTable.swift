@@ -23,6 +23,8 @@ struct CredentialTable: RecordMemory {
         /// What lasts of users who have a credential for this process alone, which goes before it.
         var hidden: [String: StoredCredential] = [:]
         var defaultUser: String?
+        /// Whether that was decided here since what lasts was taken over.
+        var isDefaultNew = false
     }
 
     private var entries: [KnownSpace.Values: Entry] = [:]
@@ -54,7 +56,10 @@ struct CredentialTable: RecordMemory {
         if former?.values == credential.values, !isHiding, !asDefault || entry.defaultUser == user { return Outcome() }
         let formerDefault = asDefault && entry.defaultUser != user ? entry.defaultUser : nil
         entry.credentials[user] = credential
-        if asDefault { entry.defaultUser = user }
+        if asDefault {
+            entry.defaultUser = user
+            entry.isDefaultNew = true
+        }
         entries[space.values] = entry
         // What never lasted is nothing to a file.
         if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
@@ -107,17 +112,28 @@ struct CredentialTable: RecordMemory {
     }
 
     func lasting(at now: Double) -> [StoredCredential] {
-        entries.flatMap { space, entry in entry.credentials.keys.compactMap { record(of: $0, in: space) } }
+        entries.flatMap { space, entry in
+            entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
+        }
     }
 
     mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
+        var newDefaults: [KnownSpace.Values: String] = [:]
+        var oldDefaults: [KnownSpace.Values: String] = [:]
         for (space, entry) in entries {
             var entry = entry
+            if entry.isDefaultNew {
+                newDefaults[space] = entry.defaultUser
+            } else {
+                oldDefaults[space] = entry.defaultUser
+            }
+            entry.isDefaultNew = false
             entry.hidden = [:]
             entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
+        var defaults: [KnownSpace.Values: [StoredCredential]] = [:]
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
@@ -126,11 +142,25 @@ struct CredentialTable: RecordMemory {
                 entry.hidden[record.user] = record
             } else {
                 entry.credentials[record.user] = KnownCredential(record)
-                if record.isDefault, entry.defaultUser == nil { entry.defaultUser = record.user }
+                if record.isDefault { defaults[space, default: []].append(record) }
             }
             entries[space] = entry
         }
-        return []
+        var changes: [Change] = []
+        for (space, records) in defaults {
+            // One that was decided here since is the last, and so is one that was not yet there before.
+            let chosen =
+                records.first { $0.user == newDefaults[space] } ?? records.first { $0.user != oldDefaults[space] }
+                ?? records.first
+            if entries[space]?.defaultUser == nil { entries[space]?.defaultUser = chosen?.user }
+            // Two processes may have decided at once.
+            if records.count == 1 { continue }
+            for var record in records {
+                record.isDefault = record.user == chosen?.user
+                changes.append(.stored(record))
+            }
+        }
+        return changes
     }
 
     /// How the file is to have that user's credential: as it is now, or not at all.

@@ -131,6 +131,48 @@ import Testing
         #expect(storage.credentials(for: space)?["a"] == passing("a", "mine"))
     }
 
+    // MARK: Defaults
+
+    private func `default`(_ user: String) -> StoredCredential {
+        var credential = stored(user)
+        credential.isDefault = true
+        return credential
+    }
+
+    // AUTH-23: of two processes that have not heard of each other
+    @Test("the default that was set last holds, wherever it was set", arguments: [true, false])
+    func lastDefault(isSetHere: Bool) async throws {
+        let keeper = Keeper(isSetHere ? [] : [`default`("a")])
+        let storage = storage(over: keeper)
+        #expect(users(storage) == (isSetHere ? [] : ["a"]))
+        if isSetHere {
+            keeper.othersStore(`default`("a"))
+            storage.setDefaultCredential(permanent("b"), for: space)
+            await flush(storage)
+        } else {
+            keeper.othersStore(`default`("b"))
+        }
+        try await eventually {
+            _ = storage.allCredentials
+            return keeper.kept == [stored("a"), `default`("b")]
+        }
+        #expect(users(storage) == ["a", "b"])
+        #expect(storage.defaultCredential(for: space)?.user == "b")
+    }
+
+    // AUTH-23
+    @Test("what a credential of the session hides is stored again with a file that was lost") func hiddenLost()
+        async throws
+    {
+        let keeper = Keeper([])
+        let storage = try await hiding(keeper)
+        keeper.lose()
+        try await eventually {
+            _ = storage.allCredentials
+            return keeper.kept == [stored("a", "others'"), stored("seen")]
+        }
+    }
+
     // MARK: Removing everything
 
     // AUTH-23
