@@ -14,6 +14,8 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     /// What the file does not have yet.
     private var waiting = WaitingChanges<Record>()
+    /// Whether some of what was removed may be left in a file.
+    private var isForgetting = false
     /// Which state of the file was read last.
     private var lastRead: (generation: Int, version: Int64)?
 
@@ -102,6 +104,12 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Tries again what waits. True if nothing waits any more.
     @discardableResult
     package func flush() -> Bool {
+        guard write() else { return false }
+        if isForgetting { isForgetting = !file.forgetRemoved() }
+        return true
+    }
+
+    private func write() -> Bool {
         if waiting.isEmpty { return true }
         // Where there is no file, there is nothing to remove from it.
         if !file.exists { waiting.forgetRemovals() }
@@ -117,7 +125,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
             }
         }
         guard isDone != nil else { return false }
-        if waiting.isEverythingRemoved { file.forgetRemoved() }
+        if waiting.isEverythingRemoved { isForgetting = true }
         waiting.settle()
         return true
     }
@@ -137,8 +145,11 @@ package final class RecordArchive<Record: ArchivedRecord> {
         }
     }
 
-    /// After that nothing of what was removed is left in any file.
-    func forgetRemoved() { file.forgetRemoved() }
+    /// Sees to it that nothing of what was removed is left in any file.
+    func forgetRemoved() {
+        isForgetting = true
+        flush()
+    }
 
     private func note(_ change: Change) {
         if case .stored(let record) = change, !record.isLasting {
