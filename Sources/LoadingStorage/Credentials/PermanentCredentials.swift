@@ -157,7 +157,7 @@ package final class PermanentCredentials {
     }
 
     private func note(_ change: Change) -> [RecordChange<CredentialNote>] {
-        let isUsed = notes?[.keyring] != nil
+        let isUsed = notes?[.keyring] != nil || !kept.isEmpty
         return switch change {
         case .stored(let credential): [.stored(.stored(credential))]
         case .removed(let identity): isUsed ? [.stored(.removed(identity))] : [.removed(.credential(identity))]
