@@ -198,7 +198,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// Has what the file has, unless that cannot be read, or changes too fast.
     ///
-    /// - Returns: Whether that is something else than before.
+    /// - Returns: Whether that is something else than before, or all that lasts is known now and was not.
     @discardableResult
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
@@ -210,13 +210,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             let before = Set(other.lasting(at: now))
             let following = other.replaceLasting(with: records, at: now)
             let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
-            let isNews = Set(other.lasting(at: now)) != before
+            var isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
                 guard changeCount == count else { return false }
                 // Who was in memory is let go of after the lock, with all it has.
                 swap(&memory, &other)
                 isBehind = false
+                if unwritten.known == nil, known != nil { isNews = true }
                 unwritten.known = known
                 unwritten.add(following)
                 return true
