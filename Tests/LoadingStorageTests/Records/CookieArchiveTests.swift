@@ -74,9 +74,8 @@ import Testing
     }
 
     // S-89
-    @Test("what was removed while another reads it is in no file any more when that one is done") func removalWhileRead()
-        throws
-    {
+    @Test("what was removed while another reads it is in no file any more when that one is done")
+    func removalWhileRead() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.lasting("a", "needle"))])
