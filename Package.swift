@@ -61,7 +61,8 @@ let package = Package(
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
-        .target(name: "CLoadingLinux"),
+        // The resolver is a library of its own before glibc 2.34.
+        .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
         .target(name: "CLoadingPublicSuffixes"),

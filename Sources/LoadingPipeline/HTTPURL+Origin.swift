@@ -5,21 +5,29 @@ internal import LoadingTransport
 extension HTTPURL {
     /// - Parameters:
     ///   - identity: Whose connections to use; 0 for nobody's.
-    ///   - needsHTTP1: Whether nothing but HTTP/1.1 may be spoken.
-    func origin(of identity: UInt64, needsHTTP1: Bool, by way: ProxyRoute.Way) -> Origin {
+    ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
+    ///     spoken, and to nobody but the server.
+    ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
+    func origin(
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, proxyIdentity: (ProxyServer) -> UInt64
+    ) -> Origin {
         switch way {
-        case .through(let proxy) where !scheme.isSecure && !proxy.kind.isSOCKS && !proxy.alwaysTunnels:
+        case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:
             Origin(
                 isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,
-                needsHTTP1: true, passage: .forwarding(proxy))
+                needsHTTP1: true, passage: .forwarding(proxy, identity: proxyIdentity(proxy)))
         case .through(let proxy):
             Origin(
-                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: needsHTTP1,
+                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
                 passage: .tunnel(proxy))
         case .direct:
-            Origin(isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: needsHTTP1)
+            Origin(
+                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol)
         }
     }
+
+    /// Whether a proxy can be asked to load it (PROXY-5).
+    private var mayBeForwarded: Bool { scheme == .http || scheme == .ftp }
 
     /// Whether its host is an address, or this machine by a name that nobody else is asked for.
     package var needsNoNameServer: Bool {

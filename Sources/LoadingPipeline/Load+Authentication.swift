@@ -4,72 +4,88 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What happens to a response that asks who the user is.
-extension Load {
+/// What happens to a response that asks who the user is, and what goes out unasked.
+extension Load: AuthenticatorOwner {
     /// How much of such a response is read while the client is asked. Nearly all are smaller, so that their connection is
     /// free when the answer comes.
     static let mostChallengeBody = 64 * 1024
 
     /// Whether the response is not the client's, or not yet.
     func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
-        switch try authentication.step(after: response.head, to: request) {
-        case .deliver: return false
-        case .accepted(let credential, let space):
-            client?.load(self, hasUsed: credential, for: space)
-            return false
-        case .ask(let question): ask(question)
-        case .speak(let conversation, let token): speak(conversation, token)
-        case .sendAgain:
-            outstanding = .challenge
-            // Not before the rest of the response is read that has come with its head.
-            let sending = LoopBox({ self.sendAgain() })
-            environment.loop.post { sending.value() }
+        if let proxy = exchange?.forwarder, !forwardingAuthenticator.ignores(response.head.status),
+            try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy))
+        {
+            return true
         }
-        return true
+        if serverAuthenticator.ignores(response.head.status) { return false }
+        return try isAsked(by: response, serverAuthenticator, .request(request))
     }
 
-    private func ask(_ question: AuthenticationQuestion) {
-        guard let response else { return }
+    private func isAsked(
+        by response: LoadResponse, _ authenticator: Authenticator, _ subject: AuthenticationSubject
+    ) throws(LoadError) -> Bool {
         outstanding = .challenge
+        if try authenticator.isAsked(by: response.head, to: subject) { return true }
+        outstanding = .nothing
+        return false
+    }
+
+    func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
+        guard case .challenge = outstanding, let response, !hasEnded else { return }
+        lastActivity = environment.loop.now
+        letGoOfHeldConnection()
         client?.load(self, isAsked: question, by: response)
     }
 
-    private func speak(_ conversation: SecurityConversation, _ token: [UInt8]) {
-        outstanding = .challenge
-        if conversation.steps > 0 { heldConnection = exchange?.hold() }
-        conversation.next(token) { [self] outcome in
-            guard case .challenge = outstanding, !hasEnded else { return }
-            perform(authentication.step(after: outcome, to: request))
+    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool) {
+        guard case .challenge = outstanding, !hasEnded else { return }
+        lastActivity = environment.loop.now
+        letGoOfHeldConnection()
+        if isBound { heldConnection = exchange?.hold() }
+    }
+
+    func authenticator(
+        _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
+    ) {
+        client?.load(self, hasUsed: credential, for: space)
+    }
+
+    func authenticator(
+        _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
+    ) -> Bool {
+        client?.load(self, stillHas: credential, for: space) == true
+    }
+
+    func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
+        guard case .challenge = outstanding, !hasEnded else { return }
+        lastActivity = environment.loop.now
+        switch verdict {
+        case .sendAgain: sendAgain()
+        case .deliver:
+            // The response that asked is the result.
+            letGoOfHeldConnection()
+            outstanding = .nothing
+            deliverResponseOrRest()
         }
     }
 
     /// The client's answer to what it was asked.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
-        guard case .challenge = outstanding, !hasEnded else { return }
-        perform(authentication.step(after: answer, to: request))
+        if hasEnded { return }
+        if tunnelAuthentication?.isFindingOut == true { tunnelAuthentication?.take(answer) }
+        guard case .challenge = outstanding else { return }
+        let isProxys = forwardingAuthenticator.isFindingOut
+        (isProxys ? forwardingAuthenticator : serverAuthenticator).take(answer)
     }
 
-    private func perform(_ step: AuthenticationStage.Step) {
-        lastActivity = environment.loop.now
-        if case .sendAgain = step { return sendAgain() }
+    private func letGoOfHeldConnection() {
         heldConnection?.letGo()
         heldConnection = nil
-        switch step {
-        case .deliver, .accepted, .sendAgain: deliverChallenge()
-        case .ask(let question): ask(question)
-        case .speak(let conversation, let token): speak(conversation, token)
-        }
-    }
-
-    /// The response that asked is the result.
-    private func deliverChallenge() {
-        outstanding = .nothing
-        deliverResponseOrRest()
     }
 
     /// Sends the request once more, over the same connection if what is left of the response passes soon.
     private func sendAgain() {
-        guard case .challenge = outstanding, !hasEnded, let response else { return }
+        guard let response else { return }
         guard let exchange else { return fetchAgain(response) }
         self.exchange = nil
         let next = LoopBox({ self.fetchAgain(response) })
@@ -87,13 +103,50 @@ extension Load {
 
     /// The same request as it goes out, with what proves it to be the user's.
     func authenticated(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        let value = authentication.fieldValue(for: request) { credential, space in
-            client?.load(self, stillHas: credential, for: space) == true
-        }
-        guard let value else { return exchange }
+        guard let value = serverAuthenticator.fieldValue(for: .request(request)) else { return exchange }
         var exchange = exchange
-        exchange.fields = exchange.fields.without(names: [authentication.fieldName])
-        exchange.fields.append(authentication.fieldName, value)
+        exchange.fields = exchange.fields.without(names: [serverAuthenticator.fieldName])
+        exchange.fields.append(serverAuthenticator.fieldName, value)
         return exchange
+    }
+
+    /// A redirect leads to another request, for which nothing has been said yet.
+    func forgetAnswers() {
+        serverAuthenticator.redirected()
+        if environment.proxies != nil { forwardingAuthenticator.redirected() }
+    }
+
+    // MARK: Proxies
+
+    /// What a request says to a proxy that loads it itself; nil for nothing (PROXY-2). What the caller has said counts
+    /// until the proxy asks.
+    func authorization(for proxy: ProxyServer) -> String? {
+        forwardingAuthenticator.fieldValue(for: .forwarded(request, by: proxy))
+            ?? request.fields.firstValue(forwardingAuthenticator.fieldName)
+    }
+
+    /// Whose connections to such a proxy the request needs; 0 for nobody's.
+    func identity(for proxy: ProxyServer) -> UInt64 {
+        forwardingAuthenticator.identity(for: .forwarded(request, by: proxy))
+    }
+}
+
+extension Load: TunnelUser {
+    var tunnelClient: (any LoadClient)? { client }
+
+    func response(_ head: ResponseHead) -> LoadResponse? { LoadResponse(url: request.url, head: head, expectedLength: -1) }
+
+    /// Who says to a proxy who the user is, before it makes a tunnel.
+    var tunnelSpeaker: any TunnelSpeaker {
+        let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
+        tunnelAuthentication = speaker
+        return speaker
+    }
+
+    func exchangeAsks(_ question: SecurityQuestion) -> Bool {
+        guard case .tunnel(let challenge) = question.subject else {
+            return client?.load(self, asks: question) ?? false
+        }
+        return tunnelAuthentication?.takes(question, about: challenge) ?? false
     }
 }

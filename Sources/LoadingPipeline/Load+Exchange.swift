@@ -6,8 +6,6 @@ internal import LoadingTransport
 
 /// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
 extension Load {
-    func exchangeAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
-
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
         client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
@@ -118,7 +116,7 @@ extension Load {
         keepRedirect()
         dropExchange()
         response = nil
-        authentication.redirected()
+        forgetAnswers()
         let priority = request.priority
         request = next
         request.priority = priority

@@ -81,7 +81,7 @@ extension Load {
     func followSilently(_ next: LoadRequest) {
         dropExchange()
         request = next
-        authentication.redirected()
+        forgetAnswers()
         beginFetch(.retry)
     }
 

@@ -12,7 +12,7 @@ package import LoadingTransport
 ///     ConnectivityStage   wait for a route when asked to
 ///     RedirectStage       follow, ask the client, count
 ///     TransportSecurityStage  go to https where that has to be, or not at all
-///     AuthenticationStage say who the user is when a server asks, or unasked where it is known
+///     AuthenticationStage say who the user is when a server or proxy asks, or unasked where it is known
 ///     ClientQuestion      attach cookies, and take those of responses
 ///     CacheStage          serve what is stored, have it confirmed, keep what comes
 ///     BodyStage           have the body ready, once more when it goes out again
@@ -35,7 +35,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
-    var authentication: AuthenticationStage
+    private(set) lazy var serverAuthenticator = Authenticator(.server, for: self, in: environment)
+    /// For proxies that load requests themselves.
+    private(set) lazy var forwardingAuthenticator = Authenticator(.proxy, for: self, in: environment)
+    /// For those that make tunnels; made when one asks, or may.
+    var tunnelAuthentication: TunnelAuthentication?
     /// The value of the `Cookie` field.
     var cookies = ClientQuestion<String?>()
     var cache = CacheStage()
@@ -115,7 +119,6 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.log = log
         self.client = client
         self.destination = destination
-        authentication = AuthenticationStage(.server, environment.authentication, environment.loop)
         originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
@@ -309,7 +312,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         guard passesCache(&sent) else { return }
         let exchange = ExchangeStage(
-            sent, to: request.url, identity: authentication.identity, priority: request.priority, for: self)
+            sent, to: request.url, identity: serverAuthenticator.identity(for: .request(request)),
+            priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection {
             self.heldConnection = nil

@@ -40,6 +40,8 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
     /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
     func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?)
+    /// Nobody needs an answer to that any more.
+    func loadAsksNoMore(_ load: any SchemeLoad)
     /// The request goes out again after the server has asked who the user is, by a response if it speaks HTTP; or is
     /// answered by what is stored, which the response has confirmed.
     func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?)

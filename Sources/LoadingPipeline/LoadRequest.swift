@@ -19,6 +19,8 @@ package struct LoadRequest {
     package var partition: String?
     /// Whether the addresses of a name have to be proved by DNSSEC, which nobody here can do (CONN-20).
     package var requiresProvedNames: Bool
+    /// Whether HTTP/3 is tried though nothing says that the server speaks it (CONN-7).
+    package var assumesHTTP3 = false
     /// 0 to 1; who waits for a connection goes by it.
     package var priority: Float
     /// Whom the address of the redirect named that led here.

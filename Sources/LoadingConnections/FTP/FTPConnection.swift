@@ -21,7 +21,7 @@ package final class FTPConnection: ByteStreamOwner {
     private var conversation: FTPConversation
     private var parser = FTPReplyParser()
     private let descriptorWait: DescriptorWait
-    private var race: AddressRace?
+    private var race: AddressRace<ByteStream>?
     private var control: ByteStream?
     private var data: ByteStream?
     /// What the control connection's socket did not take yet.
@@ -79,7 +79,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
+    private func raceEnded(_ outcome: Result<ByteStream, AddressRaceFailure>) {
         guard !isOver else { return }
         race = nil
         switch outcome {

@@ -88,6 +88,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
+    package let isElsewhere = false
+    package func avoidConnection() {}
+
     package func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
     }

@@ -1,5 +1,5 @@
 package import LoadingEvents
-package import LoadingSemantics
+internal import LoadingSemantics
 
 /// The load that asked. Called on the pool's loop, exactly one of `took` and `failed` once, and neither after
 /// `ConnectionPool.withdraw`.
@@ -9,6 +9,8 @@ package protocol ConnectionTaker: AnyObject {
     /// The connection that is being made needs an answer before it can go on. False when nobody wants to be asked.
     /// What the question awaits is no activity of the network's.
     func connectionAsks(_ question: SecurityQuestion) -> Bool
+    /// Who says to proxies who the user is.
+    var tunnelSpeaker: (any TunnelSpeaker)? { get }
     /// The connection is the taker's until it calls `start` and the exchange ends. `events` tell how it was made; none
     /// when it is reused.
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent])

@@ -32,8 +32,10 @@ package struct Origin: Hashable, Sendable {
     /// What a socket is connected to.
     var firstHop: Origin {
         guard case .tunnel(let proxy) = passage else { return self }
-        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port)
+        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true)
     }
+
+    var place: ServerPlace { ServerPlace(host, port) }
 
     /// Whether one connection may carry all requests at once (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }

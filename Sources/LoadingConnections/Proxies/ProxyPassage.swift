@@ -5,5 +5,7 @@ package enum ProxyPassage: Hashable, Sendable {
     /// It passes bytes on to the origin's host, by CONNECT or SOCKS.
     case tunnel(ProxyServer)
     /// It is what the connections lead to, and loads itself what it is asked for (RFC 9112 §3.2.2).
-    case forwarding(ProxyServer)
+    ///
+    /// `identity`: whose connections to it they are, for schemes that prove a connection to be somebody's; 0 for nobody's.
+    case forwarding(ProxyServer, identity: UInt64)
 }

@@ -2,9 +2,26 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Has a proxy make a way through to an origin, over a stream that leads to the proxy. Confined to the stream's loop; tells
+/// Has a proxy make a way through to a host, over a stream that leads to the proxy. Confined to the stream's loop; tells
 /// the outcome once, and nothing after `cancel`.
+///
+/// A proxy that asks who the user is (AUTH-28) is answered on the same connection if it keeps that, else on another one,
+/// which whoever made this tunnel makes.
 final class ProxyTunnel: ByteStreamOwner {
+    enum Outcome {
+        case open(ByteStream)
+        case failed(ProxyFailure)
+        /// Once more, over another connection to the proxy.
+        case again(Introduction)
+    }
+
+    /// What is said to a proxy with the first request of a connection.
+    struct Introduction {
+        let authorization: String
+        /// Who knows what that is.
+        let speaker: any TunnelSpeaker
+    }
+
     private enum Machine {
         case connect(ConnectTunnel)
         case socks(SOCKSHandshake)
@@ -12,18 +29,33 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private let stream: ByteStream
     private let proxy: ProxyServer
+    private let origin: Origin
+    private let destination: ProxyDestination
+    private weak var asker: (any SecurityAsker)?
     private var machine: Machine
+    private var introduction: Introduction?
+    /// Who has said what the proxy answers.
+    private var speaker: (any TunnelSpeaker)?
     private var unsent: ArraySlice<UInt8> = []
-    private var outcome: ((Result<ByteStream, ProxyFailure>) -> Void)?
+    private var outcome: ((Outcome) -> Void)?
+    /// The answer to the request, if that asks who the user is.
+    private var challenge: ResponseHead?
+    /// What stands open; the tunnel stands still meanwhile.
+    private var question: SecurityQuestion?
+    /// Whether the connection takes no other request.
+    private var isSpent = false
 
     init(
-        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer,
-        outcome: @escaping (Result<ByteStream, ProxyFailure>) -> Void
+        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer, introduction: Introduction?,
+        for asker: (any SecurityAsker)?, outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
+        self.origin = origin
+        self.introduction = introduction
+        self.asker = asker
         self.outcome = outcome
-        let destination = ProxyDestination(
+        destination = ProxyDestination(
             traffic: origin.isSecure ? .https : .http, host: origin.host, port: origin.port)
         machine =
             SOCKSHandshake(to: destination, through: proxy).map { .socks($0) }
@@ -33,14 +65,9 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func start() {
         switch machine {
-        case .connect(var tunnel):
-            do throws(HTTP1EncodingError) {
-                unsent = try tunnel.request(authorization: proxy.credential?.basic)[...]
-            } catch {
-                return end(.failure(.badCredentials))
-            }
-            machine = .connect(tunnel)
-            write()
+        case .connect:
+            speaker = introduction?.speaker ?? asker?.tunnelSpeaker
+            request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
         case .socks(var handshake):
             let action = handshake.start()
             machine = .socks(handshake)
@@ -50,7 +77,24 @@ final class ProxyTunnel: ByteStreamOwner {
 
     func cancel() {
         outcome = nil
+        question?.withdraw()
+        question = nil
         stream.close()
+    }
+
+    /// Somebody else waits for the connection now: an open question is put to that one.
+    func askerChanged() {
+        guard let question else { return }
+        question.withdraw()
+        // Not at once: the pool is in the middle of something.
+        let step = LoopBox({ [weak self] in self?.askAgain(instead: question) ?? () })
+        stream.loop.post { step.value() }
+    }
+
+    private func askAgain(instead withdrawn: SecurityQuestion) {
+        guard outcome != nil, question === withdrawn else { return }
+        question = nil
+        ask()
     }
 
     func streamBecameReady(_ stream: ByteStream) {
@@ -76,6 +120,8 @@ final class ProxyTunnel: ByteStreamOwner {
             let scratch = stream.loop.scratch
             switch stream.read(into: scratch) {
             case .bytes(let count):
+                // Nobody has asked for anything.
+                if question != nil { return isSpent = true }
                 take(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
                 if outcome != nil, !stream.mayHaveMore { return }
             case .wouldBlock: return
@@ -88,27 +134,18 @@ final class ProxyTunnel: ByteStreamOwner {
         var input = bytes
         switch machine {
         case .connect(var tunnel):
-            while outcome != nil, let event = tunnel.next(&input) {
+            while outcome != nil, question == nil {
+                let event = tunnel.next(&input)
+                machine = .connect(tunnel)
+                guard let event else { return }
                 heed(event, hasMore: !input.isEmpty)
             }
-            machine = .connect(tunnel)
         case .socks(var handshake):
             while outcome != nil, let action = handshake.next(&input) {
-                if action == .open, !input.isEmpty { return end(.failure(.socks(.connectionLost))) }
+                if action == .open, !input.isEmpty { return end(.failed(.socks(.connectionLost))) }
                 perform(action)
             }
             machine = .socks(handshake)
-        }
-    }
-
-    /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
-    private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
-        switch event {
-        case .open:
-            end(hasMore ? .failure(.malformedTunnelResponse("bytes behind the answer")) : .success(stream))
-        case .challenged(let head), .refused(let head): end(.failure(.tunnelRefused(status: head.status)))
-        case .challengeEnded: break
-        case .failed(let failure): end(.failure(failure))
         }
     }
 
@@ -117,25 +154,97 @@ final class ProxyTunnel: ByteStreamOwner {
         case .send(let bytes):
             unsent += bytes
             write()
-        case .open: end(.success(stream))
-        case .fail(let failure): end(.failure(.socks(failure)))
+        case .open: end(.open(stream))
+        case .fail(let failure): end(.failed(.socks(failure)))
         }
     }
 
     private func connectionEnded() {
         switch machine {
+        case .connect where question != nil: return isSpent = true
         case .connect(var tunnel):
-            if let event = tunnel.connectionEnded() { heed(event, hasMore: false) }
+            let event = tunnel.connectionEnded()
+            machine = .connect(tunnel)
+            if let event { return heed(event, hasMore: false) }
         case .socks(var handshake):
             if let action = handshake.connectionEnded() { perform(action) }
         }
-        end(.failure(.tunnelLost))
+        end(.failed(.tunnelLost))
     }
 
-    private func end(_ result: Result<ByteStream, ProxyFailure>) {
+    private func end(_ result: Outcome) {
         guard let outcome else { return }
         self.outcome = nil
-        if case .failure = result { stream.close() }
+        if case .open = result {} else { stream.close() }
         outcome(result)
+    }
+
+    // MARK: CONNECT
+
+    private func request(_ authorization: String?) {
+        guard case .connect(var tunnel) = machine else { return }
+        do throws(HTTP1EncodingError) {
+            unsent = try tunnel.request(authorization: authorization)[...]
+        } catch {
+            return end(.failed(.badCredentials))
+        }
+        machine = .connect(tunnel)
+        write()
+    }
+
+    /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
+    private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
+        switch event {
+        case .open(let head):
+            guard isBelieved(head) else { return }
+            end(hasMore ? .failed(.malformedTunnelResponse("bytes behind the answer")) : .open(stream))
+        case .challenged(let head): challenge = head
+        case .challengeEnded(let mayReuse):
+            if !mayReuse || hasMore { isSpent = true }
+            ask()
+        case .refused(let head):
+            if isBelieved(head) { end(.failed(.tunnelRefused(status: head.status))) }
+        case .failed(let failure): end(.failed(failure))
+        }
+    }
+
+    /// What a proxy says that cannot prove itself is not heard.
+    private func isBelieved(_ head: ResponseHead) -> Bool {
+        if speaker?.isBelieved(head, of: proxy, to: destination) ?? true { return true }
+        end(.failed(.malformedTunnelResponse("the proxy's own proof is wrong")))
+        return false
+    }
+
+    // MARK: Who the user is
+
+    private func ask() {
+        guard let challenge else { return end(.failed(.tunnelLost)) }
+        // Who has not spoken yet does not go on with what another has said.
+        let speaker = asker?.tunnelSpeaker
+        if speaker !== self.speaker { isSpent = true }
+        self.speaker = speaker
+        let about = TunnelChallenge(head: challenge, proxy: proxy, destination: destination)
+        let question = SecurityQuestion(.tunnel(about), of: origin) { [weak self] in self?.take($0) }
+        self.question = question
+        if asker?.handshakeAsks(question) == true { return }
+        question.withdraw()
+        self.question = nil
+        end(.failed(.tunnelRefused(status: challenge.status)))
+    }
+
+    private func take(_ answer: SecurityQuestion.Answer) {
+        guard outcome != nil, question != nil else { return }
+        question = nil
+        asker?.handshakeGoesOn()
+        guard case .authorization(let value, let isBound) = answer, let speaker else {
+            return end(.failed(.tunnelRefused(status: 407)))
+        }
+        // The proxy may have gone without the loop's having heard of it.
+        if isSpent || !stream.isSilent {
+            // A proxy that closes between two steps of a conversation does not want it.
+            return end(isBound ? .failed(.tunnelLost) : .again(Introduction(authorization: value, speaker: speaker)))
+        }
+        challenge = nil
+        request(value)
     }
 }

@@ -184,7 +184,8 @@ final class SecureHandshake: ByteStreamOwner {
             decide(
                 .reject(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted")),
                 about: peer)
-        case (.serverTrust(let peer), .defaultHandling), (.serverTrust(let peer), .identity):
+        case (.serverTrust(let peer), .defaultHandling), (.serverTrust(let peer), .identity),
+            (.serverTrust(let peer), .authorization):
             if isComplete, wasEvaluated {
                 isTrusted = true
                 if demands?.pins == nil { return }
@@ -192,8 +193,11 @@ final class SecureHandshake: ByteStreamOwner {
             evaluate(peer)
         case (.clientCertificate, .identity(let identity)):
             stream.tls?.provideIdentity(identity)
-        case (.clientCertificate, .defaultHandling), (.clientCertificate, .trust), (.clientCertificate, .distrust):
+        case (.clientCertificate, .defaultHandling), (.clientCertificate, .trust), (.clientCertificate, .distrust),
+            (.clientCertificate, .authorization):
             stream.tls?.provideIdentity(nil)
+        // A tunnel's question.
+        case (.tunnel, _): break
         }
     }
 

@@ -1,15 +1,16 @@
 package import LoadingTransport
 
-/// What a handshake cannot decide by itself: whether to trust the server, or by which certificate to be known to it.
-/// The handshake stands still until somebody answers. Confined to the connection's loop.
+/// What a connection that is being made cannot decide by itself: whether to trust the server, by which certificate to be
+/// known to it, or who the user is to a proxy. It stands still until somebody answers. Confined to the connection's loop.
 package final class SecurityQuestion {
     package enum Subject {
         case serverTrust(TLSPeer)
         case clientCertificate(TLSIdentityRequest)
+        case tunnel(TunnelChallenge)
     }
 
     package enum Answer {
-        /// Trust is evaluated; no certificate is shown.
+        /// Trust is evaluated; no certificate is shown; the proxy's refusal stands.
         case defaultHandling
         /// The server is trusted whatever an evaluation would say.
         ///
@@ -19,10 +20,14 @@ package final class SecurityQuestion {
         case distrust
         /// The client is known by this.
         case identity(TLSIdentity)
+        /// The proxy is asked again with this value of `Proxy-Authorization`.
+        ///
+        /// `isBound`: whether it understands that on the same connection alone.
+        case authorization(String, isBound: Bool)
     }
 
     package let subject: Subject
-    /// The server that is being connected to.
+    /// The server that is being connected to, or that a tunnel is to lead to.
     package let origin: Origin
     private var taker: ((Answer) -> Void)?
     /// Called when nobody needs an answer any more.

@@ -10,7 +10,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     private let pool: ConnectionPool
     /// Held until the connection is closed or given away.
     private var owner: (any StreamConnectionOwner)?
-    private var race: AddressRace?
+    private var dial: Dial?
     private var handshake: SecureHandshake?
     private var stream: ByteStream?
     private let descriptorWait: DescriptorWait
@@ -40,22 +40,24 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     /// Finds the host and connects to it; the owner hears how that went.
     package func connect() {
-        let race = AddressRace(to: origin, on: pool.loop, resolver: pool.resolver)
-        self.race = race
-        race.start(record: { _ in }) { [weak self] in self?.raceEnded($0) }
+        let dial = dial ?? Dial(to: origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
+        self.dial = dial
+        dial.start()
     }
 
-    private func raceEnded(_ outcome: Result<ByteStream, AddressRace.Failure>) {
-        race = nil
+    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         switch outcome {
         case .success(let stream):
+            dial = nil
+            question = nil
             self.stream = stream
             stream.owner = self
             owner?.connectionOpened()
         case .failure(.noDescriptor):
             descriptorWait.begin { [weak self] in self?.connect() }
-        case .failure(.unreachable(let error)):
-            owner?.connectionFailed(error)
+        case .failure(.lost(let failure)):
+            dial = nil
+            owner?.connectionFailed(failure)
         }
     }
 
@@ -83,7 +85,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
             owner?.connectionSecured()
         case .failure(let error):
             stream = nil
-            owner?.connectionFailed(error)
+            owner?.connectionFailed(ConnectionFailure(error))
         }
     }
 
@@ -91,6 +93,8 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         self.question = question
         return owner?.connectionAsks(question) ?? false
     }
+
+    var tunnelSpeaker: (any TunnelSpeaker)? { owner?.tunnelSpeaker }
 
     func handshakeGoesOn() { owner?.connectionIsActive() }
 
@@ -144,8 +148,8 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     package func close() {
         owner = nil
-        race?.cancel()
-        race = nil
+        dial?.cancel()
+        dial = nil
         handshake?.cancel()
         handshake = nil
         question = nil

@@ -12,6 +12,8 @@ package final class AuthenticationMemory {
 
     private var areas = ProtectedAreas()
     private var entries: [ProtectionSpace: Entry] = [:]
+    /// What proxies have accepted; it is good for all that goes through them.
+    private var proxies: [Proxy: (space: ProtectionSpace, entry: Entry)] = [:]
     /// What servers of FTP have accepted.
     private var logins: [ProtectionSpace: LoadCredential] = [:]
 
@@ -20,6 +22,19 @@ package final class AuthenticationMemory {
         let space: ProtectionSpace
         let user: String?
         let password: String?
+    }
+
+    /// A proxy, and who the settings say the user is to it.
+    private struct Proxy: Hashable {
+        let peer: AuthenticationPeer
+        let user: String?
+        let password: String?
+
+        init(_ subject: AuthenticationSubject) {
+            peer = subject.peer
+            user = subject.userOfSettings?.user
+            password = subject.userOfSettings?.password
+        }
     }
 
     private var identities: [Identity: UInt64] = [:]
@@ -40,36 +55,60 @@ package final class AuthenticationMemory {
         return lastIdentity
     }
 
-    /// Notes what a server has accepted.
-    func remember(_ entry: Entry, of space: ProtectionSpace, area: ProtectedArea, at url: HTTPURL) {
+    /// Notes what a server or proxy has accepted.
+    func remember(_ entry: Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+        guard case .request(let request) = subject else {
+            if proxies.count >= ProtectedAreas.maximumCount { proxies = [:] }
+            return proxies[Proxy(subject)] = (space, entry)
+        }
         if entries[space] == nil, entries.count >= ProtectedAreas.maximumCount, let other = entries.keys.first {
             // Which one matters little: its server will ask again.
             forget(other)
         }
         entries[space] = entry
-        areas.add(area, of: space, at: url)
+        areas.add(entry.proof.area(acceptedAt: request.url), of: space, at: request.url)
     }
 
-    /// What to send to a URL unasked.
-    func entry(for url: HTTPURL) -> (space: ProtectionSpace, entry: Entry)? {
+    /// What to say unasked.
+    func entry(for subject: AuthenticationSubject) -> (space: ProtectionSpace, entry: Entry)? {
+        guard case .request(let request) = subject else { return proxies.isEmpty ? nil : proxies[Proxy(subject)] }
         if entries.isEmpty { return nil }
-        guard let space = areas.space(of: url), let entry = entries[space] else { return nil }
+        guard let space = areas.space(of: request.url), let entry = entries[space] else { return nil }
         return (space, entry)
     }
 
     /// Changes what is known of a space; what was forgotten meanwhile stays so.
-    func update(_ space: ProtectionSpace, _ change: (inout Entry) -> Void) {
+    func update(_ space: ProtectionSpace, of subject: AuthenticationSubject, _ change: (inout Entry) -> Void) {
+        guard case .request = subject else {
+            if var known = proxies[Proxy(subject)], known.space == space {
+                change(&known.entry)
+                proxies[Proxy(subject)] = known
+            }
+            return
+        }
         guard var entry = entries[space] else { return }
         change(&entry)
         entries[space] = entry
     }
 
     /// The credential was refused, unless another is known by now.
-    func forget(_ credential: LoadCredential?, of space: ProtectionSpace) {
+    func forget(_ credential: LoadCredential?, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+        guard case .request = subject else {
+            if let known = proxies[Proxy(subject)], known.entry.credential == credential { forget(space, of: subject) }
+            return
+        }
         if let entry = entries[space], entry.credential == credential { forget(space) }
     }
 
-    func forget(_ space: ProtectionSpace) {
+    func forget(_ space: ProtectionSpace, of subject: AuthenticationSubject) {
+        guard case .request = subject else {
+            if proxies[Proxy(subject)]?.space == space { proxies[Proxy(subject)] = nil }
+            return
+        }
+        forget(space)
+    }
+
+    private func forget(_ space: ProtectionSpace) {
         entries[space] = nil
         areas.remove(space)
     }
@@ -90,6 +129,7 @@ package final class AuthenticationMemory {
 
     package func forgetAll() {
         entries = [:]
+        proxies = [:]
         logins = [:]
         areas = ProtectedAreas()
         identities = [:]

@@ -69,15 +69,15 @@ extension [AuthenticationChallenge] {
 extension DigestSession {
     /// Proves one request to be the user's. Nil if that cannot be done, as for the integrity of a body that can be read
     /// only once.
-    mutating func answer(_ request: LoadRequest) -> DigestAnswer? {
+    mutating func answer(_ subject: AuthenticationSubject) -> DigestAnswer? {
         var bodyDigest: [UInt8]?
         if let hash = bodyHash {
-            guard request.body.canBeHashed else { return nil }
-            bodyDigest = request.body.digest(hash)
+            guard subject.body.canBeHashed else { return nil }
+            bodyDigest = subject.body.digest(hash)
         }
         return answer(
-            method: request.method, target: String(decoding: request.url.target, as: UTF8.self),
-            bodyDigest: bodyDigest, clientNonce: Self.newClientNonce())
+            method: subject.method, target: subject.target, bodyDigest: bodyDigest,
+            clientNonce: Self.newClientNonce())
     }
 
     /// 128 bits that nobody can foresee (AUTH-18).

@@ -3,7 +3,8 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Answers what servers ask for before they let the user in: the state of one task's attempts (AUTH-4 to AUTH-11).
+/// Answers what servers, or proxies, ask for before they let the user in: the state of one task's attempts (AUTH-4 to
+/// AUTH-11, AUTH-28).
 ///
 /// It asks for the strongest scheme that can be met, goes on to the next when the client rejects one, and counts what
 /// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
@@ -23,19 +24,34 @@ struct AuthenticationStage {
     private var rejected: Set<ProtectionSpace> = []
     /// Where the user whom the system knows has been tried.
     private var triedWithoutCredential: Set<ProtectionSpace> = []
+    /// The schemes by which the user of the settings has been tried.
+    private var triedSettings: Set<AuthenticationScheme> = []
+    /// How often in a row the user was asked for.
+    private var askedCount = 0
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
+    /// Who asks more often in a row will never be content.
+    private static let mostChallenges = 64
 
     private struct Attempt {
         let space: ProtectionSpace
         /// Nil for the user whom the system knows.
         var credential: LoadCredential?
         var proof: AuthenticationProof
-        /// Whether nobody was asked, since it was accepted before.
-        let isFromMemory: Bool
+        let source: Source
         /// The last answer of a Digest session.
         var answer: DigestAnswer?
+    }
+
+    private enum Source {
+        case client
+        /// It was accepted before, so nobody was asked.
+        case memory
+        /// Nobody is asked about what the settings say.
+        case settings
+        /// The same, and the proxy has not even asked: it may want something else.
+        case settingsUnasked
     }
 
     private struct Pending {
@@ -50,7 +66,7 @@ struct AuthenticationStage {
         let credential: LoadCredential?
         let conversation: SecurityConversation
         let identity: UInt64
-        let isFromMemory: Bool
+        let source: Source
     }
 
     enum Step {
@@ -82,31 +98,49 @@ struct AuthenticationStage {
         if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
     }
 
-    /// The value of that field for a request that is about to go out; nil to leave it as it is.
+    /// Whether there is nothing to find out about a response with this status.
+    func ignores(_ status: Int) -> Bool { attempt == nil && AuthenticationAsker(status: status) != asker }
+
+    /// Looks what is known that a request should say unasked. Whose connection it needs shows after that.
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
-    mutating func fieldValue(
-        for request: LoadRequest, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
-    ) -> String? {
+    mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
         // What one server was told is no other's, wherever it has an upload go on.
-        if let attempt, !attempt.space.isProxy, !attempt.space.isOfServer(of: request.url) { self.attempt = nil }
-        if attempt == nil, let (space, known) = memory.entry(for: request.url), !request.fields.contains(fieldName) {
-            if let credential = known.credential, !isAllowed(credential, space) {
-                memory.forget(space)
-                return nil
+        if let attempt, !attempt.space.belongs(to: subject.peer) { self.attempt = nil }
+        guard attempt == nil, !subject.saysUser else { return }
+        let settings = subject.userOfSettings
+        if let (space, known) = memory.entry(for: subject) {
+            if let credential = known.credential, credential != settings, !isAllowed(credential, space) {
+                memory.forget(space, of: subject)
+            } else {
+                attempt = Attempt(space: space, credential: known.credential, proof: known.proof, source: .memory)
+                return
             }
-            attempt = Attempt(space: space, credential: known.credential, proof: known.proof, isFromMemory: true)
         }
+        guard let settings, triedSettings.isEmpty else { return }
+        // Nobody knows the realm yet.
+        let option = AuthenticationOption(scheme: .basic, challenge: AuthenticationChallenge(scheme: "basic"))
+        guard let proof = AuthenticationProof(option, settings) else { return }
+        attempt = Attempt(
+            space: ProtectionSpace(of: option, at: subject.peer), credential: settings, proof: proof,
+            source: .settingsUnasked)
+    }
+
+    /// The value of that field for a request that is about to go out; nil to leave it as it is.
+    mutating func fieldValue(
+        for subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool
+    ) -> String? {
+        prepare(subject, isAllowed: isAllowed)
         guard var attempt else { return nil }
         switch attempt.proof {
         case .basic(let value): return value
         case .connection(let proof):
             return proof.conversation == nil ? nil : attempt.space.scheme.fieldValue(proof.token)
         case .digest(var session):
-            attempt.answer = session.answer(request)
+            attempt.answer = session.answer(subject)
             attempt.proof = .digest(session)
             // The same nonce must not be counted twice.
-            if attempt.isFromMemory { memory.update(attempt.space) { $0.proof = attempt.proof } }
+            if attempt.source == .memory { memory.update(attempt.space, of: subject) { $0.proof = attempt.proof } }
             self.attempt = attempt.answer == nil ? nil : attempt
             return attempt.answer?.fieldValue
         }
@@ -118,62 +152,85 @@ struct AuthenticationStage {
     // MARK: Responses
 
     /// What a response leads to.
-    mutating func step(after head: ResponseHead, to request: LoadRequest) throws(LoadError) -> Step {
-        guard let asked = AuthenticationAsker(status: head.status) else { return try accept(head, request) }
-        // What a proxy asks says nothing of what the server makes of the user.
-        if asked != asker { return .deliver }
+    mutating func step(after head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Step {
+        if AuthenticationAsker(status: head.status) != asker {
+            // What a proxy asks says nothing of what the server makes of the user.
+            return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
+        }
+        askedCount += 1
+        if askedCount > Self.mostChallenges { return .deliver }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
-        let options = AuthenticationOption.options(for: challenges, body: request.body)[...]
-        if let step = goOn(challenges, options, request) { return step }
-        refuse(options, request)
-        return ask(options, request, isQuiet: false)
+        let options = AuthenticationOption.options(for: challenges, body: subject.body)[...]
+        if let step = goOn(challenges, options, subject) { return step }
+        refuse(options, subject)
+        return ask(options, subject, isQuiet: false)
     }
 
     /// Takes the client's answer.
-    mutating func step(after answer: AuthenticationAnswer, to request: LoadRequest) -> Step {
+    mutating func step(after answer: AuthenticationAnswer, to subject: AuthenticationSubject) -> Step {
         guard let pending else { return .deliver }
         switch answer {
         case .credential(let credential):
             if pending.option.scheme.authenticatesConnection {
-                return begin(credential, identity: memory.identity(of: credential, in: pending.space), request)
+                return begin(
+                    credential, identity: memory.identity(of: credential, in: pending.space), from: .client, subject)
             }
             self.pending = nil
             guard let proof = AuthenticationProof(pending.option, credential) else { return .deliver }
-            attempt = Attempt(space: pending.space, credential: credential, proof: proof, isFromMemory: false)
+            attempt = Attempt(space: pending.space, credential: credential, proof: proof, source: .client)
             return .sendAgain
         case .nothing:
             self.pending = nil
             return .deliver
-        case .defaultHandling: return ask(pending.others, request, isQuiet: true)
+        case .defaultHandling: return ask(pending.others, subject, isQuiet: true)
         case .nextSpace:
             rejected.insert(pending.space)
-            return ask(pending.others, request, isQuiet: pending.isQuiet)
+            return ask(pending.others, subject, isQuiet: pending.isQuiet)
         }
     }
 
     private mutating func ask(
-        _ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest, isQuiet: Bool
+        _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject, isQuiet: Bool
     ) -> Step {
         pending = nil
         for index in options.indices {
-            let space = ProtectionSpace(of: options[index], at: request.url)
+            let space = ProtectionSpace(of: options[index], at: subject.peer)
             if rejected.contains(space) { continue }
             let pending = Pending(
                 option: options[index], space: space, others: options[(index + 1)...], isQuiet: isQuiet)
             self.pending = pending
+            if let settings = subject.userOfSettings, triedSettings.insert(space.scheme).inserted,
+                let step = trySettings(settings, pending, subject)
+            {
+                return step
+            }
             // Who has a ticket is not asked (AUTH-20). NTLM has none: it would say a password's hash to anybody.
             if space.scheme == .negotiate, triedWithoutCredential.insert(space).inserted {
-                return begin(nil, identity: memory.identity(of: nil, in: space), request)
+                return begin(nil, identity: memory.identity(of: nil, in: space), from: .client, subject)
             }
-            return .ask(question(pending, request))
+            return .ask(question(pending, subject))
         }
         return .deliver
     }
 
-    private func question(_ pending: Pending, _ request: LoadRequest) -> AuthenticationQuestion {
+    /// Says who the settings say the user is. Nil if that cannot be said by this scheme.
+    private mutating func trySettings(
+        _ credential: LoadCredential, _ pending: Pending, _ subject: AuthenticationSubject
+    ) -> Step? {
+        if pending.option.scheme.authenticatesConnection {
+            return begin(
+                credential, identity: memory.identity(of: credential, in: pending.space), from: .settings, subject)
+        }
+        guard let proof = AuthenticationProof(pending.option, credential) else { return nil }
+        self.pending = nil
+        attempt = Attempt(space: pending.space, credential: credential, proof: proof, source: .settings)
+        return .sendAgain
+    }
+
+    private func question(_ pending: Pending, _ subject: AuthenticationSubject) -> AuthenticationQuestion {
         AuthenticationQuestion(
-            space: pending.space, fromURL: request.url.credential ?? request.redirectedUser,
+            space: pending.space, fromURL: subject.userOfAddress,
             refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
     }
 
@@ -184,29 +241,41 @@ struct AuthenticationStage {
             return false
         }
         self.attempt = Attempt(
-            space: attempt.space, credential: attempt.credential, proof: .digest(session), isFromMemory: false)
+            space: attempt.space, credential: attempt.credential, proof: .digest(session),
+            source: attempt.source == .memory ? .client : attempt.source)
         return true
     }
 
     /// What was sent was not taken. If the server asks for another space it says nothing about that.
-    private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest) {
+    private mutating func refuse(_ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject) {
         guard let attempt else { return }
         self.attempt = nil
-        guard options.contains(where: { ProtectionSpace(of: $0, at: request.url) == attempt.space }) else { return }
-        note(refusalOf: attempt.credential, in: attempt.space, isFromMemory: attempt.isFromMemory)
+        if attempt.source == .settingsUnasked {
+            // The password was right or wrong; what the proxy wants may be another scheme.
+            for option in options where option.scheme == .basic {
+                triedSettings.insert(.basic)
+                refused[ProtectionSpace(of: option, at: subject.peer)] = attempt.credential
+            }
+            return
+        }
+        guard options.contains(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space }) else { return }
+        note(refusalOf: attempt.credential, in: attempt.space, from: attempt.source, subject)
     }
 
     private mutating func note(
-        refusalOf credential: LoadCredential?, in space: ProtectionSpace, isFromMemory: Bool
+        refusalOf credential: LoadCredential?, in space: ProtectionSpace, from source: Source,
+        _ subject: AuthenticationSubject
     ) {
-        memory.forget(credential, of: space)
+        memory.forget(credential, in: space, of: subject)
         guard let credential else { return }
         refused[space] = credential
-        if !isFromMemory { failures[space, default: 0] += 1 }
+        if source == .client { failures[space, default: 0] += 1 }
     }
 
     /// Any other answer than a question means that the user is known (AUTH-22).
-    private mutating func accept(_ head: ResponseHead, _ request: LoadRequest) throws(LoadError) -> Step {
+    private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
+        askedCount = 0
+        triedSettings = []
         guard var attempt else { return .deliver }
         switch attempt.proof {
         case .basic: break
@@ -215,8 +284,8 @@ struct AuthenticationStage {
             if attempt.answer?.serverProof(in: info) == .wrong { throw .impostor }
             session.accept(info)
             attempt.proof = .digest(session)
-            if attempt.isFromMemory {
-                memory.update(attempt.space) { entry in
+            if attempt.source == .memory {
+                memory.update(attempt.space, of: subject) { entry in
                     guard case .digest(var shared) = entry.proof else { return }
                     shared.accept(info)
                     entry.proof = .digest(shared)
@@ -235,10 +304,10 @@ struct AuthenticationStage {
         let isKept = attempt.credential?.isKept ?? true
         // From now on the memory counts for all, if it may know.
         self.attempt = isKept ? nil : attempt
-        guard !attempt.isFromMemory, isKept else { return .deliver }
+        guard attempt.source == .client || attempt.source == .settings, isKept else { return .deliver }
         memory.remember(
-            AuthenticationMemory.Entry(credential: attempt.credential, proof: attempt.proof), of: attempt.space,
-            area: attempt.proof.area(acceptedAt: request.url), at: request.url)
+            AuthenticationMemory.Entry(credential: attempt.credential, proof: attempt.proof), in: attempt.space,
+            of: subject)
         return attempt.credential.map { .accepted($0, attempt.space) } ?? .deliver
     }
 
@@ -246,41 +315,41 @@ struct AuthenticationStage {
 
     /// Begins to prove a connection to be the user's, in the pending space.
     private mutating func begin(
-        _ credential: LoadCredential?, identity: UInt64, isFromMemory: Bool = false, _ request: LoadRequest
+        _ credential: LoadCredential?, identity: UInt64, from source: Source, _ subject: AuthenticationSubject
     ) -> Step {
         guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
         let conversation = SecurityConversation(
-            mechanism, with: request.url.host, as: credential.map { ($0.user, $0.password) }, on: loop)
+            mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
         speaking = Speaking(
-            credential: credential, conversation: conversation, identity: identity, isFromMemory: isFromMemory)
+            credential: credential, conversation: conversation, identity: identity, source: source)
         return .speak(conversation, [])
     }
 
     /// What a conversation that is under way, or was held on another connection, makes of a new challenge.
     private mutating func goOn(
-        _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>, _ request: LoadRequest
+        _ challenges: [AuthenticationChallenge], _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject
     ) -> Step? {
         guard let attempt, case .connection(let proof) = attempt.proof,
-            let index = options.firstIndex(where: { ProtectionSpace(of: $0, at: request.url) == attempt.space })
+            let index = options.firstIndex(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space })
         else { return nil }
         pending = Pending(
             option: options[index], space: attempt.space, others: options[(index + 1)...], isQuiet: false)
         guard let conversation = proof.conversation else {
             // A new connection, or a server that asks for each request.
             triedWithoutCredential.insert(attempt.space)
-            return begin(attempt.credential, identity: proof.identity, isFromMemory: attempt.isFromMemory, request)
+            return begin(attempt.credential, identity: proof.identity, from: attempt.source, subject)
         }
         guard !conversation.isComplete, conversation.steps < Self.mostSteps,
             let token = challenges.token(attempt.space.scheme)
         else { return nil }
         speaking = Speaking(
             credential: attempt.credential, conversation: conversation, identity: proof.identity,
-            isFromMemory: attempt.isFromMemory)
+            source: attempt.source)
         return .speak(conversation, token)
     }
 
     /// Takes what a step of the conversation has led to.
-    mutating func step(after outcome: SecurityConversation.Outcome, to request: LoadRequest) -> Step {
+    mutating func step(after outcome: SecurityConversation.Outcome, to subject: AuthenticationSubject) -> Step {
         guard let speaking, let pending else { return .deliver }
         self.speaking = nil
         switch outcome {
@@ -291,16 +360,16 @@ struct AuthenticationStage {
                 proof: .connection(
                     ConnectionProof(
                         identity: speaking.identity, conversation: speaking.conversation, token: token)),
-                isFromMemory: false)
+                source: speaking.source == .memory ? .client : speaking.source)
             return .sendAgain
         case .unsupported:
             attempt = nil
             rejected.insert(pending.space)
-            return ask(pending.others, request, isQuiet: pending.isQuiet)
+            return ask(pending.others, subject, isQuiet: pending.isQuiet)
         case .complete, .failed:
             attempt = nil
-            note(refusalOf: speaking.credential, in: pending.space, isFromMemory: speaking.isFromMemory)
-            return .ask(question(pending, request))
+            note(refusalOf: speaking.credential, in: pending.space, from: speaking.source, subject)
+            return .ask(question(pending, subject))
         }
     }
 }

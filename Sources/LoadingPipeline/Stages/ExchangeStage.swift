@@ -19,6 +19,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
+    private let assumesHTTP3: Bool
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
@@ -29,6 +30,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var attempts = 0
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
+    /// Whether a server that was not the origin's own has said so.
+    private var wasSentAway = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
@@ -38,9 +41,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.url = url
         self.identity = identity
         ways = load.environment.proxies?.route(for: ProxyDestination(url)).ways[...] ?? [.direct]
-        origin = Self.origin(of: url, identity, request, by: ways.first, in: load.environment)
+        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
+        assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
         log = load.log
@@ -48,11 +52,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?,
-        in environment: LoadingEnvironment
+        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
-        environment.pool.usable(
-            url.origin(of: identity, needsHTTP1: request.fields.contains("Upgrade"), by: way ?? .direct))
+        load.environment.pool.usable(
+            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct) {
+                load.identity(for: $0)
+            })
     }
 
     func start(onNewConnection: Bool = false) {
@@ -65,12 +70,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         attempts += 1
         sentBodyBytes = 0
         sentWireBytes = 0
-        if !onNewConnection, let connection = environment.pool.takeIdle(origin, isRepeatable: isRepeatable) {
+        if !onNewConnection,
+            let connection = environment.pool.takeIdle(
+                origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
+        {
             return took(connection, isReused: true, events: [])
         }
         let wish = ConnectionRequest(
             origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
-            taker: self)
+            assumesHTTP3: assumesHTTP3, taker: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -184,28 +192,31 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard failure.permitsNextWay, ways.count > 1, load != nil else {
+        guard failure.permitsNextWay, ways.count > 1, let load else {
             return end { $0.exchangeFailed(failure.error, isConnecting: true) }
         }
         ways.removeFirst()
-        origin = Self.origin(of: url, identity, request, by: ways.first, in: environment)
-        load?.exchangeIsActive()
+        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
+        load.exchangeIsActive()
         start()
     }
 
     /// The request as a proxy wants it that loads it itself.
     private func forwarded(_ request: ExchangeRequest) -> ExchangeRequest {
-        guard case .forwarding(let proxy) = origin.passage, case .origin(let path, let query) = request.target else {
-            return request
-        }
+        guard let forwarder, case .origin(let path, let query) = request.target else { return request }
         var request = request
         request.target = .absolute(
-            scheme: "http", authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
-        if let credential = proxy.credential {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, credential.basic)
+            scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path, query: query)
+        if let value = load?.authorization(for: forwarder) {
+            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
         }
         return request
     }
+
+    /// The proxy that loads the request itself, if one does.
+    var forwarder: ProxyServer? { if case .forwarding(let proxy, _) = origin.passage { proxy } else { nil } }
+
+    var tunnelSpeaker: (any TunnelSpeaker)? { load?.tunnelSpeaker }
 
     private func end(_ tell: (Load) -> Void) {
         guard let load else { return }
@@ -241,9 +252,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        if head.status == 421, goElsewhere() { return }
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
+        if url.scheme.isSecure, isConnectionTrusted { environment.pool.noteAlternatives(in: head.fields, from: url) }
         load?.exchangeReceived(head: head, body: body)
     }
 
@@ -276,9 +289,28 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
+        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        startAgain(for: load)
+    }
+
+    /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
+    /// (CONN-3). Once; false if that cannot be, or was done.
+    private func goElsewhere() -> Bool {
+        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere else {
+            return false
+        }
+        wasSentAway = true
+        recordBreak()
+        self.connection = nil
+        connection.avoidConnection()
+        connection.cancel()
+        startAgain(for: load)
+        return true
+    }
+
+    private func startAgain(for load: Load) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
-        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         if waitsWhileSuspended() { return }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }

@@ -14,8 +14,11 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private let log: EventLog?
     private let limits: Limits
     /// Held until the end.
-    private var client: (any StreamClient)?
+    private(set) var client: (any StreamClient)?
     private let origin: Origin
+    /// The ways to the host that are left, the one that is being gone among them.
+    private var ways: ArraySlice<ProxyRoute.Way> = []
+    private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
     private var connectivity = ConnectivityStage()
     private var machine: StreamMachine
@@ -170,7 +173,9 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     package func answerResponse(_ destination: BodyDestination?) {}
     package func answerRedirect(_ next: LoadRequest?) {}
     package var resumePointUnderWay: DownloadResumePoint? { nil }
-    package func answerChallenge(_ answer: AuthenticationAnswer) {}
+    package func answerChallenge(_ answer: AuthenticationAnswer) {
+        if !hasEnded { tunnelAuthentication?.take(answer) }
+    }
 
     // MARK: The connection
 
@@ -180,10 +185,25 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         state = .connected
         lastActivity = environment.loop.now
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
-        let connection = StreamConnection(to: origin, in: environment.pool, owner: self)
+        let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
+        ways = environment.proxies?.route(for: destination).ways[...] ?? [.direct]
+        goWay()
+        armTimer()
+    }
+
+    private func goWay() {
+        let passage: ProxyPassage?
+        switch ways.first {
+        case .through(let proxy): passage = .tunnel(proxy)
+        case .direct: passage = nil
+        case nil:
+            // A proxy is wanted, and there can be no such proxy.
+            return perform(machine.fail(ProxyFailure.unusableSettings(.tunnel).loadError))
+        }
+        let target = Origin(isSecure: false, host: origin.host, port: origin.port, passage: passage)
+        let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()
-        armTimer()
     }
 
     package func connectionOpened() {
@@ -200,8 +220,14 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         goOn()
     }
 
-    package func connectionFailed(_ error: LoadError) {
-        let meaning = ConnectivityStage.meaning(of: error)
+    package func connectionFailed(_ failure: ConnectionFailure) {
+        if failure.permitsNextWay, ways.count > 1, !hasOpened {
+            ways.removeFirst()
+            lastActivity = environment.loop.now
+            connection?.close()
+            return goWay()
+        }
+        let meaning = ConnectivityStage.meaning(of: failure.error)
         guard limits.waitsForConnectivity, !hasOpened, connectivity.shouldWait(after: meaning) else {
             return perform(machine.fail(meaning))
         }
@@ -215,7 +241,18 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         }
     }
 
-    package func connectionAsks(_ question: SecurityQuestion) -> Bool { client?.load(self, asks: question) ?? false }
+    package func connectionAsks(_ question: SecurityQuestion) -> Bool {
+        guard case .tunnel(let challenge) = question.subject else {
+            return client?.load(self, asks: question) ?? false
+        }
+        return tunnelAuthentication?.takes(question, about: challenge) ?? false
+    }
+
+    package var tunnelSpeaker: (any TunnelSpeaker)? {
+        let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
+        tunnelAuthentication = speaker
+        return speaker
+    }
 
     package func connectionIsActive() { lastActivity = environment.loop.now }
 
@@ -394,4 +431,11 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
     }
+}
+
+extension StreamLoad: TunnelUser {
+    var tunnelClient: (any LoadClient)? { client }
+
+    /// A stream has none.
+    func response(_ head: ResponseHead) -> LoadResponse? { nil }
 }

@@ -47,16 +47,14 @@ package struct ProtectionSpace: Sendable, Hashable {
         self.scheme = scheme
     }
 
-    /// The space of a server that asks.
-    package init(of option: AuthenticationOption, at url: HTTPURL) {
+    /// The space of who asks.
+    package init(of option: AuthenticationOption, at peer: AuthenticationPeer) {
         self.init(
-            place: .server(url.scheme.isSecure ? .https : .http), host: url.host, port: url.port,
-            realm: option.challenge.realm, scheme: option.scheme)
+            place: peer.place, host: peer.host, port: peer.port, realm: option.challenge.realm, scheme: option.scheme)
     }
 
-    /// Whether a request to that URL is one to the server that the space belongs to.
-    package func isOfServer(of url: HTTPURL) -> Bool {
-        place == .server(url.scheme.isSecure ? .https : .http) && host == url.host.lowercased() && port == url.port
+    package func belongs(to peer: AuthenticationPeer) -> Bool {
+        place == peer.place && host == peer.host && port == peer.port
     }
 
     package var isProxy: Bool {

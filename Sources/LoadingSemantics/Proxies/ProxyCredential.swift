@@ -1,5 +1,3 @@
-internal import FoundationEssentials
-
 /// Who the user is to a proxy. Neither part shows in a description.
 package struct ProxyCredential: Sendable, Hashable {
     package let user: String
@@ -15,9 +13,4 @@ extension ProxyCredential: CustomStringConvertible, CustomReflectable {
     package var description: String { "a user and a password" }
 
     package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension ProxyCredential {
-    /// As Basic has it (RFC 7617), which nobody but the proxy is to see.
-    package var basic: String { "Basic " + Data("\(user):\(password)".utf8).base64EncodedString() }
 }

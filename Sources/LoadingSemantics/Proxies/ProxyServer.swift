@@ -21,6 +21,9 @@ package struct ProxyServer: Sendable, Hashable {
         package var isSOCKS: Bool { self == .socks4 || self == .socks5 }
     }
 
+    /// Whether it is asked to load requests itself that it may read.
+    package var forwards: Bool { !kind.isSOCKS && !alwaysTunnels }
+
     package let kind: Kind
     /// Lower-case ASCII, without brackets; the zone of an IPv6 address follows after "%".
     package let host: String

@@ -6,21 +6,31 @@ internal import LoadingTransport
 /// What a task knows of the questions that its load was asked. Confined to the loop.
 struct TaskAuthentication {
     fileprivate var pending: PendingChallenge?
+    /// Counts the questions: what comes of one that nobody waits for is dropped.
+    fileprivate var number = 0
     /// The credential that was given last for each space.
     fileprivate var given: [ProtectionSpace: GivenCredential] = [:]
 
     /// Nobody needs an answer any more.
-    func end() { pending?.withdraw() }
+    mutating func end() {
+        number += 1
+        pending?.withdraw()
+        pending = nil
+    }
 }
 
 /// The client's side of authentication: what is known, what the delegates say, and what is kept.
 extension TaskCore {
     func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
+        authentication.number += 1
+        let number = authentication.number
         let space = URLProtectionSpace(question.space)
         guard let storage = core.configuration.urlCredentialStorage, let task = heldTask else {
             return answer(question, space, response, stored: nil)
         }
-        let next = LoopBox({ self.answer(question, space, response, stored: $0) })
+        let next = LoopBox({ stored in
+            if number == self.authentication.number { self.answer(question, space, response, stored: stored) }
+        })
         core.loop.callOut(
             CredentialLookup(space.spellings(of: question.space), in: storage, for: task) { [core] stored in
                 core.loop.post { next.value(stored) }
@@ -36,14 +46,18 @@ extension TaskCore {
         let proposal = proposal(question, stored)
         let isWanted =
             question.space.scheme.authenticatesConnection ? wantsConnectionChallenges : wantsTaskChallenges
-        guard isWanted, !question.isQuiet, let url = currentRequest?.url else {
+        guard isWanted, !question.isQuiet else {
             return take(.defaultHandling, question, stored, proposal)
         }
+        let url = currentRequest?.url
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: proposal, previousFailureCount: question.failures,
-            failureResponse: response.map { HTTPURLResponse(url, $0.head, expectedLength: $0.expectedLength) },
-            error: nil)
+            failureResponse: response.flatMap { response in
+                url.map { HTTPURLResponse($0, response.head, expectedLength: response.expectedLength) }
+            }, error: nil)
+        let number = authentication.number
         authentication.pending = ask(challenge) { answer in
+            guard number == self.authentication.number else { return }
             self.authentication.pending = nil
             self.take(answer, question, stored, proposal)
         }
@@ -90,6 +104,8 @@ extension TaskCore {
             credential: credential, isStored: credential == stored, removalCount: storage?.removalCount ?? 0)
         load?.answerChallenge(.credential(known))
     }
+
+    func loadAsksNoMore(_ load: any SchemeLoad) { authentication.end() }
 
     func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?) {
         guard let request = currentRequest, let url = request.url else { return }

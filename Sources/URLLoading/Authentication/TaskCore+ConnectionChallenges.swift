@@ -16,6 +16,8 @@ extension TaskCore {
         case .clientCertificate(let request):
             space = URLProtectionSpace(
                 host: origin.host, port: port, distinguishedNames: request.distinguishedNames.map { Data($0) })
+        // That is for the load to find out, which has asked `load(_:isAsked:by:)`.
+        case .tunnel: return false
         }
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)

@@ -38,9 +38,10 @@ extension URLProtectionSpace {
     }
 
     /// The ways in which the caller may have written this space down for its storage: Basic also as the default
-    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12).
+    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12). A proxy that makes tunnels is often the same that
+    /// loads requests itself, and written down as that.
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
-        guard case .server(let kind) = space.place else { return [self] }
+        guard case .server(let kind) = space.place else { return proxySpellings(of: space) }
         let methods =
             space.scheme == .basic && kind != .ftp
             ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
@@ -49,6 +50,16 @@ extension URLProtectionSpace {
             ports.map { port in
                 URLProtectionSpace(
                     host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
+            }
+        }
+    }
+
+    private func proxySpellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
+        let types = [proxyType] + (space.place == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
+        let methods = [authenticationMethod] + (space.scheme == .basic ? [NSURLAuthenticationMethodDefault] : [])
+        return types.flatMap { type in
+            methods.map { method in
+                URLProtectionSpace(proxyHost: host, port: port, type: type, realm: realm, authenticationMethod: method)
             }
         }
     }

@@ -87,6 +87,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
 
     func connectionAsks(_ question: SecurityQuestion) -> Bool { false }
 
+    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
         self.connection = connection as? HTTP1Connection

@@ -27,7 +27,7 @@ import Testing
             ("wss://example.com/", .https, 443),
         ] {
             #expect(
-                ProtectionSpace(of: option, at: try HTTPURL(text))
+                ProtectionSpace(of: option, at: AuthenticationPeer(serverOf: try HTTPURL(text)))
                     == ProtectionSpace(
                         place: .server(serverProtocol), host: "example.com", port: port, realm: "r", scheme: .digest))
         }

@@ -1,0 +1,120 @@
+internal import Glibc
+internal import LoadingEvents
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Reaches a host: name, address, socket, and a way through a proxy where one leads there. Confined to the pool's loop;
+/// tells the outcome once for each `start`, never within it, and nothing after `cancel`.
+final class Dial {
+    enum Failure: Error {
+        case noDescriptor
+        case lost(ConnectionFailure)
+    }
+
+    private let origin: Origin
+    private let pool: ConnectionPool
+    private weak var asker: (any SecurityAsker)?
+    private var outcome: ((Result<ByteStream, Failure>) -> Void)?
+    private var race: AddressRace<ByteStream>?
+    private var handshake: SecureHandshake?
+    private var tunnel: ProxyTunnel?
+    /// What the proxy is told on the next connection to it.
+    private var introduction: ProxyTunnel.Introduction?
+
+    /// A try begins, the first one or another.
+    var onBeginning: (() -> Void)?
+    var onEvent: ((LoadEvent.Kind) -> Void)?
+    /// What the name of the host leads to. It may be cancelled from within.
+    var onAddresses: (([SocketAddress]) -> Void)?
+
+    init(
+        to origin: Origin, in pool: ConnectionPool, for asker: (any SecurityAsker)?,
+        outcome: @escaping (Result<ByteStream, Failure>) -> Void
+    ) {
+        self.origin = origin
+        self.pool = pool
+        self.asker = asker
+        self.outcome = outcome
+    }
+
+    func start() {
+        onBeginning?()
+        let race = AddressRace(to: origin.firstHop, on: pool.loop, resolver: pool.resolver)
+        self.race = race
+        race.onAddresses = { [weak self] in self?.onAddresses?($0) }
+        race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
+    }
+
+    func cancel() {
+        outcome = nil
+        race?.cancel()
+        race = nil
+        handshake?.cancel()
+        handshake = nil
+        tunnel?.cancel()
+        tunnel = nil
+    }
+
+    /// Somebody else waits for the connection now.
+    func askerChanged() {
+        handshake?.askerChanged()
+        tunnel?.askerChanged()
+    }
+
+    private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
+        race = nil
+        switch result {
+        case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
+        case .failure(.unreachable(let error)):
+            switch origin.passage {
+            case nil: fail(ConnectionFailure(error))
+            case .forwarding: fail(ConnectionFailure(.unreachable(.request, error)))
+            case .tunnel(let proxy): fail(ConnectionFailure(.unreachable(proxy.kind.isSOCKS ? .socks : .tunnel, error)))
+            }
+        case .success(let stream):
+            onEvent?(.connectEnded)
+            guard case .tunnel(let proxy) = origin.passage else { return succeed(stream) }
+            if proxy.kind == .https { secure(stream, proxy) } else { dig(stream, proxy) }
+        }
+    }
+
+    /// TLS that ends at the proxy.
+    private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
+        let handshake = SecureHandshake(
+            stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: asker
+        ) { [weak self] result in
+            guard let self else { return }
+            self.handshake = nil
+            switch result {
+            case .success(let stream): dig(stream, proxy)
+            case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+                outcome?(.failure(.noDescriptor))
+            case .failure(let error): fail(ConnectionFailure(error))
+            }
+        }
+        self.handshake = handshake
+        handshake.start()
+    }
+
+    private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
+        let tunnel = ProxyTunnel(over: stream, to: origin, by: proxy, introduction: introduction, for: asker) {
+            [weak self] result in
+            guard let self else { return }
+            self.tunnel = nil
+            introduction = nil
+            switch result {
+            case .open(let stream): succeed(stream)
+            case .failed(let failure): fail(ConnectionFailure(failure))
+            case .again(let introduction):
+                self.introduction = introduction
+                start()
+            }
+        }
+        self.tunnel = tunnel
+        tunnel.start()
+    }
+
+    private func succeed(_ stream: ByteStream) { outcome?(.success(stream)) }
+
+    private func fail(_ failure: ConnectionFailure) { outcome?(.failure(.lost(failure))) }
+}

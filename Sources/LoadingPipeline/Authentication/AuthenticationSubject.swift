@@ -1,0 +1,66 @@
+internal import LoadingSemantics
+
+/// A request as it is seen by who asks for credentials.
+enum AuthenticationSubject {
+    /// To a server.
+    case request(LoadRequest)
+    /// The same, to a proxy that loads it itself.
+    case forwarded(LoadRequest, by: ProxyServer)
+    /// CONNECT.
+    case tunnel(to: ProxyDestination, by: ProxyServer)
+
+    var peer: AuthenticationPeer {
+        switch self {
+        case .request(let request): AuthenticationPeer(serverOf: request.url)
+        case .forwarded(let request, let proxy): AuthenticationPeer(proxy, as: request.url.scheme == .ftp ? .ftp : .http)
+        case .tunnel(_, let proxy): AuthenticationPeer(proxy, as: .https)
+        }
+    }
+
+    var method: String {
+        switch self {
+        case .request(let request), .forwarded(let request, _): request.method
+        case .tunnel: "CONNECT"
+        }
+    }
+
+    /// As it stands in the request line.
+    var target: String {
+        switch self {
+        case .request(let request): String(decoding: request.url.target, as: UTF8.self)
+        case .forwarded(let request, _): String(decoding: request.url.absoluteForm, as: UTF8.self)
+        case .tunnel(let destination, _): destination.authority
+        }
+    }
+
+    var body: LoadBody {
+        switch self {
+        case .request(let request), .forwarded(let request, _): request.body
+        case .tunnel: .none
+        }
+    }
+
+    /// Whom the address names; that is nothing to a proxy.
+    var userOfAddress: (user: String, password: String?)? {
+        if case .request(let request) = self { request.url.credential ?? request.redirectedUser } else { nil }
+    }
+
+    /// Who the settings say the user is, which is tried first and without asking (PROXY-2).
+    var userOfSettings: LoadCredential? {
+        let credential: ProxyCredential? =
+            switch self {
+            case .request: nil
+            case .forwarded(_, let proxy), .tunnel(_, let proxy): proxy.credential
+            }
+        return credential.map { LoadCredential(user: $0.user, password: $0.password, isKept: true) }
+    }
+
+    /// Whether the caller has said himself who the user is (AUTH-27).
+    var saysUser: Bool {
+        switch self {
+        case .request(let request): request.fields.contains(AuthenticationAsker.server.credentialField)
+        case .forwarded(let request, _): request.fields.contains(AuthenticationAsker.proxy.credentialField)
+        case .tunnel: false
+        }
+    }
+}

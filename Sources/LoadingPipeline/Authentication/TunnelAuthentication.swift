@@ -1,0 +1,113 @@
+internal import LoadingConnections
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Says to proxies who the user of one load is, when they are asked for a tunnel (AUTH-28). Confined to the load's loop.
+///
+/// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
+/// until there is an answer.
+final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
+    private weak var user: (any TunnelUser)?
+    private let environment: LoadingEnvironment
+    private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
+    private var question: SecurityQuestion?
+    private var challenge: TunnelChallenge?
+    /// Whether the proxy understands what is said next on the same connection alone.
+    private var isBound = false
+    private var isTaking = false
+
+    init(for user: any TunnelUser, in environment: LoadingEnvironment) {
+        self.user = user
+        self.environment = environment
+    }
+
+    // MARK: For connections
+
+    func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String? {
+        authenticator.fieldValue(for: .tunnel(to: destination, by: proxy))
+    }
+
+    func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool {
+        do throws(LoadError) {
+            _ = try authenticator.isAsked(by: head, to: .tunnel(to: destination, by: proxy))
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether there may be something to say to a proxy that has asked, which is said later.
+    func takes(_ question: SecurityQuestion, about challenge: TunnelChallenge) -> Bool {
+        authenticator.giveUp()
+        self.question = question
+        self.challenge = challenge
+        isBound = false
+        isTaking = true
+        question.onWithdrawal = { [weak self] in self?.withdraw() }
+        let subject = AuthenticationSubject.tunnel(to: challenge.destination, by: challenge.proxy)
+        let isAsked = (try? authenticator.isAsked(by: challenge.head, to: subject)) ?? false
+        isTaking = false
+        if isAsked, self.question != nil { return true }
+        // There is nothing to say.
+        question.onWithdrawal = nil
+        self.question = nil
+        return false
+    }
+
+    private func withdraw() {
+        question = nil
+        guard authenticator.isFindingOut, let user else { return }
+        authenticator.giveUp()
+        user.tunnelClient?.loadAsksNoMore(user)
+    }
+
+    // MARK: For the load
+
+    /// Whether the client's next answer is about a tunnel.
+    var isFindingOut: Bool { authenticator.isFindingOut }
+
+    func take(_ answer: AuthenticationAnswer) { authenticator.take(answer) }
+
+    // MARK: For the authenticator
+
+    func authenticator(
+        _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
+    ) -> Bool {
+        guard let user else { return false }
+        return user.tunnelClient?.load(user, stillHas: credential, for: space) ?? false
+    }
+
+    func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
+        guard let user, let challenge else { return }
+        user.tunnelClient?.load(user, isAsked: question, by: user.response(challenge.head))
+    }
+
+    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool) { self.isBound = isBound }
+
+    func authenticator(
+        _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
+    ) {
+        guard let user else { return }
+        user.tunnelClient?.load(user, hasUsed: credential, for: space)
+    }
+
+    func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
+        guard let question, let challenge else { return }
+        if isTaking, case .sendAgain = verdict {
+            let tell = LoopBox({ [weak self] in self?.authenticator(authenticator, hasFound: verdict) ?? () })
+            return environment.loop.post { tell.value() }
+        }
+        self.question = nil
+        // Who has just been asked says so at once.
+        if isTaking { return }
+        guard question.isOpen else { return }
+        question.onWithdrawal = nil
+        switch verdict {
+        case .deliver: question.answer(.defaultHandling)
+        case .sendAgain:
+            let value = authorization(for: challenge.proxy, to: challenge.destination)
+            question.answer(value.map { .authorization($0, isBound: isBound) } ?? .defaultHandling)
+        }
+    }
+}

@@ -1,0 +1,19 @@
+/// Who asks for credentials: a server, or a proxy for one kind of traffic (AUTH-12, AUTH-14).
+package struct AuthenticationPeer: Sendable, Hashable {
+    package let place: ProtectionSpace.Place
+    /// In lower case.
+    package let host: String
+    package let port: UInt16
+
+    package init(serverOf url: HTTPURL) {
+        place = .server(url.scheme.isSecure ? .https : .http)
+        host = url.host.lowercased()
+        port = url.port
+    }
+
+    package init(_ proxy: ProxyServer, as kind: ProtectionSpace.ProxyKind) {
+        place = .proxy(kind)
+        host = proxy.host
+        port = proxy.port
+    }
+}
