@@ -136,7 +136,7 @@ package final class CredentialKeyring {
     private func attempt<Result>(
         _ work: (OpaquePointer) throws(KeyringFailure) -> Result
     ) throws(KeyringFailure) -> Result {
-        if let silentUntil, .now < silentUntil { throw .silent }
+        if let silentUntil, ContinuousClock.now < silentUntil { throw .silent }
         silentUntil = nil
         let wasOpen = connection != nil
         var isLast = false
@@ -148,7 +148,7 @@ package final class CredentialKeyring {
                 // By an open connection the keyring tells when it is unlocked.
                 if error != .locked { close() }
                 // Five minutes after ten seconds.
-                if error == .silent { silentUntil = .now + .milliseconds(30 * Int64(patience)) }
+                if error == .silent { silentUntil = ContinuousClock.now + .milliseconds(30 * Int64(patience)) }
                 if isLast || error == .locked || error == .silent || (error == .absent && !wasOpen) { throw error }
                 isLast = true
             }
