@@ -79,6 +79,24 @@ import Testing
         #expect(mode(scene.file("url-loading-credentials.sqlite")) == 0o600)
     }
 
+    // AUTH-23: what is done is no note any more; what another process has noted meanwhile is
+    @Test("what another has stored in the place of a record is not removed for it") func unchanged() throws {
+        let scene = try StorageScene()
+        let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
+        let done = ["u", "v"].map { StoredCredential(space: Self.space, user: $0, password: "1") }
+        one.apply(done.map { .stored($0) })
+        let changed = StoredCredential(space: Self.space, user: "v", password: "2")
+        let new = StoredCredential(space: Self.space, user: "w", password: "3")
+        other.apply([.stored(changed), .stored(new)])
+        #expect(one.removeUnchanged(done) == 2)
+        #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, new])
+        // Not while it cannot be done.
+        try scene.hide()
+        #expect(one.removeUnchanged([new]) == nil)
+        try scene.show()
+        #expect(one.removeUnchanged([new, changed]) == 0)
+    }
+
     // AUTH-21
     @Test("nothing that is printed has a password or a user in it") func redaction() {
         let credential = StoredCredential(space: Self.space, user: "the-user", password: "the-password")
