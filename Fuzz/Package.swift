@@ -17,6 +17,7 @@ let package = Package(
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "http2", targets: ["HTTP2Fuzz"]),
         .executable(name: "http3", targets: ["HTTP3Fuzz"]),
+        .executable(name: "quic", targets: ["QUICFuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
         .executable(name: "cache", targets: ["CacheFuzz"]),
@@ -48,6 +49,9 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP3Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "QUICFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "MultipartFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
