@@ -263,7 +263,11 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         if keeper.hasLostFile() { isLost = true }
         if isLost, let there = keeper.loadIfPossible() {
             isLost = false
-            let memory = lock.withLock { self.memory }
+            let memory = lock.withLock {
+                // What is there was news, which nobody tells of again.
+                isBehind = true
+                return self.memory
+            }
             // Who has made another file in its place may have changed what memory has.
             let identities = Set(there.map(\.identity))
             let lost = memory.lasting(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }

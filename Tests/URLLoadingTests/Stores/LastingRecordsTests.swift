@@ -184,8 +184,7 @@ import Testing
         let keeper = Keeper("a", "b")
         let records = records(over: keeper)
         #expect(hosts(records) == ["a", "b"])
-        var newer = HSTSRecord.of("a")
-        newer.includesSubdomains = true
+        let newer = HSTSRecord(host: "a", expires: 2000, includesSubdomains: true)
         keeper.lose()
         keeper.othersStore(newer)
         keeper.setFailing(.load)
