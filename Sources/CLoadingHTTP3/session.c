@@ -109,8 +109,6 @@ static int count_field(cl3_session *self, cl3_stream *stream, size_t length) {
     return 0;
 }
 
-static bool is_blank(uint8_t octet) { return octet == ' ' || octet == '\t'; }
-
 static int on_header(
     nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name_buffer, nghttp3_rcbuf *value_buffer,
     uint8_t flags, void *user, void *stream_user) {
@@ -120,11 +118,6 @@ static int on_header(
     struct section *section = &stream->section;
     nghttp3_vec name = nghttp3_rcbuf_get_buf(name_buffer);
     nghttp3_vec value = nghttp3_rcbuf_get_buf(value_buffer);
-    while (value.len > 0 && is_blank(value.base[value.len - 1])) value.len--;
-    while (value.len > 0 && is_blank(value.base[0])) {
-        value.base++;
-        value.len--;
-    }
     if (name.len > 0 && name.base[0] == ':') {
         // nghttp3 has seen to it that this is :status, three digits, and once.
         if (value.len == 3) {
@@ -579,6 +572,11 @@ int cl3_read(
     }
     // The transport keeps account of what nobody reads.
     if (stream && stream->is_read_shut) return 0;
+    if (stream && is_last && count == 0 && stream->received == 0) {
+        // nghttp3 takes nothing for a response.
+        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "The stream ends before its response.");
+        return 0;
+    }
     if (stream) stream->received += count;
     self->reading = stream;
     self->read_body = 0;
