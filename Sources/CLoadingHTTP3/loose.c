@@ -91,7 +91,8 @@ static int finish(cl3_session *self, int result) {
     // What both sides have done with is gone.
     for (cl3_stream *stream = self->streams, *next; stream; stream = next) {
         next = stream->next;
-        if (!stream->is_loose_read_over || !stream->is_loose_write_over || self->problem.result) continue;
+        bool is_over = stream->is_loose_read_over && stream->is_loose_write_over;
+        if (!is_over || stream->is_closing || self->problem.result) continue;
         self->is_in_library = true;
         ((struct loose *)self->link)->open--;
         cl3_stream_closed(self, stream->id, stream, stream->loose_code);

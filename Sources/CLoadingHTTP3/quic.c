@@ -21,7 +21,6 @@ typedef ngtcp2_ccerr close_error;
 #define reject_early_data ngtcp2_conn_tls_early_data_rejected
 typedef ngtcp2_conn_info connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_info
-#define NO_KEEP_ALIVE UINT64_MAX
 #else
 typedef ngtcp2_connection_close_error close_error;
 #define close_error_default ngtcp2_connection_close_error_default
@@ -34,7 +33,6 @@ typedef ngtcp2_connection_close_error close_error;
 #define reject_early_data ngtcp2_conn_early_data_rejected
 typedef ngtcp2_conn_stat connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_stat
-#define NO_KEEP_ALIVE 0
 #endif
 
 static const char priorities[] =
@@ -642,8 +640,7 @@ static ngtcp2_ssize write_datagram(
 
 static void apply_keep_alive(struct quic *quic) {
     // ngtcp2 sends its PING when nothing was sent for that long, which a nanosecond always is.
-    ngtcp2_conn_set_keep_alive_timeout(
-        quic->conn, quic->wants_ping ? 1 : quic->keep_alive ? quic->keep_alive : NO_KEEP_ALIVE);
+    ngtcp2_conn_set_keep_alive_timeout(quic->conn, quic->wants_ping ? 1 : quic->keep_alive);
 }
 
 int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {

@@ -41,6 +41,8 @@ struct cl3_stream {
     size_t held;
     bool is_read_shut;
     bool is_ended;
+    // The transport has let go of it.
+    bool is_closing;
 
     // What goes out. `unsent` is the first chunk that has not gone out whole.
     struct chunk *first, *last, *unsent;

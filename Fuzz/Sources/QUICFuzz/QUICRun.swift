@@ -27,8 +27,8 @@ final class QUICRun: HTTP3SessionObserver {
                 input = UnsafeRawBufferPointer(rebasing: input[(2 + count)...])
                 let datagram = kind & 1 == 0 ? Array(bytes) : addressed(bytes)
                 now += Int64(kind) << 18
-                try datagram.withUnsafeBytes { octets throws(HTTP3Error) in
-                    try session.receive(octets, ecn: kind >> 1, at: now)
+                try datagram.withUnsafeBufferPointer { octets throws(HTTP3Error) in
+                    try session.receive(UnsafeRawBufferPointer(octets), ecn: kind >> 1, at: now)
                 }
                 if kind & 2 != 0, let deadline = session.deadline {
                     now = max(now, deadline)

@@ -30,7 +30,7 @@
         }
 
         /// Takes what goes out next on any stream, and acknowledges it.
-        package func take() -> (stream: Int64, bytes: [UInt8], isLast: Bool)? {
+        package func takeLooseOutput() -> (stream: Int64, bytes: [UInt8], isLast: Bool)? {
             guard let session = usable, !isBusy else { return nil }
             var stream: Int64 = -1
             var isLast = false

@@ -70,7 +70,7 @@
         /// Everything that is to be sent now, stream by stream.
         func takeAll() -> [Int64: [UInt8]] {
             var bytes: [Int64: [UInt8]] = [:]
-            while let piece = session.take() { bytes[piece.stream, default: []] += piece.bytes }
+            while let piece = session.takeLooseOutput() { bytes[piece.stream, default: []] += piece.bytes }
             return bytes
         }
 

@@ -29,11 +29,16 @@
 
         /// A section of literal fields that needs no table.
         static func section(_ fields: [(String, String)]) -> [UInt8] {
-            [0, 0]
-                + fields.flatMap { name, value in
-                    integer(UInt64(name.utf8.count), bits: 3, with: 0x20) + Array(name.utf8)
-                        + integer(UInt64(value.utf8.count), bits: 7, with: 0) + Array(value.utf8)
-                }
+            var octets: [UInt8] = [0, 0]
+            for (name, value) in fields {
+                octets += text(name, bits: 3, with: 0x20)
+                octets += text(value, bits: 7, with: 0)
+            }
+            return octets
+        }
+
+        private static func text(_ text: String, bits: Int, with first: UInt8) -> [UInt8] {
+            integer(UInt64(text.utf8.count), bits: bits, with: first) + Array(text.utf8)
         }
 
         static func headers(_ fields: [(String, String)]) -> [UInt8] { frame(1, section(fields)) }
@@ -60,15 +65,16 @@
         static func capacity(_ count: UInt64) -> [UInt8] { integer(count, bits: 5, with: 0x20) }
 
         static func insertion(_ name: String, _ value: String) -> [UInt8] {
-            integer(UInt64(name.utf8.count), bits: 5, with: 0x40) + Array(name.utf8)
-                + integer(UInt64(value.utf8.count), bits: 7, with: 0) + Array(value.utf8)
+            text(name, bits: 5, with: 0x40) + text(value, bits: 7, with: 0)
         }
 
         /// A section that needs `insertions` entries, of a table of 4 KiB, and begins with a status.
         static func sectionNeeding(_ insertions: UInt64, indices: [UInt64]) -> [UInt8] {
             // 4,096 bytes are 128 entries at the most, and the number goes round at twice that.
-            integer(insertions % 256 + 1, bits: 8, with: 0) + [0]
-                + [0xD9] + indices.flatMap { integer($0, bits: 6, with: 0x80) }
+            var octets = integer(insertions % 256 + 1, bits: 8, with: 0)
+            octets += [0, 0xD9]
+            for index in indices { octets += integer(index, bits: 6, with: 0x80) }
+            return octets
         }
     }
 #endif
