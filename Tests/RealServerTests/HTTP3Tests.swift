@@ -82,7 +82,7 @@
             let server = try server()
             defer { server.stop() }
             try await using { session, _ async throws in
-                var post = try request(server, "/")
+                var post = try request(server, "/small")
                 post.httpMethod = "POST"
                 let (_, response) = try await session.upload(for: post, from: Data(Self.big))
                 #expect((response as? HTTPURLResponse)?.statusCode == 200)

@@ -1,6 +1,6 @@
 #if HTTP3
     import LoadingProtocols
-import LoadingSemantics
+    import LoadingSemantics
     import Testing
 
     private typealias F = HTTP3Frames
@@ -327,7 +327,7 @@ import LoadingSemantics
             "what breaks a rule of the connection ends it",
             arguments: [
                 ("settings twice", 3, F.settings(), HTTP3ErrorCode.frameUnexpected),
-                    ("data on the control stream", 3, F.data("x"), .frameUnexpected),
+                ("data on the control stream", 3, F.data("x"), .frameUnexpected),
                 ("fields on the control stream", 3, F.headers([("a", "b")]), .frameUnexpected),
                 ("a frame that HTTP/2 had", 3, F.frame(6), .frameUnexpected),
                 ("a GOAWAY for no request", 3, F.goAway(1), .idError),
@@ -384,13 +384,13 @@ import LoadingSemantics
         }
 
         @Test("a setting that HTTP/2 had")
-    func reservedSetting() {
-        let client = HTTP3Client()
-        client.receive(F.control([(4, 1)]), on: 3)
-        #expect(client.takeLines().first?.hasPrefix("error violation(code: 265") == true)
-    }
+        func reservedSetting() {
+            let client = HTTP3Client()
+            client.receive(F.control([(4, 1)]), on: 3)
+            #expect(client.takeLines().first?.hasPrefix("error violation(code: 265") == true)
+        }
 
-    @Test("something other than settings comes first")
+        @Test("something other than settings comes first")
         func missingSettings() {
             let client = HTTP3Client()
             client.receive([0] + F.goAway(0), on: 3)

@@ -1,6 +1,6 @@
 #if HTTP3
     import LoadingProtocols
-import LoadingSemantics
+    import LoadingSemantics
     import TestSupport
     import Testing
 
