@@ -572,6 +572,12 @@ int cl3_read(
     }
     // The transport keeps account of what nobody reads.
     if (stream && stream->is_read_shut) return 0;
+    if (stream && stream->is_broken) {
+        // More of a message that was malformed, before the transport could be told to stop.
+        self->credit += count;
+        self->overhead += count;
+        return 0;
+    }
     if (stream && is_last && count == 0 && stream->received == 0) {
         // nghttp3 takes nothing for a response.
         fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "The stream ends before its response.");
@@ -592,6 +598,7 @@ int cl3_read(
         // The message is malformed and ends its stream. Nothing more of it comes to nghttp3.
         self->credit += count - body;
         self->overhead += count - body;
+        stream->is_broken = true;
         fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, nghttp3_strerror((int)consumed));
         return 0;
     }

@@ -40,6 +40,8 @@ struct cl3_stream {
     // What nghttp3 holds until the table has what it needs.
     size_t held;
     bool is_read_shut;
+    // nghttp3 can make nothing more of it.
+    bool is_broken;
     bool is_ended;
     // The transport has let go of it.
     bool is_closing;

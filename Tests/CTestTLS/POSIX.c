@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,4 +21,13 @@ void ctt_name_thread(const char *name) {
     char kept[16];
     snprintf(kept, sizeof kept, "%s", name);
     pthread_setname_np(pthread_self(), kept);
+}
+
+int ctt_make_network(void) {
+    if (unshare(CLONE_NEWNET) != 0) return -1;
+    return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+int ctt_enter_network(int network) {
+    return setns(network, CLONE_NEWNET);
 }

@@ -20,7 +20,11 @@
         }
 
         private func request(_ server: GtlsServer, _ path: String) throws -> URLRequest {
-            var request = URLRequest(url: try #require(URL(string: "https://127.0.0.1:\(server.port)\(path)")))
+            try request(server.port, path)
+        }
+
+        private func request(_ port: Int, _ path: String) throws -> URLRequest {
+            var request = URLRequest(url: try #require(URL(string: "https://127.0.0.1:\(port)\(path)")))
             request.assumesHTTP3Capable = true
             return request
         }
@@ -78,14 +82,131 @@
             }
         }
 
+        // MET-10
         @Test("a large body is posted, and answered") func posted() async throws {
             let server = try server()
             defer { server.stop() }
-            try await using { session, _ async throws in
+            try await using { session, metrics async throws in
                 var post = try request(server, "/small")
                 post.httpMethod = "POST"
                 let (_, response) = try await session.upload(for: post, from: Data(Self.big))
                 #expect((response as? HTTPURLResponse)?.statusCode == 200)
+                let transaction = try #require(try await metrics.transactions.waitFor(count: 1).first)
+                #expect(transaction.countOfRequestBodyBytesBeforeEncoding == Self.big.count)
+                // Frames have heads.
+                #expect(transaction.countOfRequestBodyBytesSent > Self.big.count)
+            }
+        }
+
+        /// A server on TCP that names a place over QUIC in each of its responses. Says over which connection it was asked.
+        private func server(_ version: String, naming port: Int) throws -> ScriptedServer {
+            let tls = try TrustedAuthority.server().with { $0.applicationProtocols = [version] }
+            let field = "h3=\":\(port)\"; ma=60"
+            return try ScriptedServer(tls: tls) { connection in
+                do {
+                    let text = "\(connection.index)"
+                    if version == "h2" {
+                        let http2 = try HTTP2ServerConnection(connection)
+                        while true {
+                            let stream = try http2.readRequest()
+                            try http2.sendHead(on: stream, fields: [("alt-svc", field), ("content-length", "1")])
+                            try http2.sendBody(Array(text.utf8), on: stream, ends: true)
+                        }
+                    }
+                    do {
+                        _ = try connection.readRequest()
+                        let head = "HTTP/1.1 200 OK\r\nAlt-Svc: \(field)\r\nConnection: close\r\n"
+                        try connection.send(head + "Content-Length: 1\r\n\r\n\(text)")
+                        try connection.finishSending()
+                        return _ = try connection.waitForClose()
+                    }
+                } catch  where connection.record.end != nil {
+                    return
+                }
+            }
+        }
+
+        // CONN-8: those who come meanwhile are served by the connection that is there
+        @Test("a connection of HTTP/2 gives way to one of HTTP/3") func upgrade() async throws {
+            let quic = try server()
+            defer { quic.stop() }
+            let tcp = try server("h2", naming: quic.port)
+            defer { tcp.stop() }
+            try await using { session, metrics async throws in
+                let url = tcp.url("/small")
+                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
+                try await withThrowingTaskGroup(of: String.self) { group async throws in
+                    for _ in 0..<20 {
+                        group.addTask { String(decoding: try await session.data(from: url).0, as: UTF8.self) }
+                    }
+                    var answers: Set<String> = []
+                    for try await answer in group { answers.insert(answer) }
+                    #expect(answers.contains("small") && answers.isSubset(of: ["0", "small"]))
+                }
+                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "small")
+                let versions = try await metrics.transactions.waitFor(count: 22).map(\.networkProtocolName)
+                #expect(versions.first == "h2" && versions.last == "h3")
+            }
+            #expect(tcp.connectionCount == 1)
+        }
+
+        // CONN-6, CONN-8: also for those who come while it is tried
+        @Test("a connection of HTTP/2 stays where there is nobody over QUIC", arguments: [false, true])
+        func failedUpgrade(isSilent: Bool) async throws {
+            // Nobody is there, or somebody who never answers.
+            let silence = try SilentDatagramPort()
+            if !isSilent { silence.close() }
+            defer { silence.close() }
+            let tcp = try server("h2", naming: silence.port)
+            defer { tcp.stop() }
+            try await using { session, metrics async throws in
+                let url = tcp.url("/small")
+                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
+                try await withThrowingTaskGroup(of: Int.self) { group async throws in
+                    for _ in 0..<20 { group.addTask { try await session.data(from: url).0.count } }
+                    #expect(try await group.reduce(0, +) == 20)
+                }
+                let versions = Set(try await metrics.transactions.waitFor(count: 21).map(\.networkProtocolName))
+                #expect(versions == ["h2"])
+            }
+            #expect(tcp.connectionCount == 1)
+            if isSilent { #expect(silence.hasHeard) }
+        }
+
+        // CONN-6: whoever stands in for the server and is not trusted is left alone
+        @Test("the delegate does not trust the place that was named", arguments: ["http/1.1", "h2"])
+        func refusedAlternative(version: String) async throws {
+            let quic = try GtlsServer(files: ["small": Array("small".utf8)], authority: TestCertificateAuthority())
+            defer { quic.stop() }
+            let tcp = try server(version, naming: quic.port)
+            defer { tcp.stop() }
+            let delegate = TrustingDelegate(false, otherwise: .performDefaultHandling)
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            // Closed after each response, HTTP/1.1 has no connection to go back to; HTTP/2 has.
+            for number in 0..<3 {
+                let (data, _) = try await session.data(from: tcp.url("/small"))
+                #expect(String(decoding: data, as: UTF8.self) == (version == "h2" ? "0" : "\(number)"))
+            }
+            // Twice, since it was asked over QUIC once; and HTTP/1.1 at each of its own.
+            #expect(delegate.hosts.events.count == (version == "h2" ? 2 : 4))
+        }
+
+        // C-19
+        @Test("there is no HTTP/3 without TLS 1.3") func maximumVersion() async throws {
+            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
+            defer { server.stop() }
+            let datagrams = try SilentDatagramPort(server.port)
+            defer { datagrams.close() }
+            for maximum in [tls_protocol_version_t.TLSv12, .TLSv13] {
+                let configuration = URLSessionConfiguration.ephemeral
+                configuration.tlsMaximumSupportedProtocolVersion = maximum
+                let session = URLSession(configuration: configuration)
+                defer { session.invalidateAndCancel() }
+                _ = try await session.data(for: request(server.port, "/"))
+                #expect(datagrams.hasHeard == (maximum == .TLSv13))
             }
         }
 
@@ -93,6 +214,8 @@
         @Test("a server that nobody reaches by QUIC is reached by TCP") func fallback() async throws {
             let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
             defer { server.stop() }
+            let datagrams = try SilentDatagramPort(server.port)
+            defer { datagrams.close() }
             try await using { session, metrics async throws in
                 for path in ["/1", "/2"] {
                     var request = URLRequest(url: server.url(path))
@@ -105,6 +228,23 @@
                     ])
             }
             #expect(server.connectionCount == 1)
+            #expect(datagrams.hasHeard)
+        }
+
+        // CONN-12: the error of TCP does not wait for QUIC's, which would be ten seconds
+        @Test("a server that is not there at all") func refusedByAll() async throws {
+            let refusing = try RefusingPort()
+            let datagrams = try SilentDatagramPort(refusing.port)
+            defer { datagrams.close() }
+            try await using { session, _ async throws in
+                let start = ContinuousClock.now
+                let error = await #expect(throws: URLError.self) {
+                    try await session.data(for: request(refusing.port, "/"))
+                }
+                #expect(error?.code == .cannotConnectToHost)
+                #expect(ContinuousClock.now - start < .seconds(8))
+            }
+            #expect(datagrams.hasHeard)
         }
 
         // CONN-6: what a response says counts for what comes next
@@ -180,8 +320,14 @@
         // Sendable: the recorder guards itself, the rest is constant.
         let hosts = EventRecorder<String>()
         private let trusts: Bool
+        private let otherwise: URLSession.AuthChallengeDisposition
 
-        init(_ trusts: Bool) { self.trusts = trusts }
+        init(
+            _ trusts: Bool, otherwise: URLSession.AuthChallengeDisposition = .cancelAuthenticationChallenge
+        ) {
+            self.trusts = trusts
+            self.otherwise = otherwise
+        }
 
         func urlSession(
             _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
@@ -189,7 +335,7 @@
         ) {
             hosts.record(challenge.protectionSpace.host)
             guard trusts, let trust = challenge.protectionSpace.serverTrust else {
-                return completionHandler(.cancelAuthenticationChallenge, nil)
+                return completionHandler(otherwise, nil)
             }
             completionHandler(.useCredential, URLCredential(trust: trust))
         }

@@ -11,7 +11,15 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
     private(set) var request: ConnectionRequest?
-    private(set) var events: [LoadEvent] = []
+    /// What has happened on the way that has come furthest.
+    var events: [LoadEvent] {
+        #if HTTP3
+            if let http3, dial == nil, secure == nil { return http3.events }
+        #endif
+        return ownEvents
+    }
+    /// What has happened but for HTTP/3.
+    private var ownEvents: [LoadEvent] = []
     private let pool: ConnectionPool
     private var dial: Dial?
     private var secure: SecureHandshake?
@@ -49,6 +57,8 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private static let headStartTime: Int64 = 100_000_000
     /// The same where there is a connection already, so that nothing is gained by haste.
     private static let upgradeTime: Int64 = 300_000_000
+    /// How much longer HTTP/3 may take when TCP has failed.
+    private static let lastChance: Int64 = 1_000_000_000
 
     func start() {
         #if HTTP3
@@ -60,6 +70,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func startTCP() {
+        descriptorWait.end()
         let dial = dial ?? makeDial()
         self.dial = dial
         dial.start()
@@ -70,7 +81,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private func makeDial() -> Dial {
         let dial = Dial(to: home.origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
         // Only the last try is told of: there may be any number of them.
-        dial.onBeginning = { [weak self] in self?.events = [] }
+        dial.onBeginning = { [weak self] in self?.ownEvents = [] }
         dial.onEvent = { [weak self] in self?.record($0) }
         dial.onAddresses = { [weak self] in self?.found($0) }
         return dial
@@ -114,7 +125,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func record(_ kind: LoadEvent.Kind) {
-        events.append(LoadEvent(time: EventLog.now, kind: kind))
+        ownEvents.append(LoadEvent(time: EventLog.now, kind: kind))
     }
 
     // MARK: HTTP/3
@@ -132,7 +143,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             }
         }
 
-        private func http3Ended(_ outcome: Result<HTTP3Connection, LoadError>, _ service: AlternativeService) {
+        private func http3Ended(
+            _ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>, _ service: AlternativeService
+        ) {
             guard !hasEnded, let attempt = http3 else { return }
             http3 = nil
             pool.loop.disarm(headStart)
@@ -140,24 +153,35 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             case .success(let connection):
                 hasEnded = true
                 endTCP()
-                pool.http3Services.succeeded(service, of: home.origin.place)
                 pool.succeeded(self, with: connection, events: attempt.events)
-            // Whoever was asked does not trust the server, whatever it speaks.
-            case .failure(let error) where hasAsked: fail(ConnectionFailure(error))
-            case .failure:
-                pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+            case .failure(let failure):
+                if failure.isOfServer, self.failure == nil {
+                    pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+                }
+                // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
+                if failure.isRefusal, hasAsked, home.shared == nil,
+                    service.place(for: home.origin.place) == home.origin.place
+                {
+                    ownEvents = attempt.events
+                    return fail(ConnectionFailure(failure.error))
+                }
                 goOnWithoutHTTP3()
             }
         }
 
         /// HTTP/3 has not come in time, or not at all.
         private func goOnWithoutHTTP3() {
-            if home.shared != nil {
+            if let shared = home.shared {
                 hasEnded = true
-                giveUpHTTP3()
+                if shared.version == .http3 { endHTTP3() } else { giveUpHTTP3() }
+                endTCP()
                 return pool.gaveUpHTTP3(self)
             }
-            if let failure { return fail(failure) }
+            if let failure {
+                // Nobody is there at all.
+                endHTTP3()
+                return fail(failure)
+            }
             if dial == nil, secure == nil { startTCP() }
         }
     #endif
@@ -279,7 +303,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             if http3 != nil {
                 // It may still come through.
                 self.failure = failure
-                return
+                return pool.loop.arm(headStart, at: pool.loop.now + Self.lastChance, for: self)
             }
         #endif
         hasEnded = true

@@ -2,7 +2,7 @@ internal import Glibc
 internal import LoadingTransport
 
 /// The addresses of this machine's interfaces that are up, at one moment.
-struct LocalAddresses {
+struct LocalAddresses: Equatable {
     private let addresses: Set<SocketAddress>
 
     /// Nil if the kernel does not tell.

@@ -18,7 +18,7 @@
         /// Whose handshake is through, while it is decided whether the server is trusted.
         private var connection: HTTP3Connection?
         private var completed: (() -> Void)?
-        private var outcome: ((Result<HTTP3Connection, LoadError>) -> Void)?
+        private var outcome: ((Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void)?
 
         /// - Parameter service: Where the origin speaks HTTP/3.
         init(
@@ -33,16 +33,16 @@
         /// - Parameters:
         ///   - completed: Called when the handshake is through, before anybody is asked about the server.
         ///   - outcome: The connection, which is the caller's to give to the pool or to close.
-        func start(completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, LoadError>) -> Void) {
+        func start(
+            completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
+        ) {
             self.completed = completed
             self.outcome = outcome
             let place = Origin(isSecure: true, host: service.host ?? home.origin.host, port: service.port)
-            let isAlternative = place.place != home.origin.place
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
-                [home, pool, weak self] (address, told) throws(POSIXFailure) in
+                [home, pool, service, weak self] (address, told) throws(POSIXFailure) in
                 self?.recordStart()
-                return try HTTP3Connection(
-                    to: address, isAlternative: isAlternative, home: home, pool: pool, opened: told)
+                return try HTTP3Connection(to: address, of: service, home: home, pool: pool, opened: told)
             }
             self.race = race
             race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
@@ -74,8 +74,8 @@
             guard outcome != nil else { return }
             race = nil
             switch result {
-            case .failure(.noDescriptor): end(.failure(.connectionAttemptFailed(EMFILE)))
-            case .failure(.unreachable(let error)): end(.failure(error))
+            case .failure(.noDescriptor): fail(.connectionAttemptFailed(EMFILE))
+            case .failure(.unreachable(let error)): fail(error)
             case .success(let connection):
                 self.connection = connection
                 completed?()
@@ -86,8 +86,7 @@
         private func decide(about connection: HTTP3Connection) {
             guard let chain = CertificateChain(der: connection.certificates), !connection.certificates.isEmpty else {
                 connection.reject()
-                return end(
-                    .failure(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))))
+                return fail(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate")))
             }
             let agreement = ServerTrustDecision.Agreement(
                 version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
@@ -105,7 +104,12 @@
             switch decision {
             case .success(let isTrusted):
                 // The server may have gone while it was looked at.
-                guard !connection.isClosed else { return end(.failure(connection.loss ?? .networkConnectionLost)) }
+                guard !connection.isClosed else { return fail(connection.loss ?? .networkConnectionLost) }
+                // Or take no requests, and then it is as if it were gone.
+                guard connection.takesRequests else {
+                    connection.close()
+                    return fail(.networkConnectionLost)
+                }
                 record(
                     .secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
                 )
@@ -113,11 +117,13 @@
                 end(.success(connection))
             case .failure(let error):
                 connection.reject()
-                end(.failure(error))
+                end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
             }
         }
 
-        private func end(_ result: Result<HTTP3Connection, LoadError>) {
+        private func fail(_ error: LoadError) { end(.failure(HTTP3AttemptFailure(error: error, isRefusal: false))) }
+
+        private func end(_ result: Result<HTTP3Connection, HTTP3AttemptFailure>) {
             let outcome = outcome
             self.outcome = nil
             completed = nil

@@ -17,6 +17,7 @@
 
         func session(_ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64)
         {
+            answered()
             streams[stream]?.received(head, isWhole: endsStream)
         }
 
@@ -30,7 +31,7 @@
         func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
             guard let closed = streams.removeValue(forKey: stream) else { return }
             becameFree()
-            if let failure { closed.fail(failure, loss: loss) }
+            if let failure { closed.fail(told(failure), loss: loss) }
         }
 
         func session(
@@ -49,7 +50,7 @@
 
         func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { streams[stream]?.sentRequest() }
 
-        func sessionChangedPeerSettings(_ session: HTTP3Session) { becameFree() }
+        func sessionChangedPeerSettings(_ session: HTTP3Session) { roomChanged() }
 
         func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
             if isAdopted { pool.retire(self) }

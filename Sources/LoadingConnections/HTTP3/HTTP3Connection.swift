@@ -15,7 +15,10 @@
         let pool: ConnectionPool
         var guests: [OriginConnections] = []
         var isRetired = false
-        let isAlternative: Bool
+        /// Where it leads.
+        let service: AlternativeService
+        /// Whether a response has come over it. Before that it may turn out to be of no use.
+        private var hasAnswered = false
         let version = HTTPVersion.http3
         private var socket: DatagramSocket
         private lazy var session = makeSession()
@@ -30,6 +33,10 @@
         private var hasRoomForMore = false
         /// Why the connection was given up, once it was.
         private(set) var loss: LoadError?
+        /// Whether the server has ended the connection for what it saw of the handshake.
+        private var isRefusedByHandshake = false
+        /// Whether its address is gone and there is no way from another one.
+        private(set) var isCutOff = false
 
         /// Told when the handshake is through, or has failed; before anybody has looked at the certificates.
         private var opened: ((LoadError?) -> Void)?
@@ -58,11 +65,11 @@
         /// Begins with the handshake. `opened` is told once, never before this returns, unless the connection is closed
         /// before.
         init(
-            to address: SocketAddress, isAlternative: Bool, home: OriginConnections, pool: ConnectionPool,
+            to address: SocketAddress, of service: AlternativeService, home: OriginConnections, pool: ConnectionPool,
             opened: @escaping (LoadError?) -> Void
         ) throws(POSIXFailure) {
             self.home = home
-            self.isAlternative = isAlternative
+            self.service = service
             self.pool = pool
             self.opened = opened
             idleSince = pool.loop.now
@@ -82,6 +89,9 @@
 
         var isClosed: Bool { socket.isClosed }
         var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
+        var isAlternative: Bool { service.place(for: home.origin.place) != home.origin.place }
+        /// Whether the server lets requests be made, once it is trusted.
+        var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 
         var peer: ConnectedPeer? {
             guard let cipherSuite else { return nil }
@@ -93,12 +103,17 @@
         var localAddress: SocketAddress? { socket.localAddress }
         var remoteAddress: SocketAddress? { socket.remoteAddress }
 
-        /// The connection goes on from another address of this machine's (RFC 9000 §9).
+        /// The connection goes on from another address of this machine's (RFC 9000 §9). Where there is none, the streams wait
+        /// for one until QUIC's own timer ends the connection.
         func wasCutOff() {
             let before = socket
-            guard !isClosed, opened == nil,
-                let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self)
-            else { return lose(.networkConnectionLost(ENETDOWN)) }
+            guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
+            guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
+                isCutOff = true
+                return isIdle ? lose(.networkConnectionLost(ENETDOWN)) : ()
+            }
+            isCutOff = false
+            hasRoomForMore = true
             socket = next
             before.close()
             unsent = nil
@@ -158,7 +173,7 @@
         }
 
         private var mayOpenStream: Bool {
-            !isClosed && !isRetired && session.mayOpenStream
+            !isClosed && !isRetired && !isCutOff && session.mayOpenStream
                 && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
         }
 
@@ -208,7 +223,14 @@
 
         func bodyWireBytes(of number: Int64) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
 
-        /// There may be room for somebody who waits.
+        /// The peer may take more than before.
+        func roomChanged() {
+            guard !isClosed else { return }
+            hasRoomForMore = true
+            planTurn()
+        }
+
+        /// A stream is nobody's any more: there may be room for somebody who waits.
         func becameFree() {
             guard !isClosed else { return }
             hasRoomForMore = true
@@ -325,7 +347,7 @@
         }
 
         private func closeIfDone() {
-            guard !isClosed, isIdle, opened == nil, isAdopted, isRetired else { return }
+            guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || isCutOff else { return }
             closeAtOnce()
         }
 
@@ -338,14 +360,32 @@
         }
 
         private func giveUp(_ error: HTTP3Error) {
+            isRefusedByHandshake = error.isOfHandshake
             // The last words are for its log.
             if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
             lose(LoadError(error))
         }
 
+        /// A response has begun: whoever is there speaks HTTP/3.
+        func answered() {
+            guard !hasAnswered else { return }
+            hasAnswered = true
+            pool.http3Services.succeeded(service, of: home.origin.place)
+        }
+
+        /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake, as those do that
+        /// miss a certificate, has read no request; and there is TCP.
+        func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
+            if case .connectionLost(after: .sent) = failure, !hasAnswered, isRefusedByHandshake { return .refused }
+            return failure
+        }
+
         private func lose(_ error: LoadError) {
             guard !isClosed else { return }
             loss = error
+            if opened == nil, !hasAnswered, !streams.isEmpty, !error.isLackOfWay {
+                pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+            }
             shut()
             if let opened {
                 self.opened = nil

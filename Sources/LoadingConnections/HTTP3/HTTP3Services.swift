@@ -10,12 +10,20 @@
 
         /// Where to try; nil if nowhere is known, or all that is known has failed.
         ///
-        /// - Parameter isAssumed: Whether the origin itself is to be tried, whatever is known (CONN-7).
-        func service(of origin: ServerPlace, isAssumed: Bool, at now: Int64) -> AlternativeService? {
+        /// - Parameters:
+        ///   - isAssumed: Whether the origin itself is to be tried, whatever is known (CONN-7).
+        ///   - mayBeElsewhere: Whether other hosts may be gone to. Where there are proxies, one may be meant for them.
+        func service(
+            of origin: ServerPlace, isAssumed: Bool, mayBeElsewhere: Bool, at now: Int64
+        ) -> AlternativeService? {
             // Asked before each request over HTTP/2: of those nearly all know nothing.
             if said.count == 0, !isAssumed { return nil }
             let services = said.services(of: origin, at: Self.today)
-            if let known = services.first(where: { !broken.contains($0.place(for: origin), at: now) }) { return known }
+            let known = services.first {
+                (mayBeElsewhere || $0.place(for: origin).host == origin.host)
+                    && !broken.contains($0.place(for: origin), at: now)
+            }
+            if let known { return known }
             return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
 
@@ -32,11 +40,10 @@
             broken.succeeded(service.place(for: origin))
         }
 
-        /// The server at one of the origin's alternatives says that it is not the origin.
-        func isMisdirected(at port: UInt16?, origin: ServerPlace) {
-            for service in said.services(of: origin, at: Self.today) where service.port == port {
-                _ = said.remove(service, of: origin)
-            }
+        /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
+        func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            _ = said.remove(service, of: origin)
+            broken.failed(service.place(for: origin), at: now)
         }
 
         /// What was in the way may be gone, and what was said may have been for the other network.

@@ -17,10 +17,12 @@ extension ConnectionPool {
     private func routesChanged() {
         routes = nil
         let mark = RouteWatch.shared.mark(on: loop)
-        #if HTTP3
-            http3Services.networkChanged()
-        #endif
         if let addresses = LocalAddresses() {
+            #if HTTP3
+                // Most of what is told changes nothing: a lifetime is renewed, or somebody else's interface comes.
+                if addresses != lastAddresses { http3Services.networkChanged() }
+            #endif
+            lastAddresses = addresses
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
         if connectionCount > 0 { watchRoutes(since: mark) }
@@ -30,7 +32,7 @@ extension ConnectionPool {
     /// a new one would go another way.
     private func isCutOff(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
         guard let local = connection.localAddress, let remote = connection.remoteAddress else { return false }
-        if !addresses.contains(local) { return true }
+        if connection.isCutOff || !addresses.contains(local) { return true }
         if !connection.isIdle || local.isLoopback { return false }
         return remote.preferredSource?.with(port: local.port) != local
     }

@@ -5,7 +5,7 @@ package import LoadingTransport
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
 ///
 /// The policy, in order:
-/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3), while it takes more.
+/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3) or HTTP/3, while it takes more.
 /// 2. An idle connection to the origin, the one used last first: the others then grow old and expire.
 /// 3. A new connection, while the origin has fewer than `maximumPerHost` (C-24). As long as nobody knows what the server
 ///    speaks there is one, and all wait for it: they may all fit on it.
@@ -21,6 +21,8 @@ package final class ConnectionPool {
     let security: ConnectionSecurity
     let resolver: NameResolver
     package var maximumPerHost: Int
+    /// Whether all origins are gone to without a proxy.
+    private let isAlwaysDirect: Bool
     private var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
         let http3Services = HTTP3Services()
@@ -31,6 +33,8 @@ package final class ConnectionPool {
     private(set) var generation = 0
     /// While changes of the machine's routes are waited for.
     var routes: RouteWait?
+    /// The machine's addresses at the last change.
+    var lastAddresses: LocalAddresses?
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
@@ -47,8 +51,10 @@ package final class ConnectionPool {
     private static let attemptPatience: Int64 = 5_000_000_000
 
     package init(
-        loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, resolver: NameResolver = .shared
+        loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
+        resolver: NameResolver = .shared
     ) {
+        self.isAlwaysDirect = isAlwaysDirect
         self.loop = loop
         self.security = security
         self.resolver = resolver
@@ -76,7 +82,7 @@ package final class ConnectionPool {
     package func takeIdle(
         _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any ExchangeCarrier)? {
-        guard let known = origins[origin], known.waiting.isEmpty else { return nil }
+        guard let known = origins[origin], !known.hasLine else { return nil }
         if let shared = known.shared {
             if shared.version == .http2, mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
@@ -95,7 +101,7 @@ package final class ConnectionPool {
             for connection in known.idleConnections { discard(connection) }
         }
         var origin = connections(to: request.origin)
-        if origin.waiting.isEmpty {
+        if !origin.hasLine {
             if let shared = origin.shared {
                 if mayUpgrade(origin, isAssumed: request.assumesHTTP3) {
                     origin.waiting.append(request)
@@ -181,13 +187,19 @@ package final class ConnectionPool {
     }
 
     private func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
-        guard origin.upgrade == nil else { return }
-        while origin.shared === connection, let first = origin.waiting.first(),
-            let stream = connection.openStream(isRepeatable: first.isRepeatable, for: origin)
+        // Who waits for a connection of a later version is not served otherwise.
+        let exempt = origin.upgrade?.request
+        while origin.shared === connection, let next = origin.waiting.first(but: exempt),
+            let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
         {
-            guard let next = origin.waiting.popFirst() else { return stream.putBack() }
+            origin.waiting.remove(next)
             hand(stream, of: origin, to: next, isReused: true, events: [])
         }
+    }
+
+    /// Serves from the connection that all share, if there is one.
+    private func serveFromShared(_ origin: OriginConnections) {
+        if let shared = origin.shared { serve(origin, from: shared) }
     }
 
     /// The connection takes no new requests any more.
@@ -212,7 +224,9 @@ package final class ConnectionPool {
     func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
         if origin === connection.home {
             #if HTTP3
-                http3Services.isMisdirected(at: connection.peer?.address.port, origin: origin.origin.place)
+                if let connection = connection as? HTTP3Connection {
+                    http3Services.isMisdirected(connection.service, of: origin.origin.place, at: loop.now)
+                }
             #endif
             return connection.retire()
         }
@@ -306,7 +320,8 @@ package final class ConnectionPool {
         return origins.values.lazy.compactMap(\.shared).first { connection in
             guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
                 connection.home.origin.passage == nil,
-                connection.home.origin.port == origin.port, let peer = connection.peer
+                connection.home.origin.port == origin.port, connection.home.origin.service == origin.service,
+                let peer = connection.peer
             else { return false }
             return addresses.contains { $0.with(port: origin.port) == peer.address }
         }
@@ -328,22 +343,28 @@ package final class ConnectionPool {
             let before = origin.shared
             connection.isAdopted = true
             adopt(connection, at: origin, of: attempt, first: first, events: events)
-            // It carries on with what it has.
-            before?.retire()
+            guard let before else { return }
+            if before.home === origin {
+                // It carries on with what it has.
+                before.retire()
+            } else {
+                before.guests.removeAll { $0 === origin }
+            }
         }
 
         /// There is no HTTP/3 for now, and a connection of another version for who waits.
         func gaveUpHTTP3(_ attempt: ConnectionAttempt) {
             let origin = attempt.home
             origin.finish(attempt)
-            if let shared = origin.shared { serve(from: shared) }
+            serveFromShared(origin)
             startAttempts(at: origin)
         }
 
         /// Where to try HTTP/3 for such an origin; nil if nowhere.
         func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
-            guard origin.mayShare, origin.passage == nil else { return nil }
-            return http3Services.service(of: origin.place, isAssumed: isAssumed, at: loop.now)
+            guard origin.mayShare, origin.passage == nil, security.allowsTLS13 else { return nil }
+            return http3Services.service(
+                of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now)
         }
     #endif
 
@@ -368,6 +389,7 @@ package final class ConnectionPool {
             return victim.taker
         }
         for taker in takers { taker.connectionFailed(failure, events: attempt.events) }
+        serveFromShared(origin)
         startAttempts(at: origin)
         discardIfUnused(origin)
     }
@@ -428,6 +450,7 @@ package final class ConnectionPool {
         } else {
             origin.finish(attempt)
             attempt.cancel()
+            serveFromShared(origin)
             startAttempts(at: origin)
         }
     }

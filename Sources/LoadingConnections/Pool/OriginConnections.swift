@@ -19,6 +19,11 @@ final class OriginConnections {
     /// What counts against the limit per host.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
+    /// Whether somebody waits who is to be served before others are.
+    var hasLine: Bool {
+        if waiting.isEmpty { return false }
+        return waiting.count > 1 || upgrade?.request?.isWaiting != true
+    }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty }
 
     // MARK: Attempts

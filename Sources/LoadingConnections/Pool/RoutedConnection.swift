@@ -5,8 +5,14 @@ protocol RoutedConnection: AnyObject {
     var isIdle: Bool { get }
     var localAddress: SocketAddress? { get }
     var remoteAddress: SocketAddress? { get }
+    /// Whether it has no way now, and waits for one.
+    var isCutOff: Bool { get }
     /// Nothing will come over the way that it has had.
     func wasCutOff()
+}
+
+extension RoutedConnection {
+    var isCutOff: Bool { false }
 }
 
 extension HTTP1Connection: RoutedConnection {

@@ -85,6 +85,15 @@ struct WaitingLine {
         return nil
     }
 
+    /// Who is served next but for that one.
+    mutating func first(but exempt: ConnectionRequest?) -> ConnectionRequest? {
+        guard let exempt, exempt.isWaiting else { return first() }
+        for rank in ranks {
+            for request in rank.requests[rank.head...] where request.isWaiting && request !== exempt { return request }
+        }
+        return nil
+    }
+
     /// Who is served next.
     mutating func first() -> ConnectionRequest? {
         for rank in ranks.indices {

@@ -6,7 +6,7 @@
     /// single datagram can have QUIC do is bounded by its size and by ngtcp2: it keeps a handful of connection ids and of
     /// path challenges, and 64 KiB of the handshake's messages.
     struct HTTP3Allowance: Equatable {
-        /// Enough for days of pings on a connection that waits.
+        /// Enough for a day of pings on a connection that waits.
         static let most = 10_000
         /// What a request is good for.
         static let request = 32

@@ -14,7 +14,7 @@
 
         package init(
             limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows(),
-            idleTimeout: Int64 = 30_000_000_000, handshakeTimeout: Int64 = 10_000_000_000,
+            idleTimeout: Int64 = 90_000_000_000, handshakeTimeout: Int64 = 10_000_000_000,
             keepAliveInterval: Int64 = 10_000_000_000,
             qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil
         ) {

@@ -42,6 +42,8 @@
         @exclusivity(unchecked) var unreturned = 0
         /// What is unread of streams that are closed.
         @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
+        /// The stream that is being told as closed, and how much has come on it.
+        @exclusivity(unchecked) private var closing = (number: Int64(-1), length: 0)
 
         // What goes out.
         /// Something was called that may have led to output.
@@ -182,7 +184,7 @@
         }
         /// Bytes of a stream's response that have come, but for the heads; until `closed` returns.
         package func receivedBodyFrameBytes(on stream: Int64) -> Int {
-            guard let slot = slots[stream] else { return 0 }
+            guard let slot = slots[stream] else { return closing.number == stream ? closing.length : 0 }
             return max(cl3_received(streams[slot].handle) - streams[slot].headLength, 0)
         }
 
@@ -285,6 +287,7 @@
                 let stream = streams[slot]
                 let lost = HTTPStreamFailure.connectionLost(after: stream.progress)
                 let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
+                noteLength(on: slot)
                 release(slot)
                 observer?.session(self, closed: number, with: failure)
             }
@@ -432,6 +435,7 @@
                 for number in numbers {
                     guard let slot = slots[number], let session else { continue }
                     let stream = streams[slot]
+                    noteLength(on: slot)
                     cl3_detach(session, stream.handle)
                     release(slot)
                     observer?.session(self, closed: number, with: stream.end)
@@ -441,6 +445,7 @@
 
         func streamClosed(on slot: Int) {
             let stream = streams[slot]
+            noteLength(on: slot)
             release(slot)
             observer?.session(self, closed: stream.number, with: stream.end)
         }
@@ -452,6 +457,12 @@
                 observer?.session(self, closed: number, with: failure)
             }
             ending = []
+        }
+
+        /// What has come on a stream can be asked for until it was told as closed.
+        private func noteLength(on slot: Int) {
+            let number = streams[slot].number
+            closing = (number, receivedBodyFrameBytes(on: number))
         }
 
         /// A stream is nobody's any more. What was not consumed of it still is to be.

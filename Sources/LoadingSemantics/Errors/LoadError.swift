@@ -104,10 +104,15 @@ extension LoadError {
     /// Whether a connection that had been made was lost.
     package var isConnectionLoss: Bool { code == -1005 }
 
-    /// For the `errno` of a connection attempt (ERR-5, CONN-12): no network at all is told from a host that refuses.
     /// Whether the process or the machine has no descriptor left, which is nobody else's fault.
     package var isLackOfDescriptors: Bool { cause == .posix(EMFILE) || cause == .posix(ENFILE) }
 
+    /// Whether there was no way out of this machine, which is no server's fault.
+    package var isLackOfWay: Bool {
+        [.posix(ENETUNREACH), .posix(ENETDOWN), .posix(EADDRNOTAVAIL)].contains(cause)
+    }
+
+    /// For the `errno` of a connection attempt (ERR-5, CONN-12): no network at all is told from a host that refuses.
     package static func connectionAttemptFailed(_ error: Int32) -> LoadError {
         switch error {
         case ENETUNREACH, ENETDOWN: .notConnectedToInternet(error)

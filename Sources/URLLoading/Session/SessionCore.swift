@@ -51,14 +51,15 @@ final class SessionCore: @unchecked Sendable {
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)
+        let proxies = ProxyRules(configuration)
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost)
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.areEmpty)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: ProxyRules(configuration),
+            proxies: proxies,
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }

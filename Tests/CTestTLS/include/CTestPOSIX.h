@@ -9,5 +9,10 @@ int ctt_accept(int listener);
 int ctt_pipe(int ends[2]);
 /// At most 15 bytes are kept.
 void ctt_name_thread(const char *name);
+/// Gives the calling thread a network of its own, and a descriptor for it that no child process inherits; -1 with `errno`
+/// on failure.
+int ctt_make_network(void);
+/// Moves the calling thread into such a network; -1 with `errno` on failure.
+int ctt_enter_network(int network);
 
 #endif

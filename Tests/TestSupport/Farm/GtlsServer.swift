@@ -12,12 +12,15 @@ package final class GtlsServer: Sendable {
     private let directory: TemporaryDirectory
 
     /// Starts it, and returns when it answers.
+    ///
+    /// - Parameter isEverywhere: Whether it listens at all addresses, for a network of the test's own.
     package init(
-        files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, options: [String] = []
+        files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
+        isEverywhere: Bool = false, options: [String] = []
     ) throws {
         let executable = try ServerFarm.Part.gtlsserver.requireExecutable()
         let directory = try TemporaryDirectory()
-        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        let certificates = try CertificateFiles(try authority.issue(profile), of: authority)
         for (name, bytes) in files { try directory.write(bytes, to: "htdocs/\(name)") }
         try directory.write("", to: "htdocs/.there")
         self.directory = directory
@@ -28,7 +31,8 @@ package final class GtlsServer: Sendable {
             let process = try ChildProcess(
                 executable,
                 options + [
-                    "--quiet", "--htdocs=\(directory.file("htdocs").path)", "127.0.0.1", "\(port)",
+                    "--quiet", "--htdocs=\(directory.file("htdocs").path)", isEverywhere ? "0.0.0.0" : "127.0.0.1",
+                    "\(port)",
                     certificates.privateKey.path, certificates.chain.path,
                 ], output: directory.file("output"))
             do {

@@ -41,7 +41,9 @@ package enum NetworkNamespace {
     // MARK: Inside
 
     /// Does what iproute2's `ip` does: `ip("link", "set", "lo", "up")`.
-    package static func ip(_ words: String...) throws {
+    package static func ip(_ words: String...) throws { try ip(words) }
+
+    package static func ip(_ words: [String]) throws {
         // Never the machine's own network.
         guard isInside, let program = path(of: "ip") else { throw NoNetworkNamespace() }
         let (exit, output) = try ChildProcess.run(program, words)

@@ -7,11 +7,13 @@ final class BoundSocket: Sendable {
     let port: Int
 
     /// Without a port the kernel chooses one.
-    init(_ address: Loopback, port: Int = 0) throws {
+    ///
+    /// - Parameter isEverywhere: Whether it is the port of all addresses of that family.
+    init(_ address: Loopback, port: Int = 0, isEverywhere: Bool = false) throws {
         self.address = address
         descriptor = try address.makeSocket()
         let socket = descriptor
-        guard address.withAddress(port: port, { bind(socket, $0, $1) }) == 0 else {
+        guard address.withAddress(port: port, isEverywhere: isEverywhere, { bind(socket, $0, $1) }) == 0 else {
             let failure = POSIXFailure("bind")
             close(descriptor)
             throw failure
@@ -24,14 +26,15 @@ final class BoundSocket: Sendable {
     }
 
     /// Sockets on one port for several addresses.
-    static func onOnePort(_ addresses: [Loopback]) throws -> [BoundSocket] {
+    static func onOnePort(_ addresses: [Loopback], isEverywhere: Bool = false) throws -> [BoundSocket] {
         // The port that is free for the first address may be taken for the next one, so try a few.
         var failure: any Error = POSIXFailure("bind", code: EADDRINUSE)
         for _ in 0..<16 {
             do {
                 var sockets: [BoundSocket] = []
                 for address in addresses {
-                    sockets.append(try BoundSocket(address, port: sockets.first?.port ?? 0))
+                    sockets.append(
+                        try BoundSocket(address, port: sockets.first?.port ?? 0, isEverywhere: isEverywhere))
                 }
                 return sockets
             } catch {

@@ -1,4 +1,4 @@
-package import Glibc
+internal import Glibc
 
 /// The loopback addresses, as socket addresses.
 package enum Loopback: Sendable, Hashable, CaseIterable {
@@ -45,21 +45,23 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
         return descriptor
     }
 
-    /// Calls `bind` or `connect` with this address.
-    package func withAddress(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    /// Calls `bind` or `connect` with this address, or `bind` with that of all interfaces.
+    func withAddress(
+        port: Int, isEverywhere: Bool = false, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
         let port = in_port_t(truncatingIfNeeded: port).bigEndian
         switch self {
         case .ipv4:
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            address.sin_addr.s_addr = in_addr_t(isEverywhere ? INADDR_ANY : 0x7F00_0001).bigEndian
             return Self.withSockaddr(&address, body)
         case .ipv6:
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port
-            address.sin6_addr = in6addr_loopback
+            address.sin6_addr = isEverywhere ? in6addr_any : in6addr_loopback
             return Self.withSockaddr(&address, body)
         }
     }

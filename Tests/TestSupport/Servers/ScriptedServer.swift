@@ -1,6 +1,6 @@
 package import Foundation
 
-/// A server on loopback that runs a script for each connection, on a thread of its own.
+/// A server, on loopback unless its options say otherwise, that runs a script for each connection, on a thread of its own.
 ///
 ///     let server = try ScriptedServer { connection in
 ///         let request = try connection.readRequest()
@@ -16,6 +16,8 @@ package final class ScriptedServer: Sendable {
 
     package struct Options: Sendable {
         package var addresses = [Loopback.ipv4]
+        /// Whether it listens at all addresses of those families, for a network of the test's own.
+        package var isEverywhere = false
         package var backlog = 128
         /// The kernel's buffers; small ones make back-pressure show early. The kernel doubles the numbers.
         package var sendBufferSize: Int?
@@ -24,6 +26,13 @@ package final class ScriptedServer: Sendable {
         package var deadline = Duration.testDeadline
 
         package init() {}
+
+        /// For a server in a `FarNetwork`.
+        package static var everywhere: Self {
+            var options = dualStack
+            options.isEverywhere = true
+            return options
+        }
 
         package static var dualStack: Self {
             var options = Self()

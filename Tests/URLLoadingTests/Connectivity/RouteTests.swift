@@ -1,0 +1,216 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What becomes of connections when the way to their server changes. Each test has two networks with a cable between them:
+/// the sessions are in one, the servers in the other.
+@Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteTests {
+    enum Version: CaseIterable {
+        case http1
+        case http2
+    }
+
+    enum Loss: CaseIterable {
+        case interfaceDown
+        case addressGone
+
+        func happen() throws {
+            switch self {
+            case .interfaceDown: try NetworkNamespace.ip("link", "set", "near", "down")
+            case .addressGone: try NetworkNamespace.ip("address", "del", "10.0.0.1/24", "dev", "near")
+            }
+        }
+
+        func end() throws {
+            switch self {
+            case .interfaceDown: try NetworkNamespace.ip("link", "set", "near", "up")
+            case .addressGone: try NetworkNamespace.ip("address", "add", "10.0.0.3/24", "dev", "near")
+            }
+        }
+
+        /// The near address before, and after.
+        var addresses: [String] { self == .interfaceDown ? ["10.0.0.1", "10.0.0.1"] : ["10.0.0.1", "10.0.0.3"] }
+    }
+
+    /// Says the number of the connection and of the request on it; of what is asked second on the first connection it says
+    /// one half only.
+    private func server(_ version: Version, in far: FarNetwork) throws -> ScriptedServer {
+        let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address))
+        let tls = try TrustedAuthority.server(profile).with {
+            $0.applicationProtocols = version == .http2 ? ["h2"] : ["http/1.1"]
+        }
+        return try far.perform {
+            try ScriptedServer(.everywhere, tls: tls) { connection in
+                do {
+                    let http2 = version == .http2 ? try HTTP2ServerConnection(connection) : nil
+                    for number in 0... {
+                        let text = "\(connection.index).\(number)"
+                        let isHalf = text == "0.1"
+                        if let http2 {
+                            let stream = try http2.readRequest()
+                            try http2.sendHead(on: stream, fields: [("content-length", "3")])
+                            try http2.sendBody(Array(text.utf8.prefix(isHalf ? 2 : 3)), on: stream, ends: !isHalf)
+                        } else {
+                            _ = try connection.readRequest()
+                            let head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
+                            try connection.send(head + text.prefix(isHalf ? 2 : 3))
+                        }
+                    }
+                } catch  where connection.record.end != nil {
+                    return
+                }
+            }
+        }
+    }
+
+    private func using<Result>(
+        _ delegate: RecordingDelegate, _ configure: (URLSessionConfiguration) -> Void = { _ in },
+        _ body: (URLSession) async throws -> Result
+    ) async throws -> Result {
+        let session = URLSession(delegate) {
+            $0.urlCache = nil
+            configure($0)
+        }
+        defer { session.invalidateAndCancel() }
+        return try await body(session)
+    }
+
+    private func text(_ session: URLSession, _ url: URL, method: String = "GET") async throws -> String {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+
+    private func transactions(
+        _ delegate: RecordingDelegate, count: Int
+    ) async throws -> [URLSessionTaskTransactionMetrics] {
+        try await delegate.metrics.waitFor(count: count).flatMap(\.transactionMetrics)
+    }
+
+    // CONN-10, S-8, MET-7: not even a request that must not be sent twice is lost on it
+    @Test("a connection in waiting that has lost its way is not used", arguments: Version.allCases, Loss.allCases)
+    func idle(version: Version, loss: Loss) async throws {
+        let far = try FarNetwork()
+        let server = try server(version, in: far)
+        defer { server.stop() }
+        let url = server.url("/", host: FarNetwork.address)
+        let delegate = RecordingDelegate()
+        try await using(delegate) { session async throws in
+            #expect(try await text(session, url) == "0.0")
+            try loss.happen()
+            try await eventually { !Loopback.hasConnection(to: server.port) }
+            try loss.end()
+            #expect(try await text(session, url, method: "POST") == "1.0")
+            let transactions = try await transactions(delegate, count: 2)
+            #expect(transactions.map(\.localAddress) == loss.addresses)
+            #expect(transactions.map(\.isReusedConnection) == [false, false])
+            #expect(transactions.map(\.remoteAddress) == [FarNetwork.address, FarNetwork.address])
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-11, MET-7: at once, and not when the request times out
+    @Test("a load under way fails when its way is lost", arguments: Version.allCases, Loss.allCases)
+    func busy(version: Version, loss: Loss) async throws {
+        let far = try FarNetwork()
+        let server = try server(version, in: far)
+        defer { server.stop() }
+        let url = server.url("/", host: FarNetwork.address)
+        let delegate = RecordingDelegate()
+        try await using(delegate) { session async throws in
+            #expect(try await text(session, url) == "0.0")
+            let (bytes, _) = try await session.bytes(from: url)
+            var iterator = bytes.makeAsyncIterator()
+            #expect(try await iterator.next() == UInt8(ascii: "0"))
+            let start = ContinuousClock.now
+            try loss.happen()
+            let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
+            #expect(error?.code == .networkConnectionLost)
+            #expect(ContinuousClock.now - start < .seconds(10))
+            try loss.end()
+            #expect(try await text(session, url) == "1.0")
+            let transactions = try await transactions(delegate, count: 3)
+            #expect(transactions.map(\.isReusedConnection) == [false, true, false])
+            #expect(transactions.map(\.localAddress) == [loss.addresses[0]] + loss.addresses)
+            #expect(transactions.map { $0.responseStartDate != nil } == [true, true, true])
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-14, T-27
+    @Test("a load that waits goes on when the interface is up", arguments: Version.allCases)
+    func waiting(version: Version) async throws {
+        let far = try FarNetwork()
+        let server = try server(version, in: far)
+        defer { server.stop() }
+        let url = server.url("/", host: FarNetwork.address)
+        let delegate = RecordingDelegate()
+        try await using(delegate, { $0.waitsForConnectivity = true }) { session async throws in
+            #expect(try await text(session, url) == "0.0")
+            try Loss.interfaceDown.happen()
+            try await eventually { !Loopback.hasConnection(to: server.port) }
+            session.dataTask(with: url).resume()
+            try await delegate.calls.wait(for: .waiting(2))
+            try Loss.interfaceDown.end()
+            #expect(
+                try await delegate.calls(untilCompletions: 1).of(2) == [
+                    .created(2), .waiting(2), .response(2, 200), .data(2, "1.0"), .metrics(2), .completed(2, nil),
+                ])
+        }
+    }
+
+    // CONN-9, MET-7: the other family has its turn after a quarter of a second
+    @Test(
+        "packets of one family are lost on their way", .needsNameServer,
+        arguments: [("fd00::1", FarNetwork.address), ("10.0.0.1", FarNetwork.address6)])
+    func blackHole(swallowed: String, reached: String) async throws {
+        let far = try FarNetwork()
+        try NetworkNamespace.raiseLoopback()
+        let names = try NameServer { question in
+            switch question.type {
+            case .ipv4: .address([10, 0, 0, 2])
+            case .ipv6: .address([0xFD] + [UInt8](repeating: 0, count: 14) + [2])
+            case .https: .nothing
+            }
+        }
+        defer { names.stop() }
+        try far.swallowPackets(to: swallowed)
+        let server = try far.perform { try ScriptedServer.answering(.everywhere) { .text($0.target) } }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        try await using(delegate) { session async throws in
+            #expect(try await text(session, server.url("/way", host: "both.example")) == "/way")
+            let transaction = try #require(try await transactions(delegate, count: 1).first)
+            #expect(transaction.remoteAddress == reached)
+            let start = try #require(transaction.connectStartDate)
+            let end = try #require(transaction.connectEndDate)
+            // IPv6 goes first.
+            #expect(end.timeIntervalSince(start) >= (swallowed == "fd00::1" ? 0.2 : 0))
+            #expect(end.timeIntervalSince(start) < 2)
+        }
+    }
+
+    // CONN-15: nothing tells that packets are lost, but time
+    @Test("packets are lost in the middle of a load", arguments: Version.allCases)
+    func silence(version: Version) async throws {
+        let far = try FarNetwork()
+        let server = try server(version, in: far)
+        defer { server.stop() }
+        let url = server.url("/", host: FarNetwork.address)
+        let delegate = RecordingDelegate()
+        try await using(delegate) { session async throws in
+            #expect(try await text(session, url) == "0.0")
+            var request = URLRequest(url: url, timeoutInterval: 1)
+            request.setValue("half", forHTTPHeaderField: "X-Part")
+            let (bytes, _) = try await session.bytes(for: request)
+            try far.swallowPackets(to: "10.0.0.1")
+            let start = ContinuousClock.now
+            let error = await #expect(throws: URLError.self) { for try await _ in bytes {} }
+            #expect(error?.code == .timedOut)
+            #expect(ContinuousClock.now - start < .seconds(10))
+            let transactions = try await transactions(delegate, count: 2)
+            #expect(transactions.last?.responseStartDate != nil)
+        }
+    }
+}
