@@ -12,7 +12,8 @@ enum AuthenticationSubject {
     var peer: AuthenticationPeer {
         switch self {
         case .request(let request): AuthenticationPeer(serverOf: request.url)
-        case .forwarded(let request, let proxy): AuthenticationPeer(proxy, as: request.url.scheme == .ftp ? .ftp : .http)
+        case .forwarded(let request, let proxy):
+            AuthenticationPeer(proxy, as: request.url.scheme == .ftp ? .ftp : .http)
         case .tunnel(_, let proxy): AuthenticationPeer(proxy, as: .https)
         }
     }

@@ -13,17 +13,35 @@ extension ServerConnection {
         let far = StreamSocket(adopting: descriptor, stop: stop)
         defer { far.close() }
         while true {
-            for (from, to) in [(socket, far), (far, socket)] {
-                guard let bytes = try from.read() else { continue }
-                if bytes.isEmpty { return }
-                var rest = bytes[...]
+            let (near, back) = (try readNow(), try far.read())
+            if near?.isEmpty == true || back?.isEmpty == true { return }
+            if let near {
+                var rest = near[...]
                 while !rest.isEmpty {
-                    let count = try to.write(rest)
+                    let count = try far.write(rest)
                     rest = rest.dropFirst(count)
-                    if count == 0 { _ = try to.wait(for: POLLOUT, within: deadline) }
+                    if count == 0 { _ = try far.wait(for: POLLOUT, within: deadline) }
                 }
             }
-            try waitForEither(far)
+            if let back { try send(back) }
+            if near == nil, back == nil { try waitForEither(far) }
+        }
+    }
+
+    /// What has come and is not read yet; nil for nothing, empty at the end.
+    private func readNow() throws -> [UInt8]? {
+        guard let tls else { return try socket.read() }
+        while true {
+            let (progress, bytes) = try tls.read()
+            try flushTLS()
+            switch progress {
+            case .done: if !bytes.isEmpty { return bytes }
+            case .closedByClient: return []
+            case .wantsInput:
+                guard let wire = try socket.read() else { return nil }
+                if wire.isEmpty { return [] }
+                try tls.receive(wire)
+            }
         }
     }
 
