@@ -80,6 +80,17 @@ static inline void cll_eventfd_clear(int descriptor) {
 static inline int cll_socket(int family, int type, int protocol) {
     return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 }
+// A socket for TCP, over several ways at once if that is wanted and the kernel can.
+static inline int cll_stream_socket(int family, int is_multipath) {
+    int done = is_multipath ? cll_socket(family, SOCK_STREAM, 262 /* IPPROTO_MPTCP */) : -1;
+    return done >= 0 ? done : cll_socket(family, SOCK_STREAM, 0);
+}
+// `value` has the six bits of a traffic class.
+static inline int cll_traffic_class(int descriptor, int is_ipv6, int value) {
+    int octet = value << 2;
+    return is_ipv6 ? setsockopt(descriptor, IPPROTO_IPV6, IPV6_TCLASS, &octet, sizeof octet)
+                   : setsockopt(descriptor, IPPROTO_IP, IP_TOS, &octet, sizeof octet);
+}
 static inline ssize_t cll_send(int descriptor, const void *bytes, size_t count) {
     ssize_t done;
     do done = send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT); while (done < 0 && errno == EINTR);

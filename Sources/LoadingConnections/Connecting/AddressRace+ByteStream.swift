@@ -7,7 +7,8 @@ extension AddressRace<ByteStream> {
     /// A race of TCP connections.
     convenience init(to origin: Origin, on loop: EventLoop, resolver: NameResolver) {
         self.init(to: origin, on: loop, resolver: resolver) { (address, told) throws(POSIXFailure) in
-            try ByteStream.connect(to: address, on: loop, owner: ConnectingStream(told))
+            try ByteStream.connect(
+                to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
         }
     }
 }

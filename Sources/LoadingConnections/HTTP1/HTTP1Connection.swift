@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 package import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -367,6 +368,10 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         endSending()
         pool.discard(self)
         observer.exchangeFailed(ExchangeFailure(error: error, progress: progress))
+    }
+
+    func wasCutOff() {
+        if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.

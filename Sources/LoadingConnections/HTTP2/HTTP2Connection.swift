@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -70,6 +71,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             address: address, certificates: session.peerCertificates,
             agreement: ServerTrustDecision.Agreement(version: session.version.rawValue, cipherSuite: session.cipherSuite))
     }
+
+    var localAddress: SocketAddress? { stream.localAddress }
+    var remoteAddress: SocketAddress? { stream.remoteAddress }
+    func wasCutOff() { lose(.networkConnectionLost(ENETDOWN)) }
 
     func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: home.origin, speaking: "h2", isReused: isReused)

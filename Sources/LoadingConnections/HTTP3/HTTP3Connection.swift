@@ -1,4 +1,5 @@
 #if HTTP3
+    internal import Glibc
     internal import LoadingEvents
     internal import LoadingProtocols
     internal import LoadingSemantics
@@ -95,6 +96,23 @@
             return ConnectedPeer(
                 address: socket.remoteAddress, certificates: certificates,
                 agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
+        }
+
+        var localAddress: SocketAddress? { socket.localAddress }
+        var remoteAddress: SocketAddress? { socket.remoteAddress }
+
+        /// The connection goes on from another address of this machine's (RFC 9000 §9).
+        func wasCutOff() {
+            let before = socket
+            guard !isClosed, opened == nil,
+                let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self)
+            else { return lose(.networkConnectionLost(ENETDOWN)) }
+            socket = next
+            before.close()
+            unsent = nil
+            session.endpointsChanged(to: HTTP3Endpoints(next), at: pool.loop.now)
+            isTurnPlanned = false
+            planTurn()
         }
 
         func facts(isReused: Bool) -> ConnectionFacts {
@@ -270,7 +288,7 @@
             do throws(HTTP3Error) {
                 while !isClosed {
                     if let output = unsent {
-                        switch socket.write(output.bytes, segment: output.segmentSize, mark: output.ecn) {
+                        switch socket.write(output.bytes, segment: output.segmentSize, mark: output.ecn | home.origin.service.trafficClass << 2) {
                         case .wouldBlock: return
                         case .sent, .tooLong: break
                         case .failed(let failure):

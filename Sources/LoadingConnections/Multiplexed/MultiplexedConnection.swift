@@ -4,7 +4,7 @@ internal import LoadingSemantics
 
 /// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC. Confined
 /// to its loop, owned by its pool.
-protocol MultiplexedConnection: AnyObject {
+protocol MultiplexedConnection: RoutedConnection {
     /// For whom it was made.
     var home: OriginConnections { get }
     /// Other origins that its server has proved to be, and whose requests it carries too (CONN-3).

@@ -29,6 +29,8 @@ package final class ConnectionPool {
     private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
     private(set) var generation = 0
+    /// While changes of the machine's routes are waited for.
+    var routes: RouteWait?
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
@@ -141,12 +143,16 @@ package final class ConnectionPool {
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
     }
 
+    var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }
+
     package var connectionCount: Int { origins.values.reduce(0) { $0 + $1.liveCount } }
 
     /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
     package func shutDown() {
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
+        routes?.end()
+        routes = nil
     }
 
     // MARK: For connections
@@ -252,6 +258,7 @@ package final class ConnectionPool {
         }
         let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: attempt.generation)
         origin.adopt(connection)
+        watchRoutes()
         if let first, first.isWaiting {
             origin.waiting.remove(first)
             hand(connection, of: origin, to: first, isReused: false, events: attempt.events)
@@ -281,6 +288,7 @@ package final class ConnectionPool {
         first: ConnectionRequest?, events: [LoadEvent]
     ) {
         origin.adopt(connection)
+        watchRoutes()
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
             let opened = connection.openStream(isRepeatable: true, for: origin)
         {

@@ -59,6 +59,11 @@ final class OriginConnections {
         }
     }
 
+    /// Those that carry something, those that are idle, and those that carry their last.
+    var all: [any RoutedConnection] {
+        connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
+    }
+
     // MARK: A connection for all
 
     func adopt(_ connection: any MultiplexedConnection) {

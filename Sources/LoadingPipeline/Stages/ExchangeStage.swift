@@ -55,7 +55,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
         load.environment.pool.usable(
-            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct) {
+            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct,
+                service: load.request.service
+            ) {
                 load.identity(for: $0)
             })
     }

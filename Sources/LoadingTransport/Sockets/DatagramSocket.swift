@@ -72,6 +72,8 @@ package final class DatagramSocket: ReadinessHandler {
     }
 
     /// Sends the bytes as datagrams of `segment` bytes each, the last of which may be shorter: all of them, or none.
+    ///
+    /// - Parameter mark: The octet in the head of each packet that has the traffic class and the marks of congestion.
     package func write(_ bytes: UnsafeRawBufferPointer, segment: Int, mark: UInt8) -> DatagramWrite {
         guard mayWrite, registration != nil, segment > 0 else { return .wouldBlock }
         if cutsInKernel || bytes.count <= segment {

@@ -37,6 +37,7 @@ extension LoadRequest {
             waitsForConnectivity: configuration.waitsForConnectivity,
             requiresProvedNames: request.requiresDNSSECValidation || configuration.requiresDNSSECValidation,
             priority: priority)
+        service = NetworkService(request, in: configuration)
         assumesHTTP3 = request.assumesHTTP3Capable
         partition = request.cookiePartitionIdentifier
         cachePolicy = CachePolicy.effective(

@@ -42,7 +42,7 @@ import Testing
             of: AuthenticationOption(
                 scheme: scheme,
                 challenge: AuthenticationChallenge(scheme: scheme.name, parameters: [.init("realm", realm)])),
-            at: try url(text))
+            at: AuthenticationPeer(serverOf: try url(text)))
     }
 
     // AUTH-26
