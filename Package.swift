@@ -18,6 +18,10 @@ let package = Package(
         .library(name: "FoundationNetworking", targets: ["FoundationNetworking"]),
         .executable(name: "urlsession", targets: ["urlsession"]),
     ],
+    traits: [
+        .trait(name: "HTTP3", description: "HTTP/3, over ngtcp2, nghttp3 and GnuTLS, which are loaded when needed."),
+        .default(enabledTraits: ["HTTP3"]),
+    ],
     targets: [
         // The house. A target may depend only on targets below it; scripts/check-layers holds it to that.
         .executableTarget(name: "urlsession", dependencies: ["URLSessionCommandCore"], swiftSettings: strict),
@@ -47,7 +51,10 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingProtocols",
-            dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CZlib", "CBrotli", "CZstd"],
+            dependencies: [
+                "LoadingSemantics", "CLoadingHTTP2",
+                .target(name: "CLoadingHTTP3", condition: .when(traits: ["HTTP3"])), "CZlib", "CBrotli", "CZstd",
+            ],
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
@@ -61,9 +68,13 @@ let package = Package(
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
 
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
-        .target(name: "CLoadingLinux"),
+        // The resolver is a library of its own before glibc 2.34.
+        .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+        // Has ngtcp2, nghttp3 and GnuTLS loaded when a session is made, so they are not linked. Empty without the trait.
+        .target(
+            name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3", .when(traits: ["HTTP3"]))]),
         .target(name: "CLoadingPublicSuffixes"),
         .target(name: "CLoadingSecretService"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.

@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "CLoadingLinux.h"
 
+#include <arpa/nameser.h>
+#include <netdb.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,4 +84,18 @@ int cll_set_mode_of_place(int place, mode_t mode) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", place);
     return chmod(path, mode);
+}
+
+int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries) {
+    // Of this call alone, since others may be asking at the same time.
+    struct __res_state state;
+    memset(&state, 0, sizeof state);
+    if (res_ninit(&state) != 0) return -CLL_NO_ANSWER;
+    if (state.retrans > seconds) state.retrans = seconds;
+    if (state.retry > tries) state.retry = tries;
+    int length = res_nquery(&state, name, C_IN, type, answer, capacity);
+    int error = state.res_h_errno;
+    res_nclose(&state);
+    if (length >= 0) return length;
+    return error == HOST_NOT_FOUND ? -CLL_NO_SUCH_NAME : error == NO_DATA ? -CLL_NO_SUCH_DATA : -CLL_NO_ANSWER;
 }

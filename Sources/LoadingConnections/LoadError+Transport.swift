@@ -43,7 +43,7 @@ extension LoadError {
     }
 
     /// The same over HTTP/2, or a connection that takes no more.
-    init(_ error: HTTP2RequestError) {
+    init(_ error: HTTPStreamRequestError) {
         self =
             switch error {
             case .notAllowed: .networkConnectionLost
@@ -51,14 +51,18 @@ extension LoadError {
             }
     }
 
-    /// What the early end of a stream means to a load. `loss`: why its connection was given up, if it was.
-    init(_ failure: HTTP2StreamFailure, loss: LoadError?) {
+    /// What the early end of a stream means to a load.
+    ///
+    /// - Parameters:
+    ///   - version: What the stream spoke.
+    ///   - loss: Why its connection was given up, if it was.
+    init(_ failure: HTTPStreamFailure, over version: HTTPVersion, loss: LoadError?) {
         self =
             switch failure {
             case .malformed(let text): .cannotParseResponse(text)
             case .connectionLost: loss ?? .networkConnectionLost
             case .refused, .http11Required, .reset, .cancelled:
-                LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/2: \(failure)"))
+                LoadError(code: LoadError.networkConnectionLost.code, cause: .http("\(version): \(failure)"))
             }
     }
 }

@@ -7,22 +7,25 @@ extension HTTPURL {
     ///   - identity: Whose connections to use; 0 for nobody's.
     ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
     ///     spoken, and to nobody but the server.
+    ///   - service: How the network is to treat the connection.
     ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
     func origin(
-        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, proxyIdentity: (ProxyServer) -> UInt64
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService,
+        proxyIdentity: (ProxyServer) -> UInt64
     ) -> Origin {
         switch way {
         case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:
             Origin(
                 isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,
-                needsHTTP1: true, passage: .forwarding(proxy, identity: proxyIdentity(proxy)))
+                needsHTTP1: true, service: service, passage: .forwarding(proxy, identity: proxyIdentity(proxy)))
         case .through(let proxy):
             Origin(
                 isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
-                passage: .tunnel(proxy))
+                service: service, passage: .tunnel(proxy))
         case .direct:
             Origin(
-                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol)
+                isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
+                service: service)
         }
     }
 

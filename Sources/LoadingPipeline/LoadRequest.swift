@@ -1,4 +1,5 @@
 package import LoadingSemantics
+package import LoadingTransport
 
 /// What a load is asked to fetch: the engine's own form of a URLRequest, with the session's defaults already in it.
 package struct LoadRequest {
@@ -19,6 +20,10 @@ package struct LoadRequest {
     package var partition: String?
     /// Whether the addresses of a name have to be proved by DNSSEC, which nobody here can do (CONN-20).
     package var requiresProvedNames: Bool
+    /// Whether HTTP/3 is tried though nothing says that the server speaks it (CONN-7).
+    package var assumesHTTP3 = false
+    /// How the network is to treat its connection (C-9, C-29).
+    package var service = NetworkService.ordinary
     /// 0 to 1; who waits for a connection goes by it.
     package var priority: Float
     /// Whom the address of the redirect named that led here.

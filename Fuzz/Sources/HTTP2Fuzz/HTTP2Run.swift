@@ -108,10 +108,10 @@ final class HTTP2Run: HTTP2SessionObserver {
 
     private func submit(_ method: String) {
         guard let session else { return }
-        let request = HTTP2Request(
+        let request = HTTPStreamRequest(
             method: method, scheme: "https", path: "/",
             fields: HTTPFields([("Host", "a.example"), ("Cookie", "a=b; c=d")]), hasBody: method == "POST")
-        do throws(HTTP2RequestError) {
+        do throws(HTTPStreamRequestError) {
             let stream = try session.submit(request)
             precondition(states.updateValue(.open, forKey: stream) == nil, "a number was used twice")
             submitted += 1
@@ -167,13 +167,13 @@ final class HTTP2Run: HTTP2SessionObserver {
 
     // MARK: HTTP2SessionObserver
 
-    func session(_ session: HTTP2Session, receivedInformational head: HTTP2ResponseHead, on stream: Int32) {
+    func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
         precondition((100...199).contains(head.status) && head.status != 101)
         mix(head)
         tell(stream, 1, from: [.open])
     }
 
-    func session(_ session: HTTP2Session, received head: HTTP2ResponseHead, endsStream: Bool, on stream: Int32) {
+    func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
         precondition((200...999).contains(head.status))
         mix(head)
         tell(stream, endsStream ? 2 : 3, from: [.open], to: .hasHead)
@@ -193,7 +193,7 @@ final class HTTP2Run: HTTP2SessionObserver {
         tell(stream, 4, from: [.hasHead], to: .ended)
     }
 
-    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTP2StreamFailure?) {
+    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
         guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
         precondition(before != .closed, "two ends")
         // A stream that was reset here and had its end before is as whole as one that was not.
@@ -205,7 +205,7 @@ final class HTTP2Run: HTTP2SessionObserver {
 
     func session(
         _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTP2BodyRead {
+    ) -> HTTPStreamBodyRead {
         precondition(!buffer.isEmpty, "no room for a body")
         buffer.copyBytes(from: repeatElement(0x62, count: buffer.count))
         guard isRestless else { return .bytes(min(5, buffer.count), isLast: true) }
@@ -244,7 +244,7 @@ final class HTTP2Run: HTTP2SessionObserver {
 
     // MARK: The digest
 
-    private func mix(_ head: HTTP2ResponseHead) {
+    private func mix(_ head: HTTPStreamResponseHead) {
         mix(UInt64(head.status))
         mix(UInt64(head.byteCount))
         for position in head.fields.positions {

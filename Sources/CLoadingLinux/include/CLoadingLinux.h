@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -79,6 +80,17 @@ static inline void cll_eventfd_clear(int descriptor) {
 static inline int cll_socket(int family, int type, int protocol) {
     return socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 }
+// A socket for TCP, over several ways at once if that is wanted and the kernel can.
+static inline int cll_stream_socket(int family, int is_multipath) {
+    int done = is_multipath ? cll_socket(family, SOCK_STREAM, 262 /* IPPROTO_MPTCP */) : -1;
+    return done >= 0 ? done : cll_socket(family, SOCK_STREAM, 0);
+}
+// `value` has the six bits of a traffic class.
+static inline int cll_traffic_class(int descriptor, int is_ipv6, int value) {
+    int octet = value << 2;
+    return is_ipv6 ? setsockopt(descriptor, IPPROTO_IPV6, IPV6_TCLASS, &octet, sizeof octet)
+                   : setsockopt(descriptor, IPPROTO_IP, IP_TOS, &octet, sizeof octet);
+}
 static inline ssize_t cll_send(int descriptor, const void *bytes, size_t count) {
     ssize_t done;
     do done = send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT); while (done < 0 && errno == EINTR);
@@ -112,6 +124,81 @@ static inline int cll_socket_error(int descriptor) {
     if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
     return error;
 }
+// Has a connected UDP socket tell which marks of congestion datagrams came with (RFC 3168), put those of one size
+// together, and send none in fragments. Older kernels may know less of that; then datagrams come one by one.
+static inline void cll_datagram_options(int descriptor, int is_ipv6, int buffer_size) {
+    int on = 1;
+    int probe = is_ipv6 ? IPV6_PMTUDISC_PROBE : IP_PMTUDISC_PROBE;
+    if (is_ipv6) {
+        setsockopt(descriptor, IPPROTO_IPV6, IPV6_RECVTCLASS, &on, sizeof on);
+        setsockopt(descriptor, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe, sizeof probe);
+    } else {
+        setsockopt(descriptor, IPPROTO_IP, IP_RECVTOS, &on, sizeof on);
+        setsockopt(descriptor, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe);
+    }
+    setsockopt(descriptor, SOL_UDP, UDP_GRO, &on, sizeof on);
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof buffer_size);
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &buffer_size, sizeof buffer_size);
+}
+// Datagrams of one size that have come one after the other, the last of which may be shorter. 0 is a datagram with nothing
+// in it. `mark` has two bits.
+static inline ssize_t cll_receive_datagrams(
+    int descriptor, void *bytes, size_t capacity, size_t *segment, uint8_t *mark) {
+    struct iovec part = { .iov_base = bytes, .iov_len = capacity };
+    union { char bytes[CMSG_SPACE(sizeof(int)) * 4]; struct cmsghdr aligned; } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes,
+    };
+    ssize_t done;
+    do done = recvmsg(descriptor, &message, MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    if (done < 0) return done;
+    *segment = (size_t)done;
+    *mark = 0;
+    for (struct cmsghdr *next = CMSG_FIRSTHDR(&message); next != NULL; next = CMSG_NXTHDR(&message, next)) {
+        int value = 0;
+        if (next->cmsg_level == IPPROTO_IP && next->cmsg_type == IP_TOS) {
+            *mark = *(uint8_t *)CMSG_DATA(next) & 3;
+        } else if (next->cmsg_level == IPPROTO_IPV6 && next->cmsg_type == IPV6_TCLASS) {
+            memcpy(&value, CMSG_DATA(next), sizeof value);
+            *mark = (uint8_t)(value & 3);
+        } else if (next->cmsg_level == SOL_UDP && next->cmsg_type == UDP_GRO) {
+            memcpy(&value, CMSG_DATA(next), sizeof value);
+            if (value > 0) *segment = (size_t)value;
+        }
+    }
+    return done;
+}
+// Sends the bytes as datagrams of `segment` bytes each, the last of which may be shorter, with those marks.
+static inline ssize_t cll_send_datagrams(
+    int descriptor, int is_ipv6, const void *bytes, size_t count, size_t segment, uint8_t mark) {
+    struct iovec part = { .iov_base = (void *)bytes, .iov_len = count };
+    union { char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))]; struct cmsghdr aligned; } control;
+    memset(&control, 0, sizeof control);
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes,
+    };
+    struct cmsghdr *next = CMSG_FIRSTHDR(&message);
+    int value = mark;
+    next->cmsg_level = is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    next->cmsg_type = is_ipv6 ? IPV6_TCLASS : IP_TOS;
+    next->cmsg_len = CMSG_LEN(sizeof value);
+    memcpy(CMSG_DATA(next), &value, sizeof value);
+    message.msg_controllen = CMSG_SPACE(sizeof value);
+    if (segment < count) {
+        uint16_t size = (uint16_t)segment;
+        next = CMSG_NXTHDR(&message, next);
+        if (next == NULL) next = (struct cmsghdr *)(control.bytes + CMSG_SPACE(sizeof value));
+        next->cmsg_level = SOL_UDP;
+        next->cmsg_type = UDP_SEGMENT;
+        next->cmsg_len = CMSG_LEN(sizeof size);
+        memcpy(CMSG_DATA(next), &size, sizeof size);
+        message.msg_controllen = CMSG_SPACE(sizeof value) + CMSG_SPACE(sizeof size);
+    }
+    ssize_t done;
+    do done = sendmsg(descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT); while (done < 0 && errno == EINTR);
+    return done;
+}
+
 // How many bytes the peer of a TCP connection has taken; 0 where the kernel does not say.
 static inline uint64_t cll_bytes_taken(int descriptor) {
     // The beginning of the kernel's tcp_info (linux/tcp.h); glibc's own ends before the counts.
@@ -200,5 +287,15 @@ int cll_make_file(char *path, int suffix_length);
 int cll_open_place(const char *path);
 // fchmod of such a descriptor.
 int cll_set_mode_of_place(int place, mode_t mode);
+
+// ---- names
+
+// What a call for names says with a minus sign before it, when there is no answer.
+enum { CLL_NO_SUCH_NAME = 1, CLL_NO_SUCH_DATA = 2, CLL_NO_ANSWER = 3 };
+
+// Asks the system's name servers for what has that name, as it is and with nothing added: the length of the answer, of which
+// only as much is there as there is room for. Each server gets that many seconds, and all that many tries, or less if the
+// system says so.
+int cll_ask_name_servers(const char *name, int type, uint8_t *answer, int capacity, int seconds, int tries);
 
 #endif

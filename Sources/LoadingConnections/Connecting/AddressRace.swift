@@ -3,27 +3,28 @@ internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Finds the first of an origin's addresses that answers: does what `HappyEyeballs` says, with the resolver, sockets
-/// and a timer. Confined to its loop; tells the outcome once, never within `start`, and nothing after `cancel`.
+/// Finds the first of an origin's addresses that answers: does what `HappyEyeballs` says, with the resolver, something
+/// that is begun with each address (a TCP connection, a QUIC handshake), and a timer. Confined to its loop; tells the outcome once, never within `start`, and nothing after `cancel`.
 ///
 /// When none of the addresses answers and the resolver had them from memory, the name is asked anew, and what is new
 /// among the addresses is tried.
-final class AddressRace: ByteStreamOwner, LoopTimerTarget {
-    enum Failure: Error {
-        /// The process or the machine has no descriptor left, or no thread to ask with.
-        case noDescriptor
-        case unreachable(LoadError)
-    }
+final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
+    typealias Failure = AddressRaceFailure
+    /// Begins with an address. How that ends is told once, and never before it returns.
+    typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Entrant
 
+    private let begin: Begin
     private let origin: Origin
     private let loop: EventLoop
     private let resolver: NameResolver
     private let literal: SocketAddress?
     private var eyeballs: HappyEyeballs
-    private var running: [HappyEyeballs.Attempt: ByteStream] = [:]
+    private var running: [HappyEyeballs.Attempt: Entrant] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
-    private var outcome: ((Result<ByteStream, Failure>) -> Void)?
+    /// Told what a name leads to, before it is gone there. The race may be cancelled from within.
+    var onAddresses: (([SocketAddress]) -> Void)?
+    private var outcome: ((Result<Entrant, Failure>) -> Void)?
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
@@ -34,9 +35,12 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
     private var rememberedFailure: LoadError?
 
     /// Nanoseconds of silence after which a host's addresses are not believed any more by who gives up.
-    private static let silence: Int64 = 1_000_000_000
+    private static var silence: Int64 { 1_000_000_000 }
 
-    init(to origin: Origin, on loop: EventLoop, resolver: NameResolver) {
+    /// - Parameters:
+    ///   - origin: Its name is looked up, and the addresses get its port.
+    init(to origin: Origin, on loop: EventLoop, resolver: NameResolver, begin: @escaping Begin) {
+        self.begin = begin
         self.origin = origin
         self.loop = loop
         self.resolver = resolver
@@ -45,7 +49,7 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
     }
 
     func start(
-        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<ByteStream, Failure>) -> Void
+        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Entrant, Failure>) -> Void
     ) {
         self.record = record
         self.outcome = outcome
@@ -83,6 +87,8 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
             resolvedCount += addresses.count
             // The first answer that can be used ends the phase; the other may come while a connect is under way.
             if resolvedCount == addresses.count { recordResolution() }
+            if !addresses.isEmpty { onAddresses?(addresses) }
+            guard outcome != nil else { return }
             let new = addresses.map { $0.with(port: origin.port) }.filter { !tried.contains($0) }
             perform(.resolved(family, new))
         case .failure(let failure) where resolvedCount == 0 && failure.isLackOfMeans:
@@ -132,8 +138,8 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
             case .setDeadline(let time): loop.arm(timer, at: time, for: self)
             case .clearDeadline: loop.disarm(timer)
             case .succeeded(let attempt):
-                guard let stream = running.removeValue(forKey: attempt) else { continue }
-                end(.success(stream))
+                guard let entrant = running.removeValue(forKey: attempt) else { continue }
+                end(.success(entrant))
             case .failed(let error): failedAll(error)
             }
         }
@@ -143,40 +149,28 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
         record?(.connectStarted(address: "\(address)"))
         tried.insert(address)
         firstConnectTime = min(firstConnectTime, loop.now)
-        do {
-            running[attempt] = try ByteStream.connect(to: address, on: loop, owner: self)
+        do throws(POSIXFailure) {
+            running[attempt] = try begin(address) { [weak self] failure in self?.ended(attempt, failure) }
         } catch {
             // Told in a turn of its own, so that a long line of requests to a dead address is no recursion.
             let box = LoopBox(self)
-            loop.post { box.value.failed(attempt, error) }
+            loop.post { box.value.ended(attempt, .connectionAttemptFailed(error.code)) }
         }
     }
 
-    func streamBecameReady(_ stream: ByteStream) {
-        guard let attempt = running.first(where: { $0.value === stream })?.key,
-            let result = stream.finishConnecting()
-        else { return }
-        switch result {
-        case .success: perform(.attemptSucceeded(attempt))
-        case .failure(let failure):
-            running.removeValue(forKey: attempt)?.close()
-            failed(attempt, failure)
-        }
-    }
-
-    private func failed(_ attempt: HappyEyeballs.Attempt, _ failure: POSIXFailure) {
+    private func ended(_ attempt: HappyEyeballs.Attempt, _ failure: LoadError?) {
         guard outcome != nil else { return }
-        switch failure.code {
-        case EMFILE, ENFILE: end(.failure(.noDescriptor))
-        default: perform(.attemptFailed(attempt, .connectionAttemptFailed(failure.code)))
-        }
+        guard let failure else { return perform(.attemptSucceeded(attempt)) }
+        running.removeValue(forKey: attempt)?.close()
+        if failure.cause == .posix(EMFILE) || failure.cause == .posix(ENFILE) { return end(.failure(.noDescriptor)) }
+        perform(.attemptFailed(attempt, failure))
     }
 
     func timerFired(_ timer: LoopTimer) { perform(.deadline) }
 
     // MARK: The end
 
-    private func end(_ result: Result<ByteStream, Failure>) {
+    private func end(_ result: Result<Entrant, Failure>) {
         let outcome = outcome
         self.outcome = nil
         stop()
@@ -188,7 +182,7 @@ final class AddressRace: ByteStreamOwner, LoopTimerTarget {
         loop.disarm(timer)
         for ticket in tickets { resolver.withdraw(ticket) }
         tickets = []
-        for stream in running.values { stream.close() }
+        for entrant in running.values { entrant.close() }
         running = [:]
     }
 }

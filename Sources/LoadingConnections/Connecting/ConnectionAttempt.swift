@@ -5,7 +5,10 @@ internal import LoadingTransport
 
 /// Makes one connection for a pool: name, address, socket, a way through a proxy, TLS. Confined to the pool's loop; ends
 /// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
-final class ConnectionAttempt: SecurityAsker {
+///
+/// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
+/// the first handshake that is through wins (CONN-8).
+final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
     private(set) var request: ConnectionRequest?
@@ -13,6 +16,16 @@ final class ConnectionAttempt: SecurityAsker {
     private let pool: ConnectionPool
     private var dial: Dial?
     private var secure: SecureHandshake?
+    #if HTTP3
+        private var http3: HTTP3Attempt?
+    #endif
+    private var coalescing: CoalescingDecision?
+    /// Whether a connection of another origin's was thought of already.
+    private var hasTriedCoalescing = false
+    /// Of HTTP/3, before TCP.
+    private let headStart = LoopTimer()
+    /// Why there is no connection over TCP, while there may be one over QUIC.
+    private var failure: ConnectionFailure?
     private let descriptorWait: DescriptorWait
     private var hasEnded = false
     /// When it was begun, and how often connections had been given up by then.
@@ -32,7 +45,22 @@ final class ConnectionAttempt: SecurityAsker {
         generation = pool.generation
     }
 
+    /// How long TCP waits for HTTP/3: longer than most servers are away. One that is further has answered long before a
+    /// handshake over TCP would be through, which takes twice as long.
+    private static let headStartTime: Int64 = 100_000_000
+    /// The same where there is a connection already, so that nothing is gained by haste.
+    private static let upgradeTime: Int64 = 300_000_000
+
     func start() {
+        #if HTTP3
+            if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
+                return startHTTP3(service)
+            }
+        #endif
+        startTCP()
+    }
+
+    private func startTCP() {
         let dial = dial ?? makeDial()
         self.dial = dial
         dial.start()
@@ -45,17 +73,17 @@ final class ConnectionAttempt: SecurityAsker {
         // Only the last try is told of: there may be any number of them.
         dial.onBeginning = { [weak self] in self?.events = [] }
         dial.onEvent = { [weak self] in self?.record($0) }
+        dial.onAddresses = { [weak self] in self?.found($0) }
         return dial
     }
 
     func cancel() {
         guard !hasEnded else { return }
         hasEnded = true
-        dial?.cancel()
-        dial = nil
-        secure?.cancel()
-        secure = nil
-        descriptorWait.end()
+        endTCP()
+        endHTTP3()
+        coalescing?.cancel()
+        coalescing = nil
     }
 
     /// Somebody else waits for the connection now, or nobody for the moment.
@@ -63,12 +91,18 @@ final class ConnectionAttempt: SecurityAsker {
         self.request = request
         guard request != nil else { return }
         dial?.askerChanged()
+        coalescing?.askerChanged()
         secure?.askerChanged()
+        #if HTTP3
+            http3?.askerChanged()
+        #endif
     }
 
     var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
 
     func handshakeAsks(_ question: SecurityQuestion) -> Bool {
+        // One of the two is enough to be asked about.
+        if secure != nil { giveUpHTTP3() }
         isAsking = request?.taker?.connectionAsks(question) ?? false
         if isAsking { hasAsked = true }
         return isAsking
@@ -83,6 +117,116 @@ final class ConnectionAttempt: SecurityAsker {
     private func record(_ kind: LoadEvent.Kind) {
         events.append(LoadEvent(time: EventLog.now, kind: kind))
     }
+
+    // MARK: HTTP/3
+
+    #if HTTP3
+        private func startHTTP3(_ service: AlternativeService) {
+            let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+            http3 = attempt
+            let time = home.shared == nil ? Self.headStartTime : Self.upgradeTime
+            pool.loop.arm(headStart, at: pool.loop.now + time, for: self)
+            attempt.start { [weak self] in
+                self?.endTCP()
+            } outcome: { [weak self] in
+                self?.http3Ended($0, service)
+            }
+        }
+
+        private func http3Ended(_ outcome: Result<HTTP3Connection, LoadError>, _ service: AlternativeService) {
+            guard !hasEnded, let attempt = http3 else { return }
+            http3 = nil
+            pool.loop.disarm(headStart)
+            switch outcome {
+            case .success(let connection):
+                hasEnded = true
+                endTCP()
+                pool.http3Services.succeeded(service, of: home.origin.place)
+                pool.succeeded(self, with: connection, events: attempt.events)
+            // Whoever was asked does not trust the server, whatever it speaks.
+            case .failure(let error) where hasAsked: fail(ConnectionFailure(error))
+            case .failure:
+                pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+                goOnWithoutHTTP3()
+            }
+        }
+
+        /// HTTP/3 has not come in time, or not at all.
+        private func goOnWithoutHTTP3() {
+            if home.shared != nil {
+                hasEnded = true
+                giveUpHTTP3()
+                return pool.gaveUpHTTP3(self)
+            }
+            if let failure { return fail(failure) }
+            if dial == nil, secure == nil { startTCP() }
+        }
+    #endif
+
+    /// Another connection is there first.
+    private func giveUpHTTP3() {
+        #if HTTP3
+            if let http3 { pool.http3Services.failed(http3.service, of: home.origin.place, at: pool.loop.now) }
+        #endif
+        endHTTP3()
+    }
+
+    private func endHTTP3() {
+        pool.loop.disarm(headStart)
+        #if HTTP3
+            http3?.cancel()
+            http3 = nil
+        #endif
+    }
+
+    private func endTCP() {
+        pool.loop.disarm(headStart)
+        dial?.cancel()
+        dial = nil
+        secure?.cancel()
+        secure = nil
+        descriptorWait.end()
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        #if HTTP3
+            goOnWithoutHTTP3()
+        #endif
+    }
+
+    // MARK: Connections of other origins
+
+    /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
+    private func found(_ addresses: [SocketAddress]) {
+        guard !hasTriedCoalescing, coalescing == nil, isHTTP3Over,
+            let connection = pool.candidate(for: home.origin, at: addresses)
+        else { return }
+        hasTriedCoalescing = true
+        endTCP()
+        let decision = CoalescingDecision(about: connection, for: home.origin, in: pool, asker: self) { [weak self] in
+            self?.decided(mayShare: $0)
+        }
+        coalescing = decision
+        decision.start()
+    }
+
+    private func decided(mayShare: Bool) {
+        guard !hasEnded, let connection = coalescing?.connection else { return }
+        coalescing = nil
+        guard mayShare else { return startTCP() }
+        hasEnded = true
+        pool.succeeded(self, sharing: connection)
+    }
+
+    private var isHTTP3Over: Bool {
+        #if HTTP3
+            http3 == nil
+        #else
+            true
+        #endif
+    }
+
+    // MARK: TCP
 
     private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         guard !hasEnded else { return }
@@ -106,7 +250,7 @@ final class ConnectionAttempt: SecurityAsker {
     }
 
     private func waitForDescriptor() {
-        descriptorWait.begin { [weak self] in self?.start() }
+        descriptorWait.begin { [weak self] in self?.startTCP() }
     }
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
@@ -127,10 +271,18 @@ final class ConnectionAttempt: SecurityAsker {
 
     private func succeed(_ stream: ByteStream) {
         hasEnded = true
+        giveUpHTTP3()
         pool.succeeded(self, with: stream)
     }
 
     private func fail(_ failure: ConnectionFailure) {
+        #if HTTP3
+            if http3 != nil {
+                // It may still come through.
+                self.failure = failure
+                return
+            }
+        #endif
         hasEnded = true
         pool.failed(self, with: failure)
     }

@@ -15,7 +15,7 @@ final class Dial {
     private let pool: ConnectionPool
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
-    private var race: AddressRace?
+    private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
     /// What the proxy is told on the next connection to it.
@@ -24,6 +24,8 @@ final class Dial {
     /// A try begins, the first one or another.
     var onBeginning: (() -> Void)?
     var onEvent: ((LoadEvent.Kind) -> Void)?
+    /// What the name of the host leads to. It may be cancelled from within.
+    var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
         to origin: Origin, in pool: ConnectionPool, for asker: (any SecurityAsker)?,
@@ -39,6 +41,7 @@ final class Dial {
         onBeginning?()
         let race = AddressRace(to: origin.firstHop, on: pool.loop, resolver: pool.resolver)
         self.race = race
+        race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
     }
 
@@ -58,7 +61,7 @@ final class Dial {
         tunnel?.askerChanged()
     }
 
-    private func raceEnded(_ result: Result<ByteStream, AddressRace.Failure>) {
+    private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
         race = nil
         switch result {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))

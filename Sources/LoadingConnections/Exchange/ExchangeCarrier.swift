@@ -6,6 +6,11 @@ package protocol ExchangeCarrier: AnyObject {
     var isClosed: Bool { get }
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     var isTrusted: Bool { get }
+    /// Whether it leads to a server that was not asked for by this origin's name and port, which may say that it is another
+    /// (421).
+    var isElsewhere: Bool { get }
+    /// Has the origin's next requests go where the origin is.
+    func avoidConnection()
     /// What has come of the body so far, with all that frames it.
     var receivedBodyWireBytes: Int64 { get }
     func facts(isReused: Bool) -> ConnectionFacts

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 package import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
@@ -87,6 +88,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
 
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
+
+    package let isElsewhere = false
+    package func avoidConnection() {}
 
     package func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
@@ -364,6 +368,10 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         endSending()
         pool.discard(self)
         observer.exchangeFailed(ExchangeFailure(error: error, progress: progress))
+    }
+
+    func wasCutOff() {
+        if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
     /// Gives the exchange up: the observer hears nothing more, and the connection, in an unknown state, is closed.

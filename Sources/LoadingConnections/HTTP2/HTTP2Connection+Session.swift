@@ -2,23 +2,23 @@ internal import LoadingProtocols
 
 /// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
 extension HTTP2Connection: HTTP2SessionObserver {
-    func session(_ session: HTTP2Session, receivedInformational head: HTTP2ResponseHead, on stream: Int32) {
-        streams[stream]?.received(informational: head)
+    func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
+        streams[Int64(stream)]?.received(informational: head)
     }
 
-    func session(_ session: HTTP2Session, received head: HTTP2ResponseHead, endsStream: Bool, on stream: Int32) {
-        streams[stream]?.received(head, isWhole: endsStream)
+    func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
+        streams[Int64(stream)]?.received(head, isWhole: endsStream)
     }
 
     func session(_ session: HTTP2Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int32) {
-        guard let receiver = streams[stream] else { return session.consumed(bytes.count, on: stream) }
+        guard let receiver = streams[Int64(stream)] else { return session.consumed(bytes.count, on: stream) }
         receiver.received(bytes)
     }
 
-    func session(_ session: HTTP2Session, endedResponseOn stream: Int32) { streams[stream]?.receivedEnd() }
+    func session(_ session: HTTP2Session, endedResponseOn stream: Int32) { streams[Int64(stream)]?.receivedEnd() }
 
-    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTP2StreamFailure?) {
-        guard let closed = streams.removeValue(forKey: stream) else { return }
+    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
+        guard let closed = streams.removeValue(forKey: Int64(stream)) else { return }
         becameFree()
         switch failure {
         case nil: break
@@ -29,19 +29,19 @@ extension HTTP2Connection: HTTP2SessionObserver {
 
     func session(
         _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTP2BodyRead {
-        streams[stream]?.fill(buffer) ?? .failed
+    ) -> HTTPStreamBodyRead {
+        streams[Int64(stream)]?.fill(buffer) ?? .failed
     }
 
     func session(_ session: HTTP2Session, sentHeadOn stream: Int32, byteCount: Int) {
-        streams[stream]?.sentHead(byteCount)
+        streams[Int64(stream)]?.sentHead(byteCount)
     }
 
     func session(_ session: HTTP2Session, sentBodyOn stream: Int32, byteCount: Int, frameByteCount: Int) {
-        streams[stream]?.sentBody(byteCount, onWire: frameByteCount)
+        streams[Int64(stream)]?.sentBody(byteCount, onWire: frameByteCount)
     }
 
-    func session(_ session: HTTP2Session, sentRequestOn stream: Int32) { streams[stream]?.sentRequest() }
+    func session(_ session: HTTP2Session, sentRequestOn stream: Int32) { streams[Int64(stream)]?.sentRequest() }
 
     func sessionChangedPeerSettings(_ session: HTTP2Session) { becameFree() }
 

@@ -1,19 +1,24 @@
+internal import Glibc
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// A connection that speaks HTTP/2: carries many exchanges at once, each as an `HTTP2Stream`. Confined to its loop, owned
+/// A connection that speaks HTTP/2: carries many exchanges at once, each as an `HTTPStream`. Confined to its loop, owned
 /// by its pool.
 ///
 /// What a turn has asked for goes out together, in the next one. Back-pressure is the streams' own: a reader that has
 /// enough does not give back what its stream's window allowed, and the others go on.
-final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
+final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
     let home: OriginConnections
     let pool: ConnectionPool
+    var guests: [OriginConnections] = []
+    var isRetired = false
+    let isAlternative = false
+    let version = HTTPVersion.http2
     let stream: ByteStream
     private lazy var session = HTTP2Session(observer: self)
-    var streams: [Int32: HTTP2Stream] = [:]
+    var streams: [Int64: HTTPStream] = [:]
     /// Given out, and not begun yet.
     private var reservedCount = 0
     /// What the socket did not take. Its memory is the session's until more is asked for.
@@ -58,6 +63,24 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
+    var peer: ConnectedPeer? {
+        // Who has told this server who he is has not told another.
+        guard let tls = stream.tls, !tls.isIdentityRequested, let address = stream.remoteAddress else { return nil }
+        let session = tls.session
+        return ConnectedPeer(
+            address: address, certificates: session.peerCertificates,
+            agreement: ServerTrustDecision.Agreement(
+                version: session.version.rawValue, cipherSuite: session.cipherSuite))
+    }
+
+    var localAddress: SocketAddress? { stream.localAddress }
+    var remoteAddress: SocketAddress? { stream.remoteAddress }
+    func wasCutOff() { lose(.networkConnectionLost(ENETDOWN)) }
+
+    func facts(isReused: Bool) -> ConnectionFacts {
+        ConnectionFacts(of: stream, to: home.origin, speaking: "h2", isReused: isReused)
+    }
+
     /// Begins with what each connection begins with. What the server says first may have come with its handshake.
     func start() {
         pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
@@ -66,10 +89,7 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
 
     // MARK: Streams
 
-    /// Room for one more exchange; nil if there is none.
-    ///
-    /// - Parameter isRepeatable: Whether it may be begun again should the connection turn out dead (CONN-10).
-    func openStream(isRepeatable: Bool) -> HTTP2Stream? {
+    func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else { return nil }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
@@ -83,20 +103,19 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
             pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
         }
         reservedCount += 1
-        return HTTP2Stream(on: self)
+        return HTTPStream(on: self, for: origin)
     }
 
     private var mayOpenStream: Bool {
-        !isClosed && home.shared === self && session.mayOpenStream
+        !isClosed && !isRetired && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
     }
 
-    /// The stream's number, or why there is none.
-    func begin(_ stream: HTTP2Stream, with request: HTTP2Request) -> Result<Int32, HTTP2RequestError> {
+    func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
         reservedCount -= 1
         guard !isClosed else { return .failure(.notAllowed) }
-        do throws(HTTP2RequestError) {
-            let number = try session.submit(request)
+        do throws(HTTPStreamRequestError) {
+            let number = Int64(try session.submit(request))
             streams[number] = stream
             planTurn()
             return .success(number)
@@ -111,27 +130,34 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
         becameFree()
     }
 
-    func reset(_ number: Int32, _ code: HTTP2ErrorCode) {
-        session.reset(number, code: code)
+    func cancel(_ number: Int64) {
+        session.reset(Int32(clamping: number))
         planTurn()
     }
 
-    func resumeBody(of number: Int32) {
-        session.resumeBody(of: number)
+    func stopRequest(of number: Int64) {
+        session.reset(Int32(clamping: number), code: .noError)
         planTurn()
     }
 
-    func consumed(_ count: Int, on number: Int32) {
-        session.consumed(count, on: number)
+    func resumeBody(of number: Int64) {
+        session.resumeBody(of: Int32(clamping: number))
         planTurn()
     }
 
-    func setUrgency(_ urgency: Int, of number: Int32) {
-        session.setPriority(urgency: urgency, isIncremental: false, of: number)
+    func consumed(_ count: Int, on number: Int64) {
+        session.consumed(count, on: Int32(clamping: number))
         planTurn()
     }
 
-    func bodyWireBytes(of number: Int32) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
+    func setUrgency(_ urgency: Int, of number: Int64) {
+        session.setPriority(urgency: urgency, isIncremental: false, of: Int32(clamping: number))
+        planTurn()
+    }
+
+    func bodyWireBytes(of number: Int64) -> Int64 {
+        Int64(session.receivedBodyFrameBytes(on: Int32(clamping: number)))
+    }
 
     /// There may be room for somebody who waits.
     func becameFree() {
@@ -224,7 +250,6 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
 
     // MARK: The end
 
-    /// Takes no new exchanges, and closes when it has carried its last.
     func retire() {
         pool.retire(self)
         session.goAway()
@@ -232,7 +257,7 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
     }
 
     private func closeIfDone() {
-        guard !isClosed, isIdle, home.shared !== self, unsent.isEmpty || session.isFinished else { return }
+        guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
         closeAtOnce()
     }
 
@@ -256,7 +281,6 @@ final class HTTP2Connection: ByteStreamOwner, LoopTimerTarget {
         session.fail()
     }
 
-    /// Those whose streams these are hear nothing.
     func close() {
         for stream in streams.values { stream.fallSilent() }
         shut()

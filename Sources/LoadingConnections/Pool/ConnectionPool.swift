@@ -1,5 +1,5 @@
 internal import LoadingEvents
-internal import LoadingSemantics
+package import LoadingSemantics
 package import LoadingTransport
 
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
@@ -22,10 +22,15 @@ package final class ConnectionPool {
     let resolver: NameResolver
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
+    #if HTTP3
+        package let http3Services = HTTP3Services()
+    #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
     private(set) var generation = 0
+    /// While changes of the machine's routes are waited for.
+    var routes: RouteWait?
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
@@ -33,6 +38,8 @@ package final class ConnectionPool {
     var idleLifetime: Int64 = 60_000_000_000
     /// Up to this idle time a connection goes unseen to a request that may be sent again.
     static let trustedIdleTime: Int64 = 1_000_000_000
+    /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
+    private var homebodies: Set<Origin> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
     private var serversWithoutHTTP2: Set<Origin> = []
     private static let mostServers = 256
@@ -66,10 +73,13 @@ package final class ConnectionPool {
     }
 
     /// An idle connection to the origin, the common case, without asking for one.
-    package func takeIdle(_ origin: Origin, isRepeatable: Bool) -> (any ExchangeCarrier)? {
+    package func takeIdle(
+        _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
+    ) -> (any ExchangeCarrier)? {
         guard let known = origins[origin], known.waiting.isEmpty else { return nil }
         if let shared = known.shared {
-            if let stream = shared.openStream(isRepeatable: isRepeatable) { return stream }
+            if shared.version == .http2, mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
+            if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
             // It may have turned out to be closed, and its origin with it.
             if origins[origin] !== known { return nil }
         }
@@ -87,7 +97,11 @@ package final class ConnectionPool {
         var origin = connections(to: request.origin)
         if origin.waiting.isEmpty {
             if let shared = origin.shared {
-                if let stream = shared.openStream(isRepeatable: request.isRepeatable) {
+                if mayUpgrade(origin, isAssumed: request.assumesHTTP3) {
+                    origin.waiting.append(request)
+                    return origin.upgrade = startAttempt(for: request, at: origin)
+                }
+                if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
                 // It may have turned out to be closed, and its origin was forgotten with it.
@@ -129,12 +143,16 @@ package final class ConnectionPool {
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
     }
 
+    var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }
+
     package var connectionCount: Int { origins.values.reduce(0) { $0 + $1.liveCount } }
 
     /// Closes everything. Nothing waits any more and nothing is asked for afterwards.
     package func shutDown() {
         for origin in Array(origins.values) { origin.closeAll() }
         origins = [:]
+        routes?.end()
+        routes = nil
     }
 
     // MARK: For connections
@@ -157,10 +175,15 @@ package final class ConnectionPool {
     }
 
     /// Gives streams to who waits.
-    func serve(from connection: HTTP2Connection) {
-        let origin = connection.home
+    func serve(from connection: any MultiplexedConnection) {
+        serve(connection.home, from: connection)
+        for guest in connection.guests { serve(guest, from: connection) }
+    }
+
+    private func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
+        guard origin.upgrade == nil else { return }
         while origin.shared === connection, let first = origin.waiting.first(),
-            let stream = connection.openStream(isRepeatable: first.isRepeatable)
+            let stream = connection.openStream(isRepeatable: first.isRepeatable, for: origin)
         {
             guard let next = origin.waiting.popFirst() else { return stream.putBack() }
             hand(stream, of: origin, to: next, isReused: true, events: [])
@@ -168,15 +191,36 @@ package final class ConnectionPool {
     }
 
     /// The connection takes no new requests any more.
-    func retire(_ connection: HTTP2Connection) {
-        connection.home.retire(connection)
-        startAttempts(at: connection.home)
+    func retire(_ connection: any MultiplexedConnection) {
+        connection.isRetired = true
+        for origin in [connection.home] + connection.guests { origin.retire(connection) }
+        for origin in [connection.home] + connection.guests { startAttempts(at: origin) }
     }
 
-    func letGo(_ connection: HTTP2Connection) {
-        connection.home.forget(connection)
-        startAttempts(at: connection.home)
-        discardIfUnused(connection.home)
+    func letGo(_ connection: any MultiplexedConnection) {
+        connection.isRetired = true
+        let all = [connection.home] + connection.guests
+        connection.guests = []
+        for origin in all { origin.forget(connection) }
+        for origin in all {
+            startAttempts(at: origin)
+            discardIfUnused(origin)
+        }
+    }
+
+    /// The server at the other end says that it is not that origin.
+    func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
+        if origin === connection.home {
+            #if HTTP3
+                http3Services.isMisdirected(at: connection.peer?.address.port, origin: origin.origin.place)
+            #endif
+            return connection.retire()
+        }
+        connection.guests.removeAll { $0 === origin }
+        origin.retire(connection)
+        if homebodies.count >= Self.mostServers { homebodies = [] }
+        homebodies.insert(origin.origin)
+        startAttempts(at: origin)
     }
 
     /// The connection is closed or must be.
@@ -214,6 +258,7 @@ package final class ConnectionPool {
         }
         let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: attempt.generation)
         origin.adopt(connection)
+        watchRoutes()
         if let first, first.isWaiting {
             origin.waiting.remove(first)
             hand(connection, of: origin, to: first, isReused: false, events: attempt.events)
@@ -234,16 +279,79 @@ package final class ConnectionPool {
             return serve(from: shared)
         }
         let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
-        origin.adopt(connection)
         connection.start()
+        adopt(connection, at: origin, of: attempt, first: first, events: attempt.events)
+    }
+
+    private func adopt(
+        _ connection: any MultiplexedConnection, at origin: OriginConnections, of attempt: ConnectionAttempt,
+        first: ConnectionRequest?, events: [LoadEvent]
+    ) {
+        origin.adopt(connection)
+        watchRoutes()
         if let next = first?.isWaiting == true ? first : origin.waiting.first(),
-            let opened = connection.openStream(isRepeatable: true)
+            let opened = connection.openStream(isRepeatable: true, for: origin)
         {
             origin.waiting.remove(next)
-            hand(opened, of: origin, to: next, isReused: false, events: attempt.events)
+            hand(opened, of: origin, to: next, isReused: false, events: events)
         }
         // One from before a flush is for whom it was made for (CONN-18).
         if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
+    }
+
+    /// A connection for another origin whose server may be that of this one too: its name leads to the same address
+    /// (RFC 9113 §9.1.1). Whether the certificate covers it is still to be seen.
+    func candidate(for origin: Origin, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
+        guard origin.mayShare, origin.passage == nil, !homebodies.contains(origin) else { return nil }
+        return origins.values.lazy.compactMap(\.shared).first { connection in
+            guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
+                connection.home.origin.passage == nil,
+                connection.home.origin.port == origin.port, let peer = connection.peer
+            else { return false }
+            return addresses.contains { $0.with(port: origin.port) == peer.address }
+        }
+    }
+
+    /// The server of that connection has proved to be that of the attempt's origin too.
+    func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
+        let origin = attempt.home
+        origin.finish(attempt)
+        origin.lodge(with: connection)
+        serve(origin, from: connection)
+    }
+
+    #if HTTP3
+        func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
+            let origin = attempt.home
+            let first = attempt.request
+            origin.finish(attempt)
+            let before = origin.shared
+            connection.isAdopted = true
+            adopt(connection, at: origin, of: attempt, first: first, events: events)
+            // It carries on with what it has.
+            before?.retire()
+        }
+
+        /// There is no HTTP/3 for now, and a connection of another version for who waits.
+        func gaveUpHTTP3(_ attempt: ConnectionAttempt) {
+            let origin = attempt.home
+            origin.finish(attempt)
+            if let shared = origin.shared { serve(from: shared) }
+            startAttempts(at: origin)
+        }
+
+        /// Where to try HTTP/3 for such an origin; nil if nowhere.
+        func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
+            guard origin.mayShare, origin.passage == nil else { return nil }
+            return http3Services.service(of: origin.place, isAssumed: isAssumed, at: loop.now)
+        }
+    #endif
+
+    /// What a response says about where else its origin is (CONN-6).
+    package func noteAlternatives(in fields: HTTPFields, from url: HTTPURL) {
+        #if HTTP3
+            if fields.contains("Alt-Svc") { http3Services.note(fields, from: url) }
+        #endif
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
@@ -342,12 +450,24 @@ package final class ConnectionPool {
     /// Whether it will show with the first connection what the server speaks.
     private func isUnknown(_ origin: Origin) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
 
-    private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) {
+    /// Whether HTTP/3 is to be tried for an origin whose connection speaks HTTP/2.
+    private func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
+        #if HTTP3
+            return origin.shared?.version == .http2 && origin.upgrade == nil && origin.attemptCount == 0
+                && http3Service(of: origin.origin, isAssumed: isAssumed) != nil
+        #else
+            return false
+        #endif
+    }
+
+    @discardableResult
+    private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
         request.attempt = attempt
         origin.begin(attempt)
         request.taker?.connectionIsBeingMade()
         attempt.start()
+        return attempt
     }
 
     /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of

@@ -10,6 +10,8 @@ package final class ConnectionRequest {
     let acceptsReused: Bool
     /// Whether it may go out a second time when the first connection turns out dead (CONN-10).
     let isRepeatable: Bool
+    /// Whether HTTP/3 is tried though nothing says that the origin speaks it (CONN-7).
+    let assumesHTTP3: Bool
     /// Held until the request is answered or withdrawn.
     var taker: (any ConnectionTaker)?
     /// The attempt that was started for this request, while it runs.
@@ -21,12 +23,14 @@ package final class ConnectionRequest {
     var arrival: UInt64 = 0
 
     package init(
-        origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, taker: any ConnectionTaker
+        origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
+        taker: any ConnectionTaker
     ) {
         self.origin = origin
         self.priority = priority
         self.acceptsReused = acceptsReused
         self.isRepeatable = isRepeatable
+        self.assumesHTTP3 = assumesHTTP3
         self.taker = taker
     }
 

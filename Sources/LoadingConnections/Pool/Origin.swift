@@ -1,4 +1,5 @@
 internal import LoadingSemantics
+package import LoadingTransport
 
 /// Where a connection leads: scheme class, host and port (RFC 6454). Two requests may share a connection when their
 /// origins are equal.
@@ -14,26 +15,32 @@ package struct Origin: Hashable, Sendable {
     /// Whether nothing but HTTP/1.1 may be spoken: one request at a time, and a connection that can be held, switched to
     /// another protocol, and proved to be somebody's.
     package var needsHTTP1: Bool
+    /// How the network is to treat the connection.
+    package let service: NetworkService
     /// How a proxy comes into it, if one does.
     package let passage: ProxyPassage?
 
     package init(
         isSecure: Bool, host: String, port: UInt16, identity: UInt64 = 0, needsHTTP1: Bool = false,
-        passage: ProxyPassage? = nil
+        service: NetworkService = .ordinary, passage: ProxyPassage? = nil
     ) {
         self.isSecure = isSecure
         self.host = host
         self.port = port
         self.identity = identity
         self.needsHTTP1 = needsHTTP1 || identity != 0
+        self.service = service
         self.passage = passage
     }
 
     /// What a socket is connected to.
     var firstHop: Origin {
         guard case .tunnel(let proxy) = passage else { return self }
-        return Origin(isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true)
+        return Origin(
+            isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
     }
+
+    var place: ServerPlace { ServerPlace(host, port) }
 
     /// Whether one connection may carry all requests at once (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }

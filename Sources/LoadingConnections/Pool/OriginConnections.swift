@@ -8,9 +8,11 @@ final class OriginConnections {
     private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
-    private(set) var shared: HTTP2Connection?
+    private(set) var shared: (any MultiplexedConnection)?
+    /// The attempt at a connection of a later version than that one's. Who waits for it is not served otherwise.
+    var upgrade: ConnectionAttempt?
     /// That one, and those that carry their last requests.
-    private var multiplexed: [ObjectIdentifier: HTTP2Connection] = [:]
+    private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
 
     init(_ origin: Origin) { self.origin = origin }
 
@@ -26,6 +28,7 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
+        if upgrade === attempt { upgrade = nil }
         guard origin.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
@@ -56,19 +59,30 @@ final class OriginConnections {
         }
     }
 
+    /// Those that carry something, those that are idle, and those that carry their last.
+    var all: [any RoutedConnection] {
+        connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
+    }
+
     // MARK: A connection for all
 
-    func adopt(_ connection: HTTP2Connection) {
+    func adopt(_ connection: any MultiplexedConnection) {
         multiplexed[ObjectIdentifier(connection)] = connection
         shared = connection
     }
 
+    /// A connection that was made for another origin carries the requests of this one too.
+    func lodge(with connection: any MultiplexedConnection) {
+        shared = connection
+        connection.guests.append(self)
+    }
+
     /// It carries on with what it has, and takes nothing new.
-    func retire(_ connection: HTTP2Connection) {
+    func retire(_ connection: any MultiplexedConnection) {
         if shared === connection { shared = nil }
     }
 
-    func forget(_ connection: HTTP2Connection) {
+    func forget(_ connection: any MultiplexedConnection) {
         retire(connection)
         multiplexed[ObjectIdentifier(connection)] = nil
     }
@@ -102,6 +116,7 @@ final class OriginConnections {
         for connection in connections.values { connection.close() }
         for connection in multiplexed.values { connection.close() }
         attempts = [:]
+        upgrade = nil
         connections = [:]
         multiplexed = [:]
         shared = nil

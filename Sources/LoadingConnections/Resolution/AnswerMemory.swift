@@ -1,11 +1,11 @@
 internal import LoadingTransport
 
-/// What the resolver said lately. A value without a clock; times are nanoseconds of a clock that never goes back.
+/// What the resolver said lately about addresses.
 ///
 /// That a host has no addresses of one family is remembered too, and believed as long as it is known to have some of
 /// the other: nobody then waits for an IPv6 answer that never holds anything. That a name does not exist is asked anew
 /// each time.
-struct AnswerMemory: Sendable {
+struct AnswerMemory: ResolverMemory {
     private struct Entry {
         let answer: NameAnswer
         let expiry: Int64

@@ -20,6 +20,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
+    private let assumesHTTP3: Bool
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
@@ -30,6 +31,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var attempts = 0
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
+    /// Whether a server that was not the origin's own has said so.
+    private var wasSentAway = false
     private var log: EventLog?
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
@@ -45,6 +48,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
+        assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
         log = load.log
@@ -55,7 +59,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
         load.environment.pool.usable(
-            url.origin(of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct) {
+            url.origin(
+                of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct,
+                service: load.request.service
+            ) {
                 load.identity(for: $0)
             })
     }
@@ -70,12 +77,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         attempts += 1
         sentBodyBytes = 0
         sentWireBytes = 0
-        if !onNewConnection, let connection = environment.pool.takeIdle(origin, isRepeatable: isRepeatable) {
+        if !onNewConnection,
+            let connection = environment.pool.takeIdle(
+                origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
+        {
             return took(connection, isReused: true, events: [])
         }
         let wish = ConnectionRequest(
             origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
-            taker: self)
+            assumesHTTP3: assumesHTTP3, taker: self)
         self.wish = wish
         environment.pool.request(wish)
     }
@@ -250,9 +260,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        if head.status == 421, goElsewhere() { return }
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
+        if url.scheme.isSecure, isConnectionTrusted { environment.pool.noteAlternatives(in: head.fields, from: url) }
         load?.exchangeReceived(head: head, body: body)
     }
 
@@ -285,9 +297,29 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }
         }
+        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
+        startAgain(for: load)
+    }
+
+    /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
+    /// (CONN-3). Once; false if that cannot be, or was done.
+    private func goElsewhere() -> Bool {
+        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere
+        else {
+            return false
+        }
+        wasSentAway = true
+        recordBreak()
+        self.connection = nil
+        connection.avoidConnection()
+        connection.cancel()
+        startAgain(for: load)
+        return true
+    }
+
+    private func startAgain(for load: Load) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
-        if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         if waitsWhileSuspended() { return }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }

@@ -60,7 +60,7 @@ extension clh_limits {
         let limits = configuration.limits
         self.init(
             section_bytes: limits.maximumHeadLength, section_fields: limits.maximumFieldCount,
-            request_bytes: HTTP2RequestEncoder.maximumLength,
+            request_bytes: HTTPStreamRequestEncoder.maximumLength,
             stream_window: UInt32(clamping: configuration.windows.initialStream),
             connection_window: UInt32(clamping: configuration.windows.connection),
             unsent_answers: limits.maximumUnsentAnswers,

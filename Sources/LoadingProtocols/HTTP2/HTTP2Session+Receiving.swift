@@ -88,7 +88,7 @@ extension HTTP2Session {
         guard section.status >= 100 else {
             return reject(slot, .protocolError, "The status is none.")
         }
-        let head = HTTP2ResponseHead(
+        let head = HTTPStreamResponseHead(
             status: Int(section.status), fields: HTTPFields(section), byteCount: allowance.blockLength)
         streams[slot].isAnswered = true
         if head.status < 200 {
@@ -110,7 +110,7 @@ extension HTTP2Session {
     }
 
     /// 104 is told as often as the server likes (RES-14), but not for ever.
-    private func countInformational(_ head: HTTP2ResponseHead, on slot: Int) -> Bool {
+    private func countInformational(_ head: HTTPStreamResponseHead, on slot: Int) -> Bool {
         let limits = configuration.limits
         if head.status == 104 {
             streams[slot].progressLength &+= head.byteCount

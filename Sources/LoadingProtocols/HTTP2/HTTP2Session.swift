@@ -49,7 +49,7 @@ package final class HTTP2Session {
     @exclusivity(unchecked) private var freeSlots: [Int] = []
     /// The oldest is first.
     @exclusivity(unchecked) private var unsent: [(number: Int32, slot: Int)] = []
-    @exclusivity(unchecked) private var encoder = HTTP2RequestEncoder()
+    @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
     @exclusivity(unchecked) private var lastNumber: Int32 = 0
 
     /// The peer has sent GOAWAY.
@@ -129,11 +129,11 @@ package final class HTTP2Session {
     // MARK: Requests
 
     /// Has a stream begin with the next output. Its number is the stream's name in all other calls.
-    package func submit(_ request: HTTP2Request) throws(HTTP2RequestError) -> Int32 {
+    package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int32 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
         let number: Int32
-        do throws(HTTP2RequestError) {
+        do throws(HTTPStreamRequestError) {
             number = try encoder.withFields(of: request) { fields in
                 clh_submit(session, fields.baseAddress, fields.count, slot, request.hasBody)
             }
@@ -153,7 +153,7 @@ package final class HTTP2Session {
         return number
     }
 
-    /// There is more of a body that `HTTP2BodyRead.later` was said of.
+    /// There is more of a body that `HTTPStreamBodyRead.later` was said of.
     package func resumeBody(of stream: Int32) {
         if let session = usable { clh_resume(session, stream) }
     }
@@ -229,7 +229,7 @@ package final class HTTP2Session {
         begin()
         for slot in streams.indices where streams[slot].number != 0 {
             let stream = streams[slot]
-            let lost = HTTP2StreamFailure.connectionLost(after: stream.progress)
+            let lost = HTTPStreamFailure.connectionLost(after: stream.progress)
             let failure = stream.hasEnded ? stream.failure : stream.failure ?? lost
             release(slot)
             observer?.session(self, closed: stream.number, with: failure)
@@ -264,7 +264,7 @@ package final class HTTP2Session {
     }
 
     /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
-    func mute(_ slot: Int, _ failure: HTTP2StreamFailure) {
+    func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
         streams[slot].isMuted = true
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
         unread &-= streams[slot].window.consumed(streams[slot].window.unread)

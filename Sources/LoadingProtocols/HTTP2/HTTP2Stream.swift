@@ -16,7 +16,7 @@ struct HTTP2Stream {
     /// No more is told of it but its end.
     var isMuted = false
     /// Why it ends, if that is known before it does.
-    var failure: HTTP2StreamFailure?
+    var failure: HTTPStreamFailure?
     var informationalCount = 0
     /// Bytes of interim responses that tell of an upload's progress.
     var progressLength = 0
@@ -34,13 +34,13 @@ struct HTTP2Stream {
     }
 
     /// - Parameter code: What nghttp2 closes the stream with.
-    func end(_ code: HTTP2ErrorCode) -> HTTP2StreamFailure? {
+    func end(_ code: HTTP2ErrorCode) -> HTTPStreamFailure? {
         if let failure { return failure }
         if hasEnded { return nil }
         switch code {
         // No RST_STREAM has come, or `failure` would say so: it lies above a GOAWAY's last stream, or was never sent.
-        case .refusedStream: return isAnswered ? .reset(code, after: progress) : .refused
-        case .noError: return .reset(code, after: progress)
+        case .refusedStream: return isAnswered ? .reset(code: UInt64(code.rawValue), after: progress) : .refused
+        case .noError: return .reset(code: UInt64(code.rawValue), after: progress)
         // This side has reset it, for a reason that nghttp2 does not tell.
         default: return .malformed("The frames of the response do not make one.")
         }
@@ -52,7 +52,7 @@ struct HTTP2Stream {
         switch code {
         case .refusedStream where !isAnswered: failure = .refused
         case .http11Required where !isAnswered: failure = .http11Required
-        default: failure = .reset(code, after: progress)
+        default: failure = .reset(code: UInt64(code.rawValue), after: progress)
         }
     }
 }

@@ -4,6 +4,7 @@ package enum HTTPVersion: Sendable, Equatable {
     /// Also for a later minor version of HTTP/1.
     case http11
     case http2
+    case http3
 
     /// As `HTTPURLResponse` and status lines have it.
     package var text: String {
@@ -11,6 +12,7 @@ package enum HTTPVersion: Sendable, Equatable {
         case .http10: "HTTP/1.0"
         case .http11: "HTTP/1.1"
         case .http2: "HTTP/2.0"
+        case .http3: "HTTP/3.0"
         }
     }
 }

@@ -22,16 +22,19 @@ package final class ByteStream: ReadinessHandler {
     /// Starts connecting to an address. The owner is told when the outcome is known; `finishConnecting()` has it.
     /// Throws the errno of the call that failed.
     package static func connect(
-        to address: SocketAddress, on loop: EventLoop, owner: any ByteStreamOwner
+        to address: SocketAddress, treatedAs service: NetworkService = .ordinary, on loop: EventLoop,
+        owner: any ByteStreamOwner
     ) throws(POSIXFailure) -> ByteStream {
-        let descriptor = cll_socket(
-            address.family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let isIPv6 = address.family == .ipv6
+        let descriptor = cll_stream_socket(isIPv6 ? AF_INET6 : AF_INET, service.isMultipath ? 1 : 0)
         guard descriptor >= 0 else { throw POSIXFailure(cll_errno()) }
         guard !DescriptorReserve.contains(descriptor) else {
             Glibc.close(descriptor)
             throw POSIXFailure(EMFILE)
         }
         _ = cll_no_delay(descriptor)
+        // A hint: where it is not allowed, the connection is like any other.
+        if service.trafficClass != 0 { _ = cll_traffic_class(descriptor, isIPv6 ? 1 : 0, Int32(service.trafficClass)) }
         guard let stream = ByteStream(descriptor: descriptor, loop: loop, owner: owner) else {
             let failure = POSIXFailure(cll_errno())
             Glibc.close(descriptor)

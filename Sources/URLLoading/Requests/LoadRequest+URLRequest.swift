@@ -43,6 +43,8 @@ extension LoadRequest {
             waitsForConnectivity: configuration.waitsForConnectivity,
             requiresProvedNames: request.requiresDNSSECValidation || configuration.requiresDNSSECValidation,
             priority: priority)
+        service = NetworkService(request, in: configuration)
+        assumesHTTP3 = request.assumesHTTP3Capable
         partition = request.cookiePartitionIdentifier
         cachePolicy = CachePolicy.effective(
             request: request.explicitCachePolicy.flatMap { CachePolicy($0) },

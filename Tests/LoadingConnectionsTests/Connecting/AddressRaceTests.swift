@@ -27,7 +27,7 @@ import Testing
 
     /// Starts a race, which is given to `hold` on its loop.
     private func start(
-        _ host: String, _ port: Int, hold: @escaping @Sendable (AddressRace) -> Void = { _ in }
+        _ host: String, _ port: Int, hold: @escaping @Sendable (AddressRace<ByteStream>) -> Void = { _ in }
     ) async {
         await loop.run { [loop, resolver, outcomes, events] in
             let origin = Origin(isSecure: false, host: host, port: UInt16(port))
@@ -241,7 +241,7 @@ import Testing
         try await remember("silent")
         #expect(book.asked.count == 2)
         for hasWaitedLong in [false, true] {
-            let started = Watched<LoopBox<AddressRace>?>(nil)
+            let started = Watched<LoopBox<AddressRace<ByteStream>>?>(nil)
             await start("silent", silent.port) { race in started.withValue { $0 = LoopBox(race) } }
             _ = try await events.waitUntil { $0.last?.kind == .connectStarted(address: "127.0.0.1") }
             await loop.run {

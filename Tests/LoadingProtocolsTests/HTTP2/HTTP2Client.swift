@@ -10,7 +10,7 @@ final class HTTP2Client: HTTP2SessionObserver {
     private(set) var session: HTTP2Session!  // set before anything can use it
     private var body: (stream: Int32, bytes: [UInt8])?
     /// What is to be sent on a stream; the last piece is the last.
-    var bodies: [Int32: [HTTP2BodyRead]] = [:]
+    var bodies: [Int32: [HTTPStreamBodyRead]] = [:]
     /// Whether what was told is consumed at once.
     var consumes = true
     /// Called with each line as it is written.
@@ -36,12 +36,12 @@ final class HTTP2Client: HTTP2SessionObserver {
 
     @discardableResult
     func submit(
-        _ method: String = "GET", path: String = "/", fields: [(String, String)] = [], body: [HTTP2BodyRead]? = nil
+        _ method: String = "GET", path: String = "/", fields: [(String, String)] = [], body: [HTTPStreamBodyRead]? = nil
     ) -> Int32 {
-        let request = HTTP2Request(
+        let request = HTTPStreamRequest(
             method: method, scheme: "https", path: path, fields: HTTPFields([("Host", "a.example")] + fields),
             hasBody: body != nil)
-        do throws(HTTP2RequestError) {
+        do throws(HTTPStreamRequestError) {
             let stream = try session.submit(request)
             bodies[stream] = body
             return stream
@@ -94,18 +94,18 @@ final class HTTP2Client: HTTP2SessionObserver {
         lines.append("\(body.stream) body \(String(decoding: body.bytes, as: UTF8.self))")
     }
 
-    private static func line(_ head: HTTP2ResponseHead) -> String {
+    private static func line(_ head: HTTPStreamResponseHead) -> String {
         let fields = (0..<head.fields.count).map { " | \(head.fields.name(at: $0))=\(head.fields.value(at: $0))" }
         return "\(head.status) (\(head.byteCount))" + fields.joined()
     }
 
     // MARK: HTTP2SessionObserver
 
-    func session(_ session: HTTP2Session, receivedInformational head: HTTP2ResponseHead, on stream: Int32) {
+    func session(_ session: HTTP2Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int32) {
         add("\(stream) interim \(Self.line(head))")
     }
 
-    func session(_ session: HTTP2Session, received head: HTTP2ResponseHead, endsStream: Bool, on stream: Int32) {
+    func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
         add("\(stream) head \(Self.line(head))\(endsStream ? " end" : "")")
     }
 
@@ -122,13 +122,13 @@ final class HTTP2Client: HTTP2SessionObserver {
         add("\(stream) ended")
     }
 
-    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTP2StreamFailure?) {
+    func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
         add("\(stream) closed" + (failure.map { " \($0)" } ?? ""))
     }
 
     func session(
         _ session: HTTP2Session, wantsBodyOf stream: Int32, into buffer: UnsafeMutableRawBufferPointer
-    ) -> HTTP2BodyRead {
+    ) -> HTTPStreamBodyRead {
         guard let next = bodies[stream]?.first else { return .later }
         bodies[stream]?.removeFirst()
         guard case .bytes(let count, let isLast) = next else { return next }

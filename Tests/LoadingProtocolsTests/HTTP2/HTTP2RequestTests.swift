@@ -10,11 +10,11 @@ struct HTTP2RequestTests {
         additional: [(String, String)] = [], hasBody: Bool = false, contentLength: Int64? = nil
     ) -> [String] {
         let client = HTTP2Client.withRequests(0)
-        let request = HTTP2Request(
+        let request = HTTPStreamRequest(
             method: method, scheme: scheme, authority: authority, path: path, query: query,
             connectProtocol: connectProtocol, fields: HTTPFields(fields), additional: HTTPFields(additional),
             hasBody: hasBody, contentLength: contentLength)
-        do throws(HTTP2RequestError) {
+        do throws(HTTPStreamRequestError) {
             _ = try client.session.submit(request)
         } catch {
             return ["\(error)"]

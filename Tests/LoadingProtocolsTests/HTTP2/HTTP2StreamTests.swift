@@ -17,8 +17,8 @@ struct HTTP2StreamTests {
     @Test("a stream that the server has refused was not looked at")
     func refused() {
         #expect(closed(F.reset(1, 7)) == ["1 closed refused"])
-        #expect(HTTP2StreamFailure.refused.progress == .refused)
-        #expect(HTTP2StreamFailure.http11Required.progress == .refused)
+        #expect(HTTPStreamFailure.refused.progress == .refused)
+        #expect(HTTPStreamFailure.http11Required.progress == .refused)
     }
 
     // CONN-4
@@ -67,16 +67,16 @@ struct HTTP2StreamTests {
     // CONN-4, CONN-10
     @Test("a reset says how far the request had come")
     func resets() {
-        #expect(closed(F.reset(1, 2)) == ["1 closed \(HTTP2StreamFailure.reset(.internalError, after: .sent))"])
+        #expect(closed(F.reset(1, 2)) == ["1 closed \(HTTPStreamFailure.reset(code: 2, after: .sent))"])
         #expect(
             closed(F.head(1, 103) + F.reset(1, 7))
-                == ["1 closed \(HTTP2StreamFailure.reset(.refusedStream, after: .answered))"])
+                == ["1 closed \(HTTPStreamFailure.reset(code: 7, after: .answered))"])
         #expect(
             closed(F.head(1, 200) + F.reset(1, 8))
-                == ["1 closed \(HTTP2StreamFailure.reset(.cancel, after: .answered))"])
+                == ["1 closed \(HTTPStreamFailure.reset(code: 8, after: .answered))"])
         #expect(
             closed(F.head(1, 200) + F.reset(1, 0)) == [
-                "1 closed \(HTTP2StreamFailure.reset(.noError, after: .answered))"
+                "1 closed \(HTTPStreamFailure.reset(code: 0, after: .answered))"
             ])
     }
 
@@ -89,9 +89,9 @@ struct HTTP2StreamTests {
         client.session.fail()
         #expect(
             client.takeLines().dropFirst() == [
-                "1 closed \(HTTP2StreamFailure.connectionLost(after: .answered))",
-                "3 closed \(HTTP2StreamFailure.connectionLost(after: .sent))",
-                "5 closed \(HTTP2StreamFailure.connectionLost(after: .unsent))",
+                "1 closed \(HTTPStreamFailure.connectionLost(after: .answered))",
+                "3 closed \(HTTPStreamFailure.connectionLost(after: .sent))",
+                "5 closed \(HTTPStreamFailure.connectionLost(after: .unsent))",
             ])
         client.receive(F.ping())
         client.submit()
@@ -156,8 +156,8 @@ struct HTTP2StreamTests {
         client.receive(F.head(1, 200) + F.data(1, "x") + F.head(3, 204, ends: true))
         #expect(
             client.takeLines() == [
-                "1 head 200 (22)", "1 closed \(HTTP2StreamFailure.connectionLost(after: .answered))",
-                "3 closed \(HTTP2StreamFailure.connectionLost(after: .sent))",
+                "1 head 200 (22)", "1 closed \(HTTPStreamFailure.connectionLost(after: .answered))",
+                "3 closed \(HTTPStreamFailure.connectionLost(after: .sent))",
             ])
         #expect(client.takeFrameLines() == [])
     }

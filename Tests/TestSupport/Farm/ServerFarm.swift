@@ -8,6 +8,7 @@ package enum ServerFarm {
     package enum Part: String, Sendable, CaseIterable, CustomStringConvertible {
         case nginx
         case nghttpx
+        case gtlsserver
         case squid
         case danted
         case microsocks

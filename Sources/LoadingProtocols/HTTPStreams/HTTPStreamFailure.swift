@@ -1,16 +1,16 @@
 package import LoadingSemantics
 
 /// Why a stream ended before its response did.
-package enum HTTP2StreamFailure: Error, Equatable, Sendable {
-    /// The server has not looked at the request: REFUSED_STREAM, or a GOAWAY that names an earlier stream as the last.
+package enum HTTPStreamFailure: Error, Equatable, Sendable {
+    /// The server has not looked at the request: REFUSED_STREAM, H3_REQUEST_REJECTED, or a GOAWAY that names an earlier stream as the last.
     case refused
     /// The server wants the request over HTTP/1.1.
     case http11Required
-    /// The server has reset the stream.
-    case reset(HTTP2ErrorCode, after: LostExchange.Progress)
+    /// The server has reset the stream, with a code of its protocol's.
+    case reset(code: UInt64, after: LostExchange.Progress)
     /// The response breaks a rule of HTTP. The stream was reset; the connection goes on.
     case malformed(String)
-    /// `HTTP2Session.reset(_:code:)` was called, or the body failed.
+    /// This side has reset it, or the body failed.
     case cancelled
     /// The connection cannot go on.
     case connectionLost(after: LostExchange.Progress)

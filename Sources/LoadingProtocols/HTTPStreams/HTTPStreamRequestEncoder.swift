@@ -5,7 +5,7 @@ internal import LoadingSemantics
 ///
 /// It refuses what a server could read as another request. Fields that belong to one connection of HTTP/1 are left out,
 /// as is `Host`; names are put into lower case when they are compressed.
-struct HTTP2RequestEncoder {
+struct HTTPStreamRequestEncoder {
     /// Bytes of all fields, with what compression may add. Servers take a fraction of it.
     static let maximumLength = 256 << 10
 
@@ -15,15 +15,15 @@ struct HTTP2RequestEncoder {
 
     /// Calls `body` with the list, which is there during the call only.
     mutating func withFields<Result>(
-        of request: HTTP2Request, _ body: (UnsafeBufferPointer<clh_field>) -> Result
-    ) throws(HTTP2RequestError) -> Result {
+        of request: HTTPStreamRequest, _ body: (UnsafeBufferPointer<clh_field>) -> Result
+    ) throws(HTTPStreamRequestError) -> Result {
         list.removeAll(keepingCapacity: true)
         text.removeAll(keepingCapacity: true)
-        return try Self.withOctets(request.fields) { fields throws(HTTP2RequestError) in
-            try Self.withOctets(request.additional) { additional throws(HTTP2RequestError) in
+        return try Self.withOctets(request.fields) { fields throws(HTTPStreamRequestError) in
+            try Self.withOctets(request.additional) { additional throws(HTTPStreamRequestError) in
                 let parts = try appendText(of: request, fields, additional)
                 let text = text
-                return try text.withUnsafeBufferPointer { octets throws(HTTP2RequestError) in
+                return try text.withUnsafeBufferPointer { octets throws(HTTPStreamRequestError) in
                     let text = UnsafeRawBufferPointer(octets)
                     list.append(field(":method", text, parts.method))
                     if let part = parts.scheme { list.append(field(":scheme", text, part)) }
@@ -54,8 +54,8 @@ struct HTTP2RequestEncoder {
     }
 
     private mutating func appendText(
-        of request: HTTP2Request, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
-    ) throws(HTTP2RequestError) -> Parts {
+        of request: HTTPStreamRequest, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
+    ) throws(HTTPStreamRequestError) -> Parts {
         let method = append(request.method)
         guard isToken(method) else { throw .invalidMethod }
         let authority: Range<Int>
@@ -107,8 +107,8 @@ struct HTTP2RequestEncoder {
     }
 
     private mutating func appendHost(
-        _ request: HTTP2Request, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
-    ) throws(HTTP2RequestError) -> Range<Int> {
+        _ request: HTTPStreamRequest, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
+    ) throws(HTTPStreamRequestError) -> Range<Int> {
         let first = try appendHost(in: request.fields, fields)
         let second = try appendHost(in: request.additional, additional)
         if first != nil, second != nil { throw .severalHosts }
@@ -118,7 +118,7 @@ struct HTTP2RequestEncoder {
 
     private mutating func appendHost(
         in block: HTTPFields, _ octets: UnsafeRawBufferPointer
-    ) throws(HTTP2RequestError) -> Range<Int>? {
+    ) throws(HTTPStreamRequestError) -> Range<Int>? {
         var found: Range<Int>?
         for position in block.positions {
             let start = Int(position.nameStart)
@@ -144,7 +144,7 @@ struct HTTP2RequestEncoder {
 
     private mutating func append(
         _ block: HTTPFields, in octets: UnsafeRawBufferPointer
-    ) throws(HTTP2RequestError) {
+    ) throws(HTTPStreamRequestError) {
         for position in block.positions {
             // Every position lies inside the block: HTTPFields' own promise.
             let start = Int(position.nameStart)
@@ -232,9 +232,9 @@ struct HTTP2RequestEncoder {
     // MARK: Octets
 
     private static func withOctets<Result>(
-        _ fields: HTTPFields, _ body: (UnsafeRawBufferPointer) throws(HTTP2RequestError) -> Result
-    ) throws(HTTP2RequestError) -> Result {
-        try fields.bytes.withUnsafeBufferPointer { octets throws(HTTP2RequestError) in
+        _ fields: HTTPFields, _ body: (UnsafeRawBufferPointer) throws(HTTPStreamRequestError) -> Result
+    ) throws(HTTPStreamRequestError) -> Result {
+        try fields.bytes.withUnsafeBufferPointer { octets throws(HTTPStreamRequestError) in
             try body(UnsafeRawBufferPointer(octets))
         }
     }

@@ -1,7 +1,7 @@
 package import LoadingSemantics
 
 /// The header section of one response, interim or final.
-package struct HTTP2ResponseHead: Sendable, Equatable {
+package struct HTTPStreamResponseHead: Sendable, Equatable {
     /// Three digits, 100 to 999.
     package var status: Int
     /// Without the pseudo-header fields; names are in lower case.

@@ -1,5 +1,5 @@
 /// Why a request was not taken. Nothing of it was or will be sent.
-package enum HTTP2RequestError: Error, Equatable, Sendable {
+package enum HTTPStreamRequestError: Error, Equatable, Sendable {
     /// Not a token.
     case invalidMethod
     /// The scheme, the authority or the path is empty or holds something that has no place there.

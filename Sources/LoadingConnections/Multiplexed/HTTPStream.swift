@@ -1,15 +1,16 @@
 internal import FoundationEssentials
-package import LoadingEvents
+internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// One exchange on an HTTP/2 connection. Confined to its loop; held by its connection while it is open, and by whoever
+/// One exchange on a connection that carries many. Confined to its loop; held by its connection while it is open, and by whoever
 /// uses it.
-final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
-    private let connection: HTTP2Connection
+final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
+    private let connection: any MultiplexedConnection
+    private let origin: OriginConnections
     /// Its number, once it has begun.
-    private var number: Int32?
+    private var number: Int64?
     private var observer: (any ExchangeObserver)?
     private var method = ""
     private var urgency: Int?
@@ -47,16 +48,21 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     /// How long a body waits for `100 Continue`.
     private static let patience: Int64 = 1_000_000_000
 
-    init(on connection: HTTP2Connection) { self.connection = connection }
+    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its guests.
+    init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
+        self.connection = connection
+        self.origin = origin
+    }
 
     var isClosed: Bool { connection.isClosed }
     var isTrusted: Bool { connection.isTrusted }
 
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
 
-    func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: connection.stream, to: connection.home.origin, speaking: "h2", isReused: isReused)
-    }
+    var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
+    func avoidConnection() { connection.pool.avoid(connection, for: origin) }
+
+    func facts(isReused: Bool) -> ConnectionFacts { connection.facts(isReused: isReused) }
 
     // MARK: For the load
 
@@ -64,7 +70,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         self.observer = observer
         method = request.method
         set(request.body, isHeld: request.expectsContinue)
-        switch connection.begin(self, with: HTTP2Request(request, urgency: urgency)) {
+        switch connection.begin(self, with: HTTPStreamRequest(request, urgency: urgency)) {
         case .success(let number): self.number = number
         case .failure(let error):
             self.observer = nil
@@ -86,7 +92,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     }
 
     func setPriority(_ priority: Float) {
-        let urgency = HTTP2Stream.urgency(of: priority)
+        let urgency = HTTPStream.urgency(of: priority)
         self.urgency = urgency
         if let number, observer != nil { connection.setUrgency(urgency, of: number) }
     }
@@ -94,7 +100,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     func cancel() {
         guard observer != nil else { return }
         fallSilent()
-        if let number { connection.reset(number, .cancel) }
+        if let number { connection.cancel(number) }
     }
 
     /// To have the server stop is cheaper than to take what nobody wants.
@@ -134,7 +140,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     }
 
     /// Writes what there is into a frame.
-    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> HTTP2BodyRead {
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> HTTPStreamBodyRead {
         var filled = 0
         isFilling = true
         defer { isFilling = false }
@@ -223,13 +229,13 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         observer?.exchangeSentRequest()
     }
 
-    func received(informational head: HTTP2ResponseHead) {
+    func received(informational head: HTTPStreamResponseHead) {
         noteStart()
         if head.status == 100 { releaseBody() }
-        observer?.exchangeReceived(informational: ResponseHead(head))
+        observer?.exchangeReceived(informational: ResponseHead(head, connection.version))
     }
 
-    func received(_ head: HTTP2ResponseHead, isWhole: Bool) {
+    func received(_ head: HTTPStreamResponseHead, isWhole: Bool) {
         noteStart()
         // Who has not asked for the body, or has found fault already, has no use for the rest of it.
         if case .held = sending { stopSending() } else if head.status >= 300, !isSentWhole { stopSending() }
@@ -241,7 +247,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
             } else {
                 head.fields.firstValue("content-length").flatMap { Int64($0) }.map { .known($0) } ?? .unknown
             }
-        observer?.exchangeReceived(head: ResponseHead(head), body: length)
+        observer?.exchangeReceived(head: ResponseHead(head, connection.version), body: length)
     }
 
     private func noteStart() {
@@ -269,7 +275,7 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
         endedWireBytes = bytes
         fallSilent()
         // The rest of a request that was answered already is of no use to anybody.
-        if !isSentWhole { connection.reset(number, .noError) }
+        if !isSentWhole { connection.stopRequest(of: number) }
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
@@ -284,16 +290,16 @@ final class HTTP2Stream: ExchangeCarrier, LoopTimerTarget {
     private func fail(_ error: LoadError) {
         guard let observer else { return }
         fallSilent()
-        if let number { connection.reset(number, .cancel) }
+        if let number { connection.cancel(number) }
         observer.exchangeFailed(ExchangeFailure(error: error, progress: .sent))
     }
 
-    func fail(_ failure: HTTP2StreamFailure, loss: LoadError?) {
+    func fail(_ failure: HTTPStreamFailure, loss: LoadError?) {
         guard let observer else { return }
         fallSilent()
         observer.exchangeFailed(
             ExchangeFailure(
-                error: LoadError(failure, loss: loss), progress: failure.progress,
+                error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
                 requiresHTTP1: failure == .http11Required))
     }
 }
@@ -309,12 +315,12 @@ extension RequestBody {
 }
 
 extension ResponseHead {
-    fileprivate init(_ head: HTTP2ResponseHead) {
-        self.init(status: head.status, version: .http2, fields: head.fields, byteCount: head.byteCount)
+    fileprivate init(_ head: HTTPStreamResponseHead, _ version: HTTPVersion) {
+        self.init(status: head.status, version: version, fields: head.fields, byteCount: head.byteCount)
     }
 }
 
-extension HTTP2Request {
+extension HTTPStreamRequest {
     fileprivate init(_ request: ExchangeRequest, urgency: Int?) {
         var fields = request.fields
         if let urgency, urgency != 3, !fields.contains("Priority") { fields.append("Priority", "u=\(urgency)") }

@@ -1,0 +1,234 @@
+// ngtcp2, nghttp3 and GnuTLS behind plain functions: their structures, callbacks and versions stay in C, so that Swift
+// imports no header of theirs. Nothing here owns a socket or reads a clock; times are nanoseconds of one clock that does
+// not go back.
+//
+// A session is HTTP/3 (session.c) on a transport: QUIC (quic.c), or streams that are fed and drained by hand (loose.c),
+// which is how what a peer may say inside of them is tested.
+//
+// Whatever is called from inside one of the callbacks below is allowed, but for `cl3_free`, `cl3_receive`,
+// `cl3_handle_expiry`, `cl3_write`, `cl3_close`, `cl3_migrate` and the functions of loose streams. What may not be done
+// meanwhile is put off until the libraries have returned.
+#ifndef C_LOADING_HTTP3_H
+#define C_LOADING_HTTP3_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cl3_session cl3_session;
+typedef struct cl3_stream cl3_stream;
+
+// Where one field lies in a block of bytes.
+typedef struct {
+    uint32_t name_start;
+    uint32_t name_length;
+    uint32_t value_start;
+    uint32_t value_length;
+} cl3_position;
+
+// A field of a request, as nghttp3 takes it.
+typedef struct {
+    uint8_t *name;
+    uint8_t *value;
+    size_t name_length;
+    size_t value_length;
+    uint8_t flags;  // CL3_NEVER_INDEXED or 0
+} cl3_field;
+
+enum { CL3_NEVER_INDEXED = 1 };
+
+// A header section that is whole and in order, there during the call only.
+typedef struct {
+    int32_t status;  // three digits
+    bool ends_stream;
+    size_t wire_length;  // of its frame
+    const uint8_t *bytes;
+    size_t byte_count;
+    const cl3_position *positions;
+    size_t count;
+} cl3_section;
+
+typedef struct {
+    uint8_t *start;
+    size_t count;
+} cl3_bytes;
+
+typedef struct {
+    // A section that is longer ends its stream, one that is several times as long ends the connection: a byte on the
+    // wire may stand for thousands.
+    size_t section_bytes;
+    size_t section_fields;
+    uint64_t stream_window;
+    uint64_t connection_window;
+    // Bytes of one request's body that may wait for the peer to acknowledge them.
+    size_t unacknowledged;
+    uint64_t idle_timeout;
+    uint64_t handshake_timeout;
+} cl3_limits;
+
+typedef enum {
+    CL3_BODY_DATA,   // `*count` bytes were written
+    CL3_BODY_LAST,   // the same, and the body is whole
+    CL3_BODY_LATER,  // until `cl3_resume`
+} cl3_body;
+
+// `slot` is what the stream was submitted with. None is called for a stream that was detached.
+typedef struct {
+    void (*section)(void *owner, size_t slot, const cl3_section *section);
+    void (*data)(void *owner, size_t slot, const uint8_t *bytes, size_t count);
+    // The response is whole.
+    void (*ended)(void *owner, size_t slot);
+    // The peer has ended its half before the response was whole.
+    void (*was_reset)(void *owner, size_t slot, uint64_t code);
+    // The stream breaks a rule and is being reset. `text` is constant.
+    void (*invalid)(void *owner, size_t slot, const char *text);
+    // Both halves are at their end, and the stream is gone.
+    void (*closed)(void *owner, size_t slot);
+    // The server takes no requests from this stream on.
+    void (*going_away)(void *owner, int64_t first_refused);
+    // More streams may be opened than before.
+    void (*more_streams)(void *owner);
+    // Asks for at most `capacity` bytes of a body.
+    cl3_body (*body)(void *owner, size_t slot, uint8_t *room, size_t capacity, size_t *count);
+    void (*sent_head)(void *owner, size_t slot, size_t length);
+    void (*sent_body)(void *owner, size_t slot, size_t length, size_t frame_length);
+    void (*sent_request)(void *owner, size_t slot);
+    // Of the transport alone. The certificates are DER, the server's own is first; none after a resumption.
+    void (*handshake_complete)(void *owner, const cl3_bytes *certificates, size_t count, uint16_t cipher_suite);
+    // All streams that were submitted before are gone without a call to `closed`.
+    void (*early_data_rejected)(void *owner);
+    void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data);
+    // NULL if nobody asked for it.
+    void (*qlog)(void *owner, const uint8_t *bytes, size_t count, bool is_last);
+} cl3_callbacks;
+
+// Why a session is of no more use.
+typedef enum {
+    CL3_OUT_OF_MEMORY = -1,
+    CL3_UNAVAILABLE = -2,        // one of the libraries is missing
+    CL3_VIOLATION = -3,          // the peer broke a rule, `code`
+    CL3_SECTION_TOO_LONG = -4,
+    CL3_TLS = -5,                // the handshake failed here, with the alert `code`
+    CL3_CLOSED_BY_PEER = -6,     // with `code`
+    CL3_STATELESS_RESET = -7,
+    CL3_IDLE = -8,
+    CL3_HANDSHAKE_TIMEOUT = -9,
+    CL3_NO_VERSION = -10,
+    CL3_NO_PATH = -11,
+    CL3_CLOSED = -12,            // by this side
+    CL3_NO_STREAM = -13,         // none may be opened now; the session goes on
+} cl3_result;
+
+typedef struct {
+    cl3_result result;
+    uint64_t code;
+    bool is_application;  // `code` is of HTTP/3's, not of QUIC's
+    const uint8_t *text;
+    size_t text_length;
+} cl3_problem;
+
+typedef struct {
+    const void *local;  // struct sockaddr
+    size_t local_length;
+    const void *remote;
+    size_t remote_length;
+} cl3_endpoints;
+
+typedef struct {
+    cl3_endpoints endpoints;
+    const char *server_name;  // NULL: an address, which is not told
+    cl3_bytes ticket;         // empty: none
+    cl3_bytes parameters;
+    bool allows_early_data;
+    uint64_t now;
+} cl3_opening;
+
+// Loads the libraries if they are not. False if one of them is missing; asked again, it looks again.
+bool cl3_load(void);
+
+// NULL with the reason in `result`.
+cl3_session *cl3_new(
+    const cl3_callbacks *callbacks, void *owner, const cl3_limits *limits, const cl3_opening *opening,
+    cl3_result *result);
+void cl3_free(cl3_session *session);
+
+// The stream's number, or CL3_NO_STREAM or another error. `*stream` is valid until `closed` was told of it, the early
+// data was rejected, it was detached, or the session is freed.
+int64_t cl3_submit(
+    cl3_session *session, const cl3_field *fields, size_t count, size_t slot, bool has_body, cl3_stream **stream);
+// How many requests would be taken now.
+uint64_t cl3_streams_left(cl3_session *session);
+void cl3_resume(cl3_session *session, cl3_stream *stream);
+// Ends both halves that have not ended. Nothing more is read of it, and no body is asked for.
+void cl3_reset(cl3_session *session, cl3_stream *stream, uint64_t code);
+// Nothing is told of the stream any more.
+void cl3_detach(cl3_session *session, cl3_stream *stream);
+// Bytes of the stream that have come, with the heads of their frames.
+size_t cl3_received(cl3_stream *stream);
+void cl3_set_priority(cl3_session *session, cl3_stream *stream, uint32_t urgency, bool is_incremental);
+// Takes no more pushes; the peer knows then that this side is leaving.
+void cl3_go_away(cl3_session *session);
+
+// Opens the windows by so much.
+void cl3_extend_stream(cl3_session *session, cl3_stream *stream, uint64_t count);
+void cl3_extend_connection(cl3_session *session, uint64_t count);
+
+// What the peer had this side do, since the last call: bytes of frames that are no content, tickets, and streams.
+uint64_t cl3_take_overhead(cl3_session *session);
+
+// 0, or an error, after which `cl3_problem_of` has the details and `cl3_last_words` what is to be sent yet.
+int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now);
+int cl3_handle_expiry(cl3_session *session, uint64_t now);
+
+typedef struct {
+    const uint8_t *bytes;
+    size_t count;
+    size_t segment;  // length of each datagram but the last
+    uint8_t ecn;
+} cl3_output;
+
+// The next datagrams, there until the next call; a count of 0 means none now. 0, or an error as above.
+int cl3_write(cl3_session *session, uint64_t now, cl3_output *output);
+void cl3_release_room(cl3_session *session);
+
+// UINT64_MAX: never.
+uint64_t cl3_expiry(cl3_session *session);
+// Has packets that ask for an answer sent when nothing was for so long; 0: not.
+void cl3_set_keep_alive(cl3_session *session, uint64_t interval);
+// Has one sent with the next output.
+void cl3_ping(cl3_session *session);
+// Bytes that the peer has not acknowledged.
+uint64_t cl3_in_flight(cl3_session *session);
+// Another path from now on. False if the connection cannot change its path now.
+bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t now);
+// Has the keys changed. False if it is too early for that.
+bool cl3_update_keys(cl3_session *session, uint64_t now);
+bool cl3_is_handshake_complete(cl3_session *session);
+// -1: none was offered, or nobody knows yet; else 0 or 1.
+int cl3_accepted_early_data(cl3_session *session);
+bool cl3_offers_early_data(cl3_session *session);
+
+typedef enum { CL3_CODE_TRANSPORT, CL3_CODE_APPLICATION, CL3_CODE_ALERT } cl3_code_kind;
+// Ends the connection with a code: nothing but the last words is sent any more.
+void cl3_close(cl3_session *session, cl3_code_kind kind, uint64_t code, uint64_t now);
+cl3_bytes cl3_last_words(cl3_session *session);
+cl3_problem cl3_problem_of(cl3_session *session);
+
+// ---- without QUIC
+
+// As many requests may be open as `streams` says.
+cl3_session *cl3_new_loose(
+    const cl3_callbacks *callbacks, void *owner, const cl3_limits *limits, uint64_t streams, cl3_result *result);
+// What the peer sends on a stream. Nothing on one that is over.
+int cl3_loose_feed(cl3_session *session, int64_t stream, const uint8_t *bytes, size_t count, bool is_last);
+int cl3_loose_reset(cl3_session *session, int64_t stream, uint64_t code);
+int cl3_loose_stop(cl3_session *session, int64_t stream, uint64_t code);
+// Takes the next bytes of any stream, and acknowledges them. False: there are none.
+bool cl3_loose_take(
+    cl3_session *session, int64_t *stream, uint8_t *room, size_t capacity, size_t *count, bool *is_last);
+// By how much the windows were opened since the beginning; -1 is the connection.
+uint64_t cl3_loose_credit(cl3_session *session, int64_t stream);
+// The code that a stream was reset with, or 0.
+uint64_t cl3_loose_reset_code(cl3_session *session, int64_t stream);
+
+#endif

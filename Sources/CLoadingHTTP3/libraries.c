@@ -1,0 +1,56 @@
+#ifdef LOADING_HTTP3
+
+#include "libraries.h"
+
+#include "CLoadingHTTP3.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+struct function {
+    void *address;
+    const char *name;
+};
+
+// In libraries.S.
+extern struct function cl3_library_functions[], cl3_library_functions_end[];
+
+// The headers' own versions: structures are laid out by them.
+#if CL3_NGTCP2_IS_STABLE
+static const char *const crypto_name = "libngtcp2_crypto_gnutls.so.8";
+#else
+static const char *const crypto_name = "libngtcp2_crypto_gnutls.so.2";
+#endif
+#if CL3_NGHTTP3_IS_STABLE
+static const char *const http_name = "libnghttp3.so.9";
+#else
+static const char *const http_name = "libnghttp3.so.3";
+#endif
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool is_loaded;
+
+static bool load(void) {
+    // Never closed: threads may be in them until the process is gone. ngtcp2 and GnuTLS are found through the helper,
+    // which depends on both.
+    void *crypto = dlopen(crypto_name, RTLD_NOW | RTLD_LOCAL);
+    void *http = crypto ? dlopen(http_name, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (http == NULL) return false;
+    for (struct function *function = cl3_library_functions; function < cl3_library_functions_end; function++) {
+        void *address = dlsym(crypto, function->name);
+        if (address == NULL) address = dlsym(http, function->name);
+        if (address == NULL) return false;
+        function->address = address;
+    }
+    return true;
+}
+
+bool cl3_load(void) {
+    pthread_mutex_lock(&mutex);
+    if (!is_loaded) is_loaded = load();
+    bool result = is_loaded;
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+#endif

@@ -1,0 +1,121 @@
+// What the files of this module share: HTTP/3 in a session, and the transport below it.
+#ifndef CL3_SESSION_H
+#define CL3_SESSION_H
+
+#include "CLoadingHTTP3.h"
+#include "libraries.h"
+
+// A piece of a request's body, kept until the peer has it.
+struct chunk {
+    struct chunk *next;
+    uint64_t end;  // where its frame ends in the stream
+    size_t count;
+    size_t acknowledged;
+    size_t frame_head;
+    uint8_t bytes[];
+};
+
+struct section {
+    uint8_t *bytes;
+    size_t byte_count;
+    size_t byte_capacity;
+    cl3_position *positions;
+    size_t count;
+    size_t capacity;
+    int32_t status;
+    size_t wire_length;
+    // What it would have come to, kept or not.
+    size_t total_bytes;
+    size_t total_count;
+};
+
+struct cl3_stream {
+    int64_t id;
+    size_t slot;  // SIZE_MAX: nobody's
+    cl3_stream *next, *previous;
+
+    // What comes in.
+    struct section section;
+    size_t received;
+    // What nghttp3 holds until the table has what it needs.
+    size_t held;
+    bool is_read_shut;
+    bool is_ended;
+
+    // What goes out. `unsent` is the first chunk that has not gone out whole.
+    struct chunk *first, *last, *unsent;
+    size_t unacknowledged;
+    uint64_t written;
+    uint64_t head_length;  // 0: not known
+    uint64_t body_end;     // where the last frame ends that was made
+    bool is_head_told, is_write_shut, is_request_told;
+    bool is_full, is_asked, is_resumed;
+
+    // A reset that waits until the libraries have returned.
+    bool is_marked;
+    bool is_reset;
+    uint64_t code;
+    cl3_stream *next_marked;
+    uint64_t credit;
+
+    // Of loose streams.
+    uint64_t loose_credit;
+    uint64_t loose_code;
+    bool is_loose_read_over, is_loose_write_over;
+};
+
+struct transport {
+    // 0 or an error.
+    int (*open)(cl3_session *self, bool is_bidirectional, int64_t *id, cl3_stream *stream);
+    uint64_t (*streams_left)(cl3_session *self);
+    void (*extend_stream)(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t count);
+    void (*extend)(cl3_session *self, uint64_t count);
+    void (*stop_reading)(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
+    void (*stop_writing)(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
+    void (*free)(cl3_session *self);
+};
+
+struct cl3_session {
+    cl3_callbacks callbacks;
+    void *owner;
+    cl3_limits limits;
+
+    const struct transport *transport;
+    void *link;  // the transport's own
+
+    nghttp3_conn *http;
+    cl3_stream *streams;
+    cl3_stream *marked;
+    cl3_stream *reading;
+    size_t read_body;  // told of `reading` in the call in work
+    bool is_in_library;
+    bool has_stream_work;
+    uint64_t credit;
+    uint64_t overhead;
+    bool is_leaving;
+
+    bool is_over;
+    cl3_problem problem;
+    uint8_t reason[256];
+};
+
+// Sets the problem if there is none.
+void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text);
+
+// 0 or an error. Needs three streams of its own.
+int cl3_start_http(cl3_session *self);
+void cl3_end_http(cl3_session *self);
+// 0, or -1 with the problem set.
+int cl3_read(cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last);
+int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
+int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream);
+int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count);
+// The transport has let go of a stream.
+int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
+// So much of what `nghttp3_conn_writev_stream` gave went out, with the end if `is_last`.
+int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
+cl3_stream *cl3_find(cl3_session *self, int64_t id);
+// Does what was put off. Called when no library is at work.
+void cl3_settle(cl3_session *self);
+
+#endif

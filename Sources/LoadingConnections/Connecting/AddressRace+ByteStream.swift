@@ -1,0 +1,29 @@
+internal import LoadingSemantics
+internal import LoadingTransport
+
+extension ByteStream: AddressEntrant {}
+
+extension AddressRace<ByteStream> {
+    /// A race of TCP connections.
+    convenience init(to origin: Origin, on loop: EventLoop, resolver: NameResolver) {
+        self.init(to: origin, on: loop, resolver: resolver) { (address, told) throws(POSIXFailure) in
+            try ByteStream.connect(
+                to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
+        }
+    }
+}
+
+/// Owns a stream that is being connected.
+private final class ConnectingStream: ByteStreamOwner {
+    private let told: (LoadError?) -> Void
+
+    init(_ told: @escaping (LoadError?) -> Void) { self.told = told }
+
+    func streamBecameReady(_ stream: ByteStream) {
+        switch stream.finishConnecting() {
+        case nil: break
+        case .success: told(nil)
+        case .failure(let failure): told(.connectionAttemptFailed(failure.code))
+        }
+    }
+}

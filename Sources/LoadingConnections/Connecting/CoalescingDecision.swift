@@ -1,0 +1,63 @@
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Whether a connection that was made for another origin may carry the requests of this one too (CONN-3): its certificate
+/// has to cover this origin as well, and whoever wants to be asked about the server is asked. Confined to the pool's loop;
+/// tells the outcome once, never within `start`, and nothing after `cancel`.
+final class CoalescingDecision {
+    let connection: any MultiplexedConnection
+    private let origin: Origin
+    private let pool: ConnectionPool
+    private weak var asker: (any SecurityAsker)?
+    private var trust: ServerTrustDecision?
+    private var outcome: ((Bool) -> Void)?
+
+    init(
+        about connection: any MultiplexedConnection, for origin: Origin, in pool: ConnectionPool,
+        asker: any SecurityAsker, outcome: @escaping (Bool) -> Void
+    ) {
+        self.connection = connection
+        self.origin = origin
+        self.pool = pool
+        self.asker = asker
+        self.outcome = outcome
+    }
+
+    func start() {
+        guard let facts = connection.peer, let chain = CertificateChain(der: facts.certificates) else {
+            let tell = LoopBox({ [weak self] in self?.end(false) ?? () })
+            return pool.loop.post { tell.value() }
+        }
+        let peer = TLSPeer(serverName: origin.host, chain: chain, stapledResponse: nil)
+        // Nobody is asked about a certificate that is somebody else's.
+        pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
+            guard let self, outcome != nil else { return }
+            if case .reject = result.verdict { return end(false) }
+            ask(about: peer, facts.agreement)
+        }
+    }
+
+    private func ask(about peer: TLSPeer, _ agreement: ServerTrustDecision.Agreement) {
+        let trust = ServerTrustDecision(about: peer, of: origin, with: agreement, pool: pool, for: asker) {
+            [weak self] result in
+            if case .success = result { self?.end(true) } else { self?.end(false) }
+        }
+        self.trust = trust
+        trust.start()
+    }
+
+    /// Another load waits for the connection now.
+    func askerChanged() { trust?.askerChanged() }
+
+    func cancel() {
+        outcome = nil
+        trust?.cancel()
+        trust = nil
+    }
+
+    private func end(_ isTrusted: Bool) {
+        let outcome = outcome
+        cancel()
+        outcome?(isTrusted && !connection.isClosed && !connection.isRetired)
+    }
+}

@@ -1,0 +1,127 @@
+#if HTTP3
+    internal import Glibc
+    internal import LoadingEvents
+    internal import LoadingProtocols
+    internal import LoadingSemantics
+    internal import LoadingTransport
+
+    /// Makes one HTTP/3 connection: name, address, handshake, trust. Confined to its pool's loop; tells the outcome once, never
+    /// within `start`, and nothing after `cancel`.
+    final class HTTP3Attempt {
+        let service: AlternativeService
+        private let home: OriginConnections
+        private let pool: ConnectionPool
+        private weak var asker: (any SecurityAsker)?
+        private(set) var events: [LoadEvent] = []
+        private var race: AddressRace<HTTP3Connection>?
+        private var trust: ServerTrustDecision?
+        /// Whose handshake is through, while it is decided whether the server is trusted.
+        private var connection: HTTP3Connection?
+        private var completed: (() -> Void)?
+        private var outcome: ((Result<HTTP3Connection, LoadError>) -> Void)?
+
+        /// - Parameter service: Where the origin speaks HTTP/3.
+        init(
+            to service: AlternativeService, for home: OriginConnections, pool: ConnectionPool, asker: any SecurityAsker
+        ) {
+            self.service = service
+            self.home = home
+            self.pool = pool
+            self.asker = asker
+        }
+
+        /// - Parameters:
+        ///   - completed: Called when the handshake is through, before anybody is asked about the server.
+        ///   - outcome: The connection, which is the caller's to give to the pool or to close.
+        func start(completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, LoadError>) -> Void) {
+            self.completed = completed
+            self.outcome = outcome
+            let place = Origin(isSecure: true, host: service.host ?? home.origin.host, port: service.port)
+            let isAlternative = place.place != home.origin.place
+            let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
+                [home, pool, weak self] (address, told) throws(POSIXFailure) in
+                self?.recordStart()
+                return try HTTP3Connection(
+                    to: address, isAlternative: isAlternative, home: home, pool: pool, opened: told)
+            }
+            self.race = race
+            race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
+        }
+
+        func cancel() {
+            outcome = nil
+            completed = nil
+            race?.cancel()
+            race = nil
+            trust?.cancel()
+            trust = nil
+            connection?.close()
+            connection = nil
+        }
+
+        /// Somebody else waits for the connection now.
+        func askerChanged() { trust?.askerChanged() }
+
+        private func record(_ kind: LoadEvent.Kind) { events.append(LoadEvent(time: EventLog.now, kind: kind)) }
+
+        /// QUIC has one handshake for both.
+        private func recordStart() {
+            let isFirst = !events.contains { if case .secureConnectionStarted = $0.kind { true } else { false } }
+            if isFirst { record(.secureConnectionStarted) }
+        }
+
+        private func raceEnded(_ result: Result<HTTP3Connection, AddressRaceFailure>) {
+            guard outcome != nil else { return }
+            race = nil
+            switch result {
+            case .failure(.noDescriptor): end(.failure(.connectionAttemptFailed(EMFILE)))
+            case .failure(.unreachable(let error)): end(.failure(error))
+            case .success(let connection):
+                self.connection = connection
+                completed?()
+                decide(about: connection)
+            }
+        }
+
+        private func decide(about connection: HTTP3Connection) {
+            guard let chain = CertificateChain(der: connection.certificates), !connection.certificates.isEmpty else {
+                connection.reject()
+                return end(
+                    .failure(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate"))))
+            }
+            let agreement = ServerTrustDecision.Agreement(
+                version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
+            let peer = TLSPeer(serverName: home.origin.host, chain: chain, stapledResponse: nil)
+            trust = ServerTrustDecision(
+                about: peer, of: home.origin, with: agreement, pool: pool, for: asker
+            ) { [weak self] in self?.decided($0) }
+            trust?.start()
+        }
+
+        private func decided(_ decision: Result<Bool, LoadError>) {
+            trust = nil
+            guard let connection else { return }
+            self.connection = nil
+            switch decision {
+            case .success(let isTrusted):
+                // The server may have gone while it was looked at.
+                guard !connection.isClosed else { return end(.failure(connection.loss ?? .networkConnectionLost)) }
+                record(
+                    .secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
+                )
+                connection.begin(isTrusted: isTrusted)
+                end(.success(connection))
+            case .failure(let error):
+                connection.reject()
+                end(.failure(error))
+            }
+        }
+
+        private func end(_ result: Result<HTTP3Connection, LoadError>) {
+            let outcome = outcome
+            self.outcome = nil
+            completed = nil
+            outcome?(result)
+        }
+    }
+#endif

@@ -1,0 +1,60 @@
+#if HTTP3
+    internal import LoadingProtocols
+
+    /// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
+    extension HTTP3Connection: HTTP3SessionObserver {
+        func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
+            presented(chain, cipherSuite: cipherSuite)
+        }
+
+        func sessionCompletedHandshake(_ session: HTTP3Session) { completedHandshake() }
+
+        func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) {}
+
+        func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
+            streams[stream]?.received(informational: head)
+        }
+
+        func session(_ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64)
+        {
+            streams[stream]?.received(head, isWhole: endsStream)
+        }
+
+        func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+            guard let receiver = streams[stream] else { return session.consumed(bytes.count, on: stream) }
+            receiver.received(bytes)
+        }
+
+        func session(_ session: HTTP3Session, endedResponseOn stream: Int64) { streams[stream]?.receivedEnd() }
+
+        func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+            guard let closed = streams.removeValue(forKey: stream) else { return }
+            becameFree()
+            if let failure { closed.fail(failure, loss: loss) }
+        }
+
+        func session(
+            _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
+        ) -> HTTPStreamBodyRead {
+            streams[stream]?.fill(buffer) ?? .failed
+        }
+
+        func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
+            streams[stream]?.sentHead(byteCount)
+        }
+
+        func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
+            streams[stream]?.sentBody(byteCount, onWire: frameByteCount)
+        }
+
+        func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { streams[stream]?.sentRequest() }
+
+        func sessionChangedPeerSettings(_ session: HTTP3Session) { becameFree() }
+
+        func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64, code: HTTP3ErrorCode) {
+            pool.retire(self)
+        }
+
+        func session(_ session: HTTP3Session, receivedPingAnswer payload: UInt64) {}
+    }
+#endif

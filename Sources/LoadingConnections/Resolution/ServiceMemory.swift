@@ -1,0 +1,48 @@
+/// What name servers said lately about services. That there are none is remembered too, and that nobody answered: what is
+/// asked beside the addresses is worth no second try soon.
+struct ServiceMemory: ResolverMemory {
+    private struct Entry {
+        let answer: ServiceAnswer
+        let expiry: Int64
+    }
+
+    /// In nanoseconds: of what says nothing about that itself, and of what says that it lasts for ever.
+    static let lifetime: Int64 = 30_000_000_000
+    static let longest: Int64 = 86_400_000_000_000
+    static let most = 512
+
+    private var entries: [ServiceQuestion: Entry] = [:]
+
+    var count: Int { entries.count }
+
+    func answer(to question: ServiceQuestion, at now: Int64) -> ServiceAnswer? {
+        guard let entry = entries[question], entry.expiry > now else { return nil }
+        return entry.answer
+    }
+
+    mutating func remember(_ answer: ServiceAnswer, to question: ServiceQuestion, at now: Int64) {
+        var lifetime = Self.lifetime
+        if case .success(let found) = answer, let seconds = found.lifetime {
+            lifetime = min(Int64(seconds) * 1_000_000_000, Self.longest)
+        }
+        // What is to be believed for no time at all may still be in the place of something older.
+        if lifetime == 0 { return entries[question] = nil }
+        if entries.count >= Self.most, entries[question] == nil { makeRoom(at: now) }
+        entries[question] = Entry(answer: answer, expiry: now + lifetime)
+    }
+
+    /// Drops what nobody believes any more; when that is nothing, the half that would go next.
+    private mutating func makeRoom(at now: Int64) {
+        entries = entries.filter { $0.value.expiry > now }
+        guard entries.count >= Self.most else { return }
+        let expiries = entries.values.map(\.expiry).sorted()
+        let median = expiries[expiries.count / 2]
+        entries = entries.filter { $0.value.expiry > median }
+    }
+
+    mutating func forget(_ host: String) {
+        if !entries.isEmpty { entries = entries.filter { $0.key.host != host } }
+    }
+
+    mutating func forgetAll() { entries = [:] }
+}

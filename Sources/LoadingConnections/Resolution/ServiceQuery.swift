@@ -1,0 +1,59 @@
+internal import CLoadingLinux
+internal import Glibc
+internal import LoadingSemantics
+
+/// Asks the system's name servers for the HTTPS records of an origin, and for those of the names that it is another name
+/// of (RFC 9460 §3). Takes its time.
+struct ServiceQuery {
+    private let question: ServiceQuestion
+    private let ask: (String) -> Result<HTTPSAnswer, NameFailure>
+
+    /// How many aliases are followed.
+    private static let mostAliases = 4
+    /// A larger answer is none.
+    private static let mostBytes = 16_384
+    /// How long each server gets to answer the first time, and how often all are asked. Nobody waits for this answer once
+    /// there is a connection.
+    private static let seconds: Int32 = 2
+    private static let tries: Int32 = 2
+
+    init(
+        _ question: ServiceQuestion, ask: @escaping (String) -> Result<HTTPSAnswer, NameFailure> = askSystem
+    ) {
+        self.question = question
+        self.ask = ask
+    }
+
+    func answer() -> ServiceAnswer {
+        var name = question.name
+        var lifetime: UInt32?
+        for _ in 0...Self.mostAliases {
+            let answer: HTTPSAnswer
+            switch ask(name) {
+            case .success(let success): answer = success
+            case .failure(let failure): return .failure(failure)
+            }
+            if let told = answer.lifetime { lifetime = min(lifetime ?? told, told) }
+            switch answer.content {
+            case .none: return .success(FoundServices([], lifetime: lifetime))
+            case .services(let records): return .success(FoundServices(records, lifetime: lifetime))
+            case .alias(let target): name = target
+            }
+        }
+        return .success(FoundServices([], lifetime: lifetime))
+    }
+
+    private static func askSystem(_ name: String) -> Result<HTTPSAnswer, NameFailure> {
+        var message = [UInt8](repeating: 0, count: mostBytes)
+        let count = cll_ask_name_servers(name, 65, &message, Int32(message.count), seconds, tries)
+        guard count >= 0 else {
+            // The name has no such records, or is not there at all: then it has none of any kind.
+            let isNothing = count == -CLL_NO_SUCH_NAME || count == -CLL_NO_SUCH_DATA
+            return isNothing ? .success(HTTPSAnswer(.none, lifetime: nil)) : .failure(NameFailure(code: EAI_AGAIN))
+        }
+        guard count <= message.count else { return .failure(NameFailure(code: EAI_FAIL)) }
+        message.removeLast(message.count - Int(count))
+        guard let answer = HTTPSAnswer(message, about: name) else { return .failure(NameFailure(code: EAI_FAIL)) }
+        return .success(answer)
+    }
+}

@@ -1,0 +1,112 @@
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Whether to trust a server whose handshake is complete and waits for that alone, as QUIC's does: asks who wants to be
+/// asked, evaluates, and looks at what App Transport Security demands. Confined to its loop; tells the outcome once, never
+/// within `start`'s caller's stack unless nobody has to be waited for, and nothing after `cancel`.
+final class ServerTrustDecision {
+    /// What is known of the connection besides the certificates.
+    struct Agreement {
+        let version: UInt16
+        let cipherSuite: UInt16
+    }
+
+    private let peer: TLSPeer
+    private let origin: Origin
+    private let agreement: Agreement
+    private let pool: ConnectionPool
+    private let demands: TransportSecurityDemands?
+    private weak var asker: (any SecurityAsker)?
+    /// Whether the default evaluation trusts the server, or why it is not trusted.
+    private var outcome: ((Result<Bool, LoadError>) -> Void)?
+    private var question: SecurityQuestion?
+
+    init(
+        about peer: TLSPeer, of origin: Origin, with agreement: Agreement, pool: ConnectionPool,
+        for asker: (any SecurityAsker)?, outcome: @escaping (Result<Bool, LoadError>) -> Void
+    ) {
+        self.peer = peer
+        self.origin = origin
+        self.agreement = agreement
+        self.pool = pool
+        self.asker = asker
+        self.outcome = outcome
+        demands = pool.security.demands(on: origin)
+    }
+
+    func start() {
+        let question = SecurityQuestion(.serverTrust(peer), of: origin) { [weak self] in self?.take($0) }
+        self.question = question
+        if asker?.handshakeAsks(question) == true { return }
+        question.withdraw()
+        self.question = nil
+        evaluate(isDecided: false)
+    }
+
+    func cancel() {
+        outcome = nil
+        question?.withdraw()
+        question = nil
+    }
+
+    /// Another load waits for the connection now: an open question is put to that one.
+    func askerChanged() {
+        guard let question else { return }
+        question.withdraw()
+        // Not at once: the pool is in the middle of something.
+        let step = LoopBox({ [weak self] in
+            guard let self, outcome != nil, self.question === question else { return }
+            start()
+        })
+        pool.loop.post { step.value() }
+    }
+
+    private func take(_ answer: SecurityQuestion.Answer) {
+        guard outcome != nil else { return }
+        question = nil
+        asker?.handshakeGoesOn()
+        switch answer {
+        case .trust(let isEvaluated):
+            if demands?.needsEvaluation == true {
+                evaluate(isDecided: true)
+            } else {
+                end(isTrusted: isEvaluated, keys: [])
+            }
+        case .distrust:
+            fail(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted"))
+        case .defaultHandling, .identity, .authorization: evaluate(isDecided: false)
+        }
+    }
+
+    /// - Parameter isDecided: Whether somebody has decided to trust the server, and only what App Transport Security
+    ///   wants to know is asked for.
+    private func evaluate(isDecided: Bool) {
+        do throws(TLSError) { _ = try pool.security.context() } catch { return fail(error) }
+        pool.security.evaluate(peer, wantsKeys: demands?.pins != nil, on: pool.loop) { [weak self] result in
+            guard let self, outcome != nil else { return }
+            switch result.verdict {
+            case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: result.keys)
+            // Nothing was found out.
+            case .reject(let error) where !isDecided || error.posix != 0: fail(error)
+            case .reject: end(isTrusted: false, keys: result.keys)
+            }
+        }
+    }
+
+    private func end(isTrusted: Bool, keys: [[UInt8]]) {
+        let breach = demands?.breach(
+            isTrusted: isTrusted, version: agreement.version, cipher: agreement.cipherSuite, keys: keys)
+        if let breach { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)) }
+        let outcome = outcome
+        self.outcome = nil
+        outcome?(.success(isTrusted))
+    }
+
+    private func fail(_ error: TLSError) {
+        var failure = LoadError(error)
+        failure.peerCertificates = peer.chain.der
+        let outcome = outcome
+        cancel()
+        outcome?(.failure(failure))
+    }
+}

@@ -1,0 +1,43 @@
+#if HTTP3
+    /// How much a peer may have this side do for nothing.
+    ///
+    /// Each datagram uses it up, and so do frames that are no content; requests, bodies and answers fill it again. So a
+    /// connection may live for as long as it is of use, and one that is of none ends after a few thousand datagrams. What a
+    /// single datagram can have QUIC do is bounded by its size and by ngtcp2: it keeps a handful of connection ids and of
+    /// path challenges, and 64 KiB of the handshake's messages.
+    struct HTTP3Allowance: Equatable {
+        /// Enough for days of pings on a connection that waits.
+        static let most = 10_000
+        /// What a request is good for.
+        static let request = 32
+        /// What a piece of content is good for, in either direction.
+        static let content = 4
+        /// Bytes of frames that count as much as a datagram. An empty frame has two, and a datagram has hundreds of those.
+        static let overhead = 8
+        /// Bytes sent that are good for one more datagram, since they have to be acknowledged.
+        static let sent = 256
+
+        private var left = most
+        private var overheadLeft = 0
+
+        mutating func add(_ count: Int) {
+            left = min(left &+ max(count, 0), Self.most)
+        }
+
+        mutating func addSent(_ count: Int) {
+            add(Self.content &+ count / Self.sent)
+        }
+
+        mutating func addHead(_ byteCount: Int) {
+            add(Self.request &+ byteCount / Self.overhead)
+        }
+
+        /// A datagram, with so many bytes of frames in it that were no content. False if it was too much.
+        mutating func receivedDatagram(overhead: Int) -> Bool {
+            overheadLeft &+= min(overhead, Self.most &* Self.overhead)
+            left &-= 1 &+ overheadLeft / Self.overhead
+            overheadLeft %= Self.overhead
+            return left >= 0
+        }
+    }
+#endif

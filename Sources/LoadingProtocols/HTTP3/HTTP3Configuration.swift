@@ -1,0 +1,29 @@
+#if HTTP3
+    /// What a session announces and allows.
+    package struct HTTP3Configuration: Sendable {
+        /// The limits and the windows are the same whatever the version, since they bound the same memory.
+        package var limits: HTTP2Limits
+        package var windows: HTTP2Windows
+        /// Without a word of the peer's for so long the connection is lost, in nanoseconds.
+        package var idleTimeout: Int64
+        package var handshakeTimeout: Int64
+        /// How often the peer is asked for a word while requests are out or trust is decided on, in nanoseconds.
+        package var keepAliveInterval: Int64
+        /// What the connection does in the form of qlog, piece by piece as it happens.
+        package var qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)?
+
+        package init(
+            limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows(),
+            idleTimeout: Int64 = 30_000_000_000, handshakeTimeout: Int64 = 10_000_000_000,
+            keepAliveInterval: Int64 = 10_000_000_000,
+            qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil
+        ) {
+            self.limits = limits
+            self.windows = windows
+            self.idleTimeout = max(idleTimeout, 1_000_000)
+            self.handshakeTimeout = max(handshakeTimeout, 1_000_000)
+            self.keepAliveInterval = max(keepAliveInterval, 1_000_000)
+            self.qlog = qlog
+        }
+    }
+#endif

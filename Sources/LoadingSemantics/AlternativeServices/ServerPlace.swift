@@ -1,0 +1,11 @@
+/// Where a server of https is found: a host and a port. An origin has one, and so has each of its alternatives.
+package struct ServerPlace: Sendable, Hashable {
+    /// As in `HTTPURL`: lower-case ASCII, an address without brackets.
+    package let host: String
+    package let port: UInt16
+
+    package init(_ host: String, _ port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+}

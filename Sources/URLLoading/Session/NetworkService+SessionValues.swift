@@ -1,0 +1,31 @@
+internal import LoadingTransport
+
+extension NetworkService {
+    /// What a request wants of the network, or its session where it wants nothing in particular (C-9, C-29).
+    init(_ request: URLRequest, in configuration: SessionValues) {
+        let type =
+            request.networkServiceType == .default ? configuration.networkServiceType : request.networkServiceType
+        self.init(trafficClass: type.trafficClass, isMultipath: configuration.multipathServiceType != .none)
+    }
+}
+
+extension NSURLRequest.NetworkServiceType {
+    /// The class that routers know for such traffic (RFC 4594, RFC 8622).
+    var trafficClass: UInt8 {
+        switch self {
+        case .default: 0
+        // Lower effort: whatever is left by others.
+        case .background: 1
+        // Low-latency data: AF21.
+        case .responsiveData: 18
+        // Multimedia streaming: AF31.
+        case .avStreaming, .video: 26
+        // Interactive video: AF41.
+        case .responsiveAV: 34
+        // Signaling: CS5.
+        case .callSignaling, .voip: 40
+        // Telephony: EF.
+        case .voice: 46
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// One connection for several names of one server (RFC 9113 §9.1.1).
+@Suite(.leavesNothing) struct CoalescingTests {
+    private func server(
+        _ names: CertificateProfile.Name...,
+        script: @escaping @Sendable (HTTP2ServerConnection, _ number: Int) throws -> Void
+    ) throws -> ScriptedServer {
+        let profile = CertificateProfile.localhost.with { $0.names = names }
+        let tls = try TrustedAuthority.server(profile).with { $0.applicationProtocols = ["h2", "http/1.1"] }
+        return try ScriptedServer(tls: tls) { try script(HTTP2ServerConnection($0), $0.index) }
+    }
+
+    private func echo(_ http2: HTTP2ServerConnection, _ number: Int) throws {
+        while true {
+            let stream = try http2.readRequest()
+            try http2.respond(on: stream, body: "\(number).\(stream)")
+        }
+    }
+
+    private func using<Result>(
+        _ delegate: (any URLSessionDelegate)? = nil, _ body: (URLSession) async throws -> Result
+    ) async throws -> Result {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        return try await body(session)
+    }
+
+    private func text(
+        _ session: URLSession, _ server: ScriptedServer, _ host: String, body: String? = nil
+    ) async throws -> String {
+        var request = URLRequest(url: server.url("/", host: host))
+        if let body {
+            request.httpMethod = "POST"
+            request.httpBody = Data(body.utf8)
+        }
+        return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+
+    // CONN-3
+    @Test("a name that leads to the same address, and that the certificate covers, shares the connection")
+    func covered() async throws {
+        let server = try server("a.localhost", "b.localhost", "c.localhost", script: echo)
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            #expect(try await text(session, server, "b.localhost") == "0.3")
+            #expect(try await text(session, server, "b.localhost", body: "b") == "0.5")
+            #expect(try await text(session, server, "a.localhost") == "0.7")
+            async let one = text(session, server, "b.localhost")
+            async let two = text(session, server, "c.localhost")
+            #expect(Set(try await [one, two]) == ["0.9", "0.11"])
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-3
+    @Test("a name that the certificate does not cover gets a connection of its own") func notCovered() async throws {
+        let server = try server("a.localhost", script: echo)
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            let error = await #expect(throws: URLError.self) { try await text(session, server, "b.localhost") }
+            #expect(error?.code == .serverCertificateUntrusted)
+            #expect(try await text(session, server, "a.localhost") == "0.3")
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-3
+    @Test("a server that says that it is not that one is asked over a connection of its own", arguments: [nil, "body"])
+    func misdirected(body: String?) async throws {
+        let server = try server("a.localhost", "b.localhost") { http2, number in
+            try http2.respond(on: try http2.readRequest(), body: "\(number).1")
+            if number == 0 {
+                try http2.respond(on: try http2.readRequest(), status: 421, body: "not me")
+            }
+            while true { try http2.respond(on: try http2.readRequest(), body: "\(number)") }
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            #expect(try await text(session, server, "b.localhost", body: body) == "1.1")
+            #expect(try await text(session, server, "b.localhost") == "1")
+            #expect(try await text(session, server, "a.localhost") == "0")
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    // CONN-3: a connection of its own that says so is believed
+    @Test("421 over the name's own connection is a response like others") func ownMisdirected() async throws {
+        let server = try server("a.localhost") { http2, _ in
+            while true { try http2.respond(on: try http2.readRequest(), status: 421, body: "no") }
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            let (_, response) = try await session.data(from: server.url("/", host: "a.localhost"))
+            #expect((response as? HTTPURLResponse)?.statusCode == 421)
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    // CONN-3, AUTH-3: whoever pins is asked about each name
+    @Test("who is asked about servers is asked about each name, and may say no") func asked() async throws {
+        let server = try server("a.localhost", "b.localhost", "c.localhost", script: echo)
+        defer { server.stop() }
+        let delegate = TrustingDelegate(refusing: "c.localhost")
+        try await using(delegate) { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            #expect(try await text(session, server, "b.localhost") == "0.3")
+            #expect(try await text(session, server, "b.localhost") == "0.5")
+            await #expect(throws: URLError.self) { try await text(session, server, "c.localhost") }
+            #expect(try await text(session, server, "a.localhost") == "0.7")
+        }
+        #expect(Set(delegate.hosts.events) == ["a.localhost", "b.localhost", "c.localhost"])
+        #expect(delegate.hosts.events.prefix(2) == ["a.localhost", "b.localhost"])
+    }
+
+    // CONN-3
+    @Test("a connection that closes leaves none of the names behind") func closed() async throws {
+        let server = try server("a.localhost", "b.localhost") { http2, number in
+            try http2.respond(on: try http2.readRequest(), body: "\(number)")
+            let second = try http2.readRequest()
+            if number == 0 { try http2.goAway(lastStream: second) }
+            try http2.respond(on: second, body: "\(number)")
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "0")
+            #expect(try await text(session, server, "b.localhost") == "0")
+            #expect(try await text(session, server, "b.localhost") == "1")
+            #expect(try await text(session, server, "a.localhost") == "1")
+        }
+        #expect(server.connectionCount == 2)
+    }
+}
+
+/// Looks at each server's name, and trusts it unless it is one.
+private final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
+    // Sendable: the recorder guards itself, the rest is constant.
+    let hosts = EventRecorder<String>()
+    private let refused: String
+
+    init(refusing host: String) { refused = host }
+
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let host = challenge.protectionSpace.host
+        hosts.record(host)
+        completionHandler(host == refused ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
+    }
+}
