@@ -41,7 +41,7 @@ import URLLoading
         return (String(decoding: data, as: UTF8.self), (response as? HTTPURLResponse)?.statusCode ?? 0)
     }
 
-    private func url(_ isTunnel: Bool, _ server: ScriptedServer, _ path: String = "/a") throws -> URL {
+    private func address(_ isTunnel: Bool, _ server: ScriptedServer, _ path: String = "/a") throws -> URL {
         isTunnel ? server.url(path, host: "localhost") : try #require(URL(string: "http://far.test" + path))
     }
 
@@ -57,7 +57,7 @@ import URLLoading
             return (.useCredential, ProxyDoor.guard.credential)
         }
         let session = session(door, delegate)
-        let (url, other) = (try url(isTunnel, server), try url(isTunnel, server, "/b"))
+        let (url, other) = (try address(isTunnel, server), try address(isTunnel, server, "/b"))
         #expect(try await load(session, url).text == (isTunnel ? "in /a" : "for http://far.test/a"))
         #expect(try await load(session, other).status == 200)
         // A new connection: the proxy is told at once.
@@ -101,7 +101,7 @@ import URLLoading
             return (.useCredential, URLCredential("Mufasa", passwords[challenge.previousFailureCount]))
         }
         let session = session(door, delegate)
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == ["0 -", "1 wrong", "2 still wrong"])
@@ -119,7 +119,7 @@ import URLLoading
             (URLSession.AuthChallengeDisposition(rawValue: disposition) ?? .performDefaultHandling, nil)
         }
         let session = session(door, delegate)
-        let url = try url(isTunnel, server)
+        let url = try address(isTunnel, server)
         if disposition == 2 {
             let error = await #expect(throws: URLError.self) { try await load(session, url) }
             #expect(error?.code == .cancelled)
@@ -152,7 +152,7 @@ import URLLoading
         session.configuration.urlCredentialStorage?.setDefaultCredential(
             ProxyDoor.guard.credential, for: door.space(type, method: method))
         defer { session.invalidateAndCancel() }
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         #expect(door.authorizations.count == 2)
     }
 
@@ -164,7 +164,7 @@ import URLLoading
         defer { door.stop() }
         let session = session(door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) })
         defer { session.invalidateAndCancel() }
-        #expect(try await load(session, try url(true, server)).status == 200)
+        #expect(try await load(session, try address(true, server)).status == 200)
         let storage = try #require(session.configuration.urlCredentialStorage)
         #expect(
             storage.defaultCredential(for: door.space(NSURLProtectionSpaceHTTPSProxy))
@@ -172,7 +172,7 @@ import URLLoading
         // What the caller takes out again is not said any more.
         storage.remove(ProxyDoor.guard.credential, for: door.space(NSURLProtectionSpaceHTTPSProxy))
         await session.flush()
-        _ = try await load(session, try url(true, server))
+        _ = try await load(session, try address(true, server))
         #expect(door.authorizations.suffix(2).first == "CONNECT -")
     }
 
@@ -191,9 +191,9 @@ import URLLoading
         let password = isRight ? "Circle of Life" : "wrong"
         let session = session(
             door, delegate, [kCFProxyUsernameKey: "Mufasa", kCFProxyPasswordKey: password])
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         await session.flush()
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == (isRight ? [] : [0]))
@@ -223,7 +223,7 @@ import URLLoading
             isOfSettings ? [kCFProxyUsernameKey: "Mufasa", kCFProxyPasswordKey: "Circle of Life"] : [:])
         defer { session.invalidateAndCancel() }
         for _ in 0..<3 {
-            #expect(try await load(session, try url(isTunnel, server)).status == 200)
+            #expect(try await load(session, try address(isTunnel, server)).status == 200)
             if isTunnel { await session.flush() }
         }
         let target = isTunnel ? "localhost:\(server.port)" : "http://far.test/a"
@@ -255,11 +255,11 @@ import URLLoading
             }
             let session = session(door, delegate)
             if digest === stale {
-                #expect(try await load(session, try url(isTunnel, server)).status == 200)
+                #expect(try await load(session, try address(isTunnel, server)).status == 200)
                 await session.flush()
-                #expect(try await load(session, try url(isTunnel, server)).status == 200)
+                #expect(try await load(session, try address(isTunnel, server)).status == 200)
             } else {
-                let error = await #expect(throws: URLError.self) { try await load(session, try url(isTunnel, server)) }
+                let error = await #expect(throws: URLError.self) { try await load(session, try address(isTunnel, server)) }
                 #expect(error?.code == (isTunnel ? .cannotConnectToHost : .badServerResponse))
             }
             session.finishTasksAndInvalidate()
@@ -305,7 +305,7 @@ import URLLoading
             return (.useCredential, space.isProxy() ? ProxyDoor.guard.credential : inner.credential)
         }
         let session = session(door, delegate)
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
         #expect(seen.events == ["r true 0", "inner false 0"])
@@ -327,7 +327,7 @@ import URLLoading
         defer { door.stop() }
         let session = session(door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) })
         defer { session.invalidateAndCancel() }
-        #expect(try await load(session, try url(isTunnel, server)).status == 200)
+        #expect(try await load(session, try address(isTunnel, server)).status == 200)
         #expect(door.proxy.connectionCount == 2)
     }
 
@@ -380,7 +380,7 @@ import URLLoading
         let delegate = RecordingDelegate()
         delegate.challenge = { replies.record($1) }
         let session = session(door, delegate)
-        let task = session.dataTask(with: try url(isTunnel, server))
+        let task = session.dataTask(with: try address(isTunnel, server))
         task.resume()
         let reply = try await replies.waitFor(count: 1)[0]
         task.cancel()
@@ -388,7 +388,7 @@ import URLLoading
         #expect(calls.last == .completed(1, .cancelled))
         // Too late: nobody waits for it.
         reply(.useCredential, ProxyDoor.guard.credential)
-        try await door.proxy.connection(0).waitForEnd()
+        _ = try await door.proxy.connection(0).waitForEnd()
         session.finishTasksAndInvalidate()
         #expect(
             try await delegate.callsUntilInvalid().filter { if case .completed = $0 { true } else { false } }.count == 1
@@ -414,7 +414,7 @@ import URLLoading
             }
         }
         let session = session(door, delegate)
-        for index in 0..<4 { session.dataTask(with: try url(true, server, "/\(index)")).resume() }
+        for index in 0..<4 { session.dataTask(with: try address(true, server, "/\(index)")).resume() }
         session.finishTasksAndInvalidate()
         let calls = try await delegate.callsUntilInvalid()
         let errors = calls.compactMap { call -> Int? in
