@@ -55,7 +55,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Begins; every outcome is told in a later turn.
     package func start() {
-        let dial = dial ?? Dial(to: origin, in: pool, for: nil) { [weak self] in self?.dialEnded($0) }
+        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in self?.dialEnded($0) }
         self.dial = dial
         dial.onEvent = { [weak self] in self?.observer?.ftpRecorded($0) }
         dial.start()
@@ -118,7 +118,7 @@ package final class FTPConnection: ByteStreamOwner {
     private func connectDataThroughProxy() {
         if isOver { return }
         let target = Origin(isSecure: false, host: origin.host, port: dataPort, passage: origin.passage)
-        let dial = Dial(to: target, in: pool, for: nil) { [weak self] outcome in
+        let dial = Dial(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
             guard let self, !isOver else { return }
             dataDial = nil
             switch outcome {

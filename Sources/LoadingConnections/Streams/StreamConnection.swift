@@ -42,7 +42,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     /// Finds the host and connects to it; the owner hears how that went.
     package func connect() {
-        let dial = dial ?? Dial(to: origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
+        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in self?.dialEnded($0) }
         self.dial = dial
         dial.start()
     }

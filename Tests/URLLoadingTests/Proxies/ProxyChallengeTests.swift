@@ -259,7 +259,8 @@ import URLLoading
                 await session.flush()
                 #expect(try await load(session, try address(isTunnel, server)).status == 200)
             } else {
-                let error = await #expect(throws: URLError.self) { try await load(session, try address(isTunnel, server)) }
+                let url = try address(isTunnel, server)
+                let error = await #expect(throws: URLError.self) { try await load(session, url) }
                 #expect(error?.code == (isTunnel ? .cannotConnectToHost : .badServerResponse))
             }
             session.finishTasksAndInvalidate()
