@@ -12,9 +12,12 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "fuzz",
     products: [
+        .executable(name: "alternatives", targets: ["AlternativesFuzz"]),
         .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "http2", targets: ["HTTP2Fuzz"]),
+        .executable(name: "http3", targets: ["HTTP3Fuzz"]),
+        .executable(name: "quic", targets: ["QUICFuzz"]),
         .executable(name: "multipart", targets: ["MultipartFuzz"]),
         .executable(name: "ftp", targets: ["FTPFuzz"]),
         .executable(name: "cache", targets: ["CacheFuzz"]),
@@ -25,11 +28,16 @@ let package = Package(
     targets: [
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
-            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2"], swiftSettings: strict),
+            name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
+            swiftSettings: strict + [.define("HTTP3")]),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+        .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
+        .executableTarget(
+            name: "AlternativesFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "CookieFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
@@ -38,6 +46,12 @@ let package = Package(
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "HTTP2Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "HTTP3Fuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "QUICFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "MultipartFuzz", dependencies: ["FuzzDriver", "LoadingProtocols", "LoadingSemantics"],

@@ -91,7 +91,8 @@ static int finish(cl3_session *self, int result) {
     // What both sides have done with is gone.
     for (cl3_stream *stream = self->streams, *next; stream; stream = next) {
         next = stream->next;
-        if (!stream->is_loose_read_over || !stream->is_loose_write_over || self->problem.result) continue;
+        bool is_over = stream->is_loose_read_over && stream->is_loose_write_over;
+        if (!is_over || stream->is_closing || self->problem.result) continue;
         self->is_in_library = true;
         ((struct loose *)self->link)->open--;
         cl3_stream_closed(self, stream->id, stream, stream->loose_code);
@@ -137,9 +138,11 @@ int cl3_loose_reset(cl3_session *self, int64_t id, uint64_t code) {
 int cl3_loose_stop(cl3_session *self, int64_t id, uint64_t code) {
     if (self->is_over) return self->problem.result;
     cl3_stream *stream = cl3_find(self, id);
-    if (!stream || stream->is_loose_write_over) return 0;
+    // The first three of this side's own are the connection's.
+    bool is_own = (id & 3) == 2 && id < 12;
+    if (!is_own && (!stream || stream->is_loose_write_over)) return 0;
     self->is_in_library = true;
-    stream->is_loose_write_over = true;
+    if (stream) stream->is_loose_write_over = true;
     return finish(self, cl3_peer_stopped(self, id, stream));
 }
 

@@ -21,7 +21,6 @@ typedef ngtcp2_ccerr close_error;
 #define reject_early_data ngtcp2_conn_tls_early_data_rejected
 typedef ngtcp2_conn_info connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_info
-#define NO_KEEP_ALIVE UINT64_MAX
 #else
 typedef ngtcp2_connection_close_error close_error;
 #define close_error_default ngtcp2_connection_close_error_default
@@ -34,7 +33,6 @@ typedef ngtcp2_connection_close_error close_error;
 #define reject_early_data ngtcp2_conn_early_data_rejected
 typedef ngtcp2_conn_stat connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_stat
-#define NO_KEEP_ALIVE 0
 #endif
 
 static const char priorities[] =
@@ -440,7 +438,10 @@ bool cl3_is_handshake_complete(cl3_session *self) {
 }
 
 int cl3_accepted_early_data(cl3_session *self) { return quic_of(self)->early_data_accepted; }
-bool cl3_offers_early_data(cl3_session *self) { return quic_of(self)->offers_early_data; }
+
+bool cl3_offers_early_data(cl3_session *self) {
+    return quic_of(self)->offers_early_data && quic_of(self)->early_data_accepted < 0;
+}
 
 // ---- ends
 
@@ -589,6 +590,7 @@ uint64_t cl3_expiry(cl3_session *self) {
 static ngtcp2_ssize write_datagram(
     cl3_session *self, ngtcp2_path_storage *path, ngtcp2_pkt_info *info, uint8_t *room, size_t capacity) {
     struct quic *quic = quic_of(self);
+    int64_t refused = -1;
     for (;;) {
         nghttp3_vec list[16];
         nghttp3_ssize pieces = 0;
@@ -619,13 +621,16 @@ static ngtcp2_ssize write_datagram(
         }
         switch (count) {
         case NGTCP2_ERR_WRITE_MORE:
+            refused = -1;
             continue;
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
-            nghttp3_conn_block_stream(self->http, id);
-            continue;
         case NGTCP2_ERR_STREAM_NOT_FOUND:
         case NGTCP2_ERR_STREAM_SHUT_WR:
-            nghttp3_conn_shutdown_stream_write(self->http, id);
+            // nghttp3 does not name it again. If it did, that would go on for ever.
+            if (id == refused) return NGTCP2_ERR_INTERNAL;
+            refused = id;
+            if (count == NGTCP2_ERR_STREAM_DATA_BLOCKED) nghttp3_conn_block_stream(self->http, id);
+            else nghttp3_conn_shutdown_stream_write(self->http, id);
             continue;
         default:
             return count;
@@ -635,8 +640,7 @@ static ngtcp2_ssize write_datagram(
 
 static void apply_keep_alive(struct quic *quic) {
     // ngtcp2 sends its PING when nothing was sent for that long, which a nanosecond always is.
-    ngtcp2_conn_set_keep_alive_timeout(
-        quic->conn, quic->wants_ping ? 1 : quic->keep_alive ? quic->keep_alive : NO_KEEP_ALIVE);
+    ngtcp2_conn_set_keep_alive_timeout(quic->conn, quic->wants_ping ? 1 : quic->keep_alive);
 }
 
 int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {

@@ -21,6 +21,8 @@ static const size_t table_capacity = 4096;
 static const size_t blocked_streams = 16;
 // Streams whose cancellation the peer may be slow to hear of.
 static const size_t unheard_cancellations = 1000;
+// What a section is counted as, in bytes, whatever it says.
+static const uint64_t section_overhead = 64;
 
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text) {
     if (self->problem.result) return;
@@ -87,6 +89,9 @@ static int on_begin_headers(nghttp3_conn *http, int64_t id, void *user, void *st
         return NGHTTP3_ERR_CALLBACK_FAILURE;
     }
     stream->section.wire_length = 1 + (length < 64 ? 1 : length < 16384 ? 2 : 4) + length;
+    // What it says is bounded by itself.
+    self->excused += length;
+    self->overhead += section_overhead;
     return 0;
 }
 
@@ -104,8 +109,6 @@ static int count_field(cl3_session *self, cl3_stream *stream, size_t length) {
     return 0;
 }
 
-static bool is_blank(uint8_t octet) { return octet == ' ' || octet == '\t'; }
-
 static int on_header(
     nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name_buffer, nghttp3_rcbuf *value_buffer,
     uint8_t flags, void *user, void *stream_user) {
@@ -115,11 +118,6 @@ static int on_header(
     struct section *section = &stream->section;
     nghttp3_vec name = nghttp3_rcbuf_get_buf(name_buffer);
     nghttp3_vec value = nghttp3_rcbuf_get_buf(value_buffer);
-    while (value.len > 0 && is_blank(value.base[value.len - 1])) value.len--;
-    while (value.len > 0 && is_blank(value.base[0])) {
-        value.base++;
-        value.len--;
-    }
     if (name.len > 0 && name.base[0] == ':') {
         // nghttp3 has seen to it that this is :status, three digits, and once.
         if (value.len == 3) {
@@ -201,33 +199,31 @@ static void give_credit(cl3_session *self, cl3_stream *stream, uint64_t count) {
     self->credit += count;
 }
 
-// What nghttp3 has held of a stream and lets go of.
-static void release(cl3_stream *stream, size_t count) { stream->held -= count < stream->held ? count : stream->held; }
+// What nghttp3 has held of a stream and lets go of: how much of it the connection has not got back.
+static size_t release(cl3_stream *stream, size_t count) {
+    size_t taken = count < stream->held ? count : stream->held;
+    stream->held -= taken;
+    return taken;
+}
 
 static int on_data(
     nghttp3_conn *http, int64_t id, const uint8_t *bytes, size_t count, void *user, void *stream_user) {
     cl3_session *self = user;
     cl3_stream *stream = stream_user;
-    // Nobody's: its bytes were given back when it was closed.
     if (!stream) return 0;
-    if (stream == self->reading) {
-        self->read_body += count;
-    } else {
-        release(stream, count);
-    }
+    size_t unreturned = count;
+    if (stream == self->reading) self->read_body += count;
+    else unreturned = release(stream, count);
     if (stream->slot != SIZE_MAX && !stream->is_reset) {
         self->callbacks.data(self->owner, stream->slot, bytes, count);
     } else {
-        self->credit += count;
+        self->credit += unreturned;
     }
     return 0;
 }
 
 static int on_deferred_consume(nghttp3_conn *http, int64_t id, size_t count, void *user, void *stream_user) {
-    if (stream_user) {
-        release(stream_user, count);
-        give_credit(user, stream_user, count);
-    }
+    if (stream_user) give_credit(user, stream_user, release(stream_user, count));
     return 0;
 }
 
@@ -330,9 +326,25 @@ static int on_shutdown(nghttp3_conn *http, int64_t id, void *user) {
     return 0;
 }
 
+static void free_stream(cl3_session *self, cl3_stream *stream);
+
+// After the transport's own end, or when what was held of the stream was read.
+static int on_stream_close(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
+    cl3_session *self = user;
+    cl3_stream *stream = stream_user;
+    if (!stream) return 0;
+    self->credit += stream->held;
+    size_t slot = stream->slot;
+    stream->slot = SIZE_MAX;
+    if (slot != SIZE_MAX) self->callbacks.closed(self->owner, slot);
+    free_stream(self, stream);
+    return 0;
+}
+
 int cl3_start_http(cl3_session *self) {
     nghttp3_callbacks callbacks = {
         .acked_stream_data = on_acknowledged,
+        .stream_close = on_stream_close,
         .recv_data = on_data,
         .deferred_consume = on_deferred_consume,
         .begin_headers = on_begin_headers,
@@ -500,7 +512,9 @@ void cl3_extend_connection(cl3_session *self, uint64_t count) {
 }
 
 uint64_t cl3_take_overhead(cl3_session *self) {
-    uint64_t overhead = self->overhead;
+    uint64_t excused = self->excused < self->overhead ? self->excused : self->overhead;
+    uint64_t overhead = self->overhead - excused;
+    self->excused -= excused;
     self->overhead = 0;
     return overhead;
 }
@@ -524,6 +538,7 @@ void cl3_settle(cl3_session *self) {
         stream->is_marked = false;
         if (!stream->is_read_shut) {
             stream->is_read_shut = true;
+            self->credit += release(stream, stream->held);
             self->transport->stop_reading(self, stream->id, stream, stream->code);
             if (self->http) {
                 int error = nghttp3_conn_shutdown_stream_read(self->http, stream->id);
@@ -557,6 +572,11 @@ int cl3_read(
     }
     // The transport keeps account of what nobody reads.
     if (stream && stream->is_read_shut) return 0;
+    if (stream && is_last && count == 0 && stream->received == 0) {
+        // nghttp3 takes nothing for a response.
+        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "The stream ends before its response.");
+        return 0;
+    }
     if (stream) stream->received += count;
     self->reading = stream;
     self->read_body = 0;
@@ -602,6 +622,10 @@ int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t c
 
 int cl3_peer_stopped(cl3_session *self, int64_t id, cl3_stream *stream) {
     if (!self->http) return 0;
+    if (!stream && (id & 3) == 2) {
+        // Nothing could be written to it ever after.
+        return http_failed(self, NGHTTP3_ERR_H3_CLOSED_CRITICAL_STREAM);
+    }
     nghttp3_conn_shutdown_stream_write(self->http, id);
     if (stream) stream->is_write_shut = true;
     return 0;
@@ -614,20 +638,11 @@ int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count) {
 }
 
 int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
-    int error = 0;
-    if (self->http) {
-        // nghttp3 may keep the stream for longer than this side does.
-        if (stream) nghttp3_conn_set_stream_user_data(self->http, id, NULL);
-        error = nghttp3_conn_close_stream(self->http, id, code);
-    }
-    if (stream) {
-        self->credit += stream->held;
-        size_t slot = stream->slot;
-        stream->slot = SIZE_MAX;
-        if (slot != SIZE_MAX) self->callbacks.closed(self->owner, slot);
-        free_stream(self, stream);
-    }
-    return error == 0 || error == NGHTTP3_ERR_STREAM_NOT_FOUND ? 0 : http_failed(self, error);
+    // nghttp3 keeps a stream until all of it was read.
+    if (stream) stream->is_closing = true;
+    int error = self->http ? nghttp3_conn_close_stream(self->http, id, code) : NGHTTP3_ERR_STREAM_NOT_FOUND;
+    if (error != NGHTTP3_ERR_STREAM_NOT_FOUND) return error == 0 ? 0 : http_failed(self, error);
+    return on_stream_close(self->http, id, code, self, stream);
 }
 
 // The length of the HEADERS frame at the start of a request, or 0.

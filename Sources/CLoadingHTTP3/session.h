@@ -41,6 +41,8 @@ struct cl3_stream {
     size_t held;
     bool is_read_shut;
     bool is_ended;
+    // The transport has let go of it.
+    bool is_closing;
 
     // What goes out. `unsent` is the first chunk that has not gone out whole.
     struct chunk *first, *last, *unsent;
@@ -91,7 +93,7 @@ struct cl3_session {
     bool is_in_library;
     bool has_stream_work;
     uint64_t credit;
-    uint64_t overhead;
+    uint64_t overhead, excused;
     bool is_leaving;
 
     bool is_over;

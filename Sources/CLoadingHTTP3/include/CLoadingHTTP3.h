@@ -93,7 +93,8 @@ typedef struct {
     void (*sent_head)(void *owner, size_t slot, size_t length);
     void (*sent_body)(void *owner, size_t slot, size_t length, size_t frame_length);
     void (*sent_request)(void *owner, size_t slot);
-    // Of the transport alone. The certificates are DER, the server's own is first; none after a resumption.
+    // Of the transport alone. The certificates are DER, the server's own is first; after a
+    // resumption those of the first handshake.
     void (*handshake_complete)(void *owner, const cl3_bytes *certificates, size_t count, uint16_t cipher_suite);
     // All streams that were submitted before are gone without a call to `closed`.
     void (*early_data_rejected)(void *owner);

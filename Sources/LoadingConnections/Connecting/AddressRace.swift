@@ -150,7 +150,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         tried.insert(address)
         firstConnectTime = min(firstConnectTime, loop.now)
         do throws(POSIXFailure) {
-            running[attempt] = try begin(address) { [weak self] failure in self?.ended(attempt, failure) }
+            // What has been begun holds the race until it has ended.
+            running[attempt] = try begin(address) { [self] failure in ended(attempt, failure) }
         } catch {
             // Told in a turn of its own, so that a long line of requests to a dead address is no recursion.
             let box = LoopBox(self)

@@ -51,10 +51,10 @@
 
         func sessionChangedPeerSettings(_ session: HTTP3Session) { becameFree() }
 
-        func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64, code: HTTP3ErrorCode) {
-            pool.retire(self)
+        func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
+            if isAdopted { pool.retire(self) }
         }
 
-        func session(_ session: HTTP3Session, receivedPingAnswer payload: UInt64) {}
+        func sessionReceivedPingAnswer(_ session: HTTP3Session) {}
     }
 #endif

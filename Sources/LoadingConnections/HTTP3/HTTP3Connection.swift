@@ -30,8 +30,6 @@
         private var hasRoomForMore = false
         /// Why the connection was given up, once it was.
         private(set) var loss: LoadError?
-        /// Why the server takes no more, if it has said so.
-        var goodbye: HTTP3ErrorCode?
 
         /// Told when the handshake is through, or has failed; before anybody has looked at the certificates.
         private var opened: ((LoadError?) -> Void)?
@@ -110,7 +108,9 @@
             socket = next
             before.close()
             unsent = nil
-            session.endpointsChanged(to: HTTP3Endpoints(next), at: pool.loop.now)
+            guard session.endpointsChanged(to: HTTP3Endpoints(next), at: pool.loop.now) else {
+                return lose(.networkConnectionLost(ENETDOWN))
+            }
             isTurnPlanned = false
             planTurn()
         }
@@ -289,10 +289,7 @@
             do throws(HTTP3Error) {
                 while !isClosed {
                     if let output = unsent {
-                        switch socket.write(
-                            output.bytes, segment: output.segmentSize,
-                            mark: output.ecn | home.origin.service.trafficClass << 2)
-                        {
+                        switch send(output) {
                         case .wouldBlock: return
                         case .sent, .tooLong: break
                         case .failed(let failure):
@@ -308,6 +305,11 @@
             } catch {
                 giveUp(error)
             }
+        }
+
+        private func send(_ output: HTTP3Output) -> DatagramWrite {
+            let mark = output.ecn | home.origin.service.trafficClass << 2
+            return socket.write(output.bytes, segment: output.segmentSize, mark: mark)
         }
 
         private func setDeadline() {
@@ -343,9 +345,7 @@
 
         private func giveUp(_ error: HTTP3Error) {
             // The last words are for its log.
-            if let words = session.lastWords(at: pool.loop.now) {
-                _ = socket.write(words.bytes, segment: words.segmentSize, mark: words.ecn)
-            }
+            if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
             lose(LoadError(error))
         }
 
@@ -368,8 +368,8 @@
             guard !isClosed else { return }
             opened = nil
             for stream in streams.values { stream.fallSilent() }
-            if let words = session.close(at: pool.loop.now) {
-                _ = socket.write(words.bytes, segment: words.segmentSize, mark: words.ecn)
+            session.close(at: pool.loop.now).withUnsafeBytes { words in
+                if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: 0) }
             }
             shut()
             session.fail()

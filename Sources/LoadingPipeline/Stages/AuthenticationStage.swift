@@ -31,7 +31,7 @@ struct AuthenticationStage {
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
-    /// Who asks more often in a row will never be content.
+    /// A proxy that asks more often in a row will never be content. Of servers many conversations at once may take more.
     private static let mostChallenges = 64
 
     private struct Attempt {
@@ -161,7 +161,7 @@ struct AuthenticationStage {
             return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
         askedCount += 1
-        if askedCount > Self.mostChallenges { return .deliver }
+        if asker == .proxy, askedCount > Self.mostChallenges { return .deliver }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body)[...]

@@ -109,6 +109,9 @@ package final class HSTSStore: @unchecked Sendable {
         isAwaiting.store(true, ordering: .relaxed)
     }
 
+    /// Whether they are still to come.
+    package var isAwaitingRecords: Bool { isAwaiting.load(ordering: .relaxed) }
+
     /// Takes records that were awaited, but for hosts that are known by now, or were forgotten meanwhile. Tells what became
     /// of those that are taken; the follower does not hear of it. Takes none if none are awaited.
     @discardableResult

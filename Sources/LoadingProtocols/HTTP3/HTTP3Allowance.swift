@@ -28,14 +28,10 @@
             add(Self.content &+ count / Self.sent)
         }
 
-        mutating func addHead(_ byteCount: Int) {
-            add(Self.request &+ byteCount / Self.overhead)
-        }
-
-        /// A datagram, with so many bytes of frames in it that were no content. False if it was too much.
-        mutating func receivedDatagram(overhead: Int) -> Bool {
-            overheadLeft &+= min(overhead, Self.most &* Self.overhead)
-            left &-= 1 &+ overheadLeft / Self.overhead
+        /// So many datagrams have come, with so many bytes of frames in them that were no content. False if it was too much.
+        mutating func received(_ datagrams: Int, overhead: Int) -> Bool {
+            overheadLeft &+= min(max(overhead, 0), (Self.most &+ 1) &* Self.overhead)
+            left &-= datagrams &+ overheadLeft / Self.overhead
             overheadLeft %= Self.overhead
             return left >= 0
         }

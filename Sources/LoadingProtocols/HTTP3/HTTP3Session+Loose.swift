@@ -13,7 +13,7 @@
 
         /// The peer sends bytes on a stream, and perhaps its end. Counts as one datagram.
         package func feed(_ bytes: UnsafeRawBufferPointer, isLast: Bool, on stream: Int64) throws(HTTP3Error) {
-            try work(at: 0) { session in
+            try work(at: 0, datagrams: 1) { session in
                 cl3_loose_feed(
                     session, stream, bytes.assumingMemoryBound(to: UInt8.self).baseAddress, bytes.count, isLast)
             }
@@ -21,16 +21,16 @@
 
         /// The peer resets its half of a stream.
         package func feedReset(_ code: HTTP3ErrorCode, on stream: Int64) throws(HTTP3Error) {
-            try work(at: 0) { session in cl3_loose_reset(session, stream, code.rawValue) }
+            try work(at: 0, datagrams: 1) { session in cl3_loose_reset(session, stream, code.rawValue) }
         }
 
         /// The peer wants no more of a stream.
         package func feedStop(_ code: HTTP3ErrorCode, on stream: Int64) throws(HTTP3Error) {
-            try work(at: 0) { session in cl3_loose_stop(session, stream, code.rawValue) }
+            try work(at: 0, datagrams: 1) { session in cl3_loose_stop(session, stream, code.rawValue) }
         }
 
         /// Takes what goes out next on any stream, and acknowledges it.
-        package func take() -> (stream: Int64, bytes: [UInt8], isLast: Bool)? {
+        package func takeLooseOutput() -> (stream: Int64, bytes: [UInt8], isLast: Bool)? {
             guard let session = usable, !isBusy else { return nil }
             var stream: Int64 = -1
             var isLast = false

@@ -10,7 +10,7 @@
         ///
         /// - Parameter ecn: The two bits of explicit congestion notification that it came with.
         package func receive(_ datagram: UnsafeRawBufferPointer, ecn: UInt8, at now: Int64) throws(HTTP3Error) {
-            try work(at: now) { session in
+            try work(at: now, datagrams: 1) { session in
                 let inFlight = isPingOut ? cl3_in_flight(session) : 0
                 let result = cl3_receive(
                     session, datagram.assumingMemoryBound(to: UInt8.self).baseAddress, datagram.count, ecn,
@@ -25,15 +25,11 @@
 
         /// Does what is due at `deadline`. Throws as `receive(_:ecn:at:)` does.
         package func handleDeadline(at now: Int64) throws(HTTP3Error) {
-            try work(at: now) { session in
-                isIdle = true
-                defer { isIdle = false }
-                return cl3_handle_expiry(session, UInt64(max(now, 0)))
-            }
+            try work(at: now, datagrams: 0) { session in cl3_handle_expiry(session, UInt64(max(now, 0))) }
         }
 
         /// Does something in which what came in is told.
-        func work(at now: Int64, _ body: (OpaquePointer) -> Int32) throws(HTTP3Error) {
+        func work(at now: Int64, datagrams: Int, _ body: (OpaquePointer) -> Int32) throws(HTTP3Error) {
             if isBusy { throw .reentered }
             guard let session = usable else { throw thrown(error ?? .closed) }
             self.now = max(now, self.now)
@@ -46,7 +42,7 @@
             let result = body(session)
             if result != 0 { throw thrown(failed(session)) }
             let overhead = Int(clamping: cl3_take_overhead(session))
-            if !isIdle, !allowance.receivedDatagram(overhead: overhead) {
+            if !allowance.received(datagrams, overhead: overhead) {
                 cl3_close(
                     session, CL3_CODE_APPLICATION, HTTP3ErrorCode.excessiveLoad.rawValue, UInt64(max(self.now, 0)))
                 keepLastWords(session)
@@ -105,7 +101,7 @@
                 observer?.session(self, receivedInformational: head, on: number)
                 return
             }
-            allowance.addHead(section.wire_length)
+            allowance.add(HTTP3Allowance.request)
             observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
         }
 

@@ -31,8 +31,6 @@
         /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
         @exclusivity(unchecked) var error: HTTP3Error?
         @exclusivity(unchecked) var isErrorThrown = false
-        /// A deadline is at work, which no peer has brought about.
-        @exclusivity(unchecked) var isIdle = false
         /// The last time that was told.
         @exclusivity(unchecked) var now: Int64
 
@@ -443,11 +441,6 @@
 
         func streamClosed(on slot: Int) {
             let stream = streams[slot]
-            // What ends with the connection is told by `fail()`, but from now on there is nothing in C behind it.
-            if error != nil {
-                streams[slot].isMuted = true
-                return
-            }
             release(slot)
             observer?.session(self, closed: stream.number, with: stream.end)
         }

@@ -33,8 +33,8 @@
         /// The peer has answered since `ping()`.
         func sessionReceivedPingAnswer(_ session: HTTP3Session)
 
-        /// The server's certificates in DER, its own first; none when a session was resumed. Answered by `trust()` or
-        /// `reject(alert:)`, now or later. Told once, before `sessionCompletedHandshake`.
+        /// The server's certificates in DER, its own first; those of the first handshake when a session was resumed.
+        /// Answered by `trust()` or `reject(alert:)`, now or later. Told once, before `sessionCompletedHandshake`.
         func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16)
         func sessionCompletedHandshake(_ session: HTTP3Session)
         /// For the next connection. There may be several; each is good for one.

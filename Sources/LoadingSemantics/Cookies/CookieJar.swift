@@ -199,14 +199,14 @@ extension CookieJar {
                 return .stored(
                     replace(position, at: index, with: cookie, fingerprint: fingerprint, now: now), evicted: [])
             }
-            if cookie.isExpired(at: now) { return .nothing }
+            if cookie.isExpired(at: now) { return .nothing(identity) }
             if sites.values[index].count < limits.site, count < limits.total {
                 sites.values[index].append(newEntry(cookie, fingerprint: fingerprint))
                 count += 1
                 return .stored(cookie, evicted: [])
             }
         }
-        if cookie.isExpired(at: now) { return .nothing }
+        if cookie.isExpired(at: now) { return .nothing(identity) }
         var evicted: [CookieIdentity] = []
         if sites[place].map({ $0.count >= limits.site }) ?? false { evicted += makeRoom(at: place, now: now) }
         if count >= limits.total { evicted += makeRoom(at: now) }

@@ -4,7 +4,7 @@ package enum CookieOutcome: Sendable, Equatable {
     case stored(Cookie, evicted: [CookieIdentity])
     /// It had ended already: a server's way to remove the one that was there.
     case removed(CookieIdentity)
-    /// It had ended already, and there was none.
-    case nothing
+    /// It had ended already, and there was none in the jar. A copy may have one that the jar has not heard of.
+    case nothing(CookieIdentity)
     case refused(CookieRefusal)
 }

@@ -14,7 +14,8 @@ package final class CredentialKeyring {
     private let own: KeyringAttributes
     private var connection: OpaquePointer?
     private var isDeclined = false
-    private var isSilent = false
+    /// One that did not answer is left alone until then.
+    private var silentUntil: ContinuousClock.Instant?
     /// Whether the connection was made for what is done now.
     private var isNew = false
 
@@ -135,7 +136,8 @@ package final class CredentialKeyring {
     private func attempt<Result>(
         _ work: (OpaquePointer) throws(KeyringFailure) -> Result
     ) throws(KeyringFailure) -> Result {
-        if isSilent { throw .silent }
+        if let silentUntil, ContinuousClock.now < silentUntil { throw .silent }
+        silentUntil = nil
         let wasOpen = connection != nil
         var isLast = false
         while true {
@@ -145,7 +147,8 @@ package final class CredentialKeyring {
             } catch {
                 // By an open connection the keyring tells when it is unlocked.
                 if error != .locked { close() }
-                isSilent = error == .silent
+                // Five minutes after ten seconds.
+                if error == .silent { silentUntil = ContinuousClock.now + .milliseconds(30 * Int64(patience)) }
                 if isLast || error == .locked || error == .silent || (error == .absent && !wasOpen) { throw error }
                 isLast = true
             }

@@ -54,7 +54,7 @@ package final class PermanentCredentials {
     package var mayHold: Bool { keyring != nil || file.mayHold }
 
     /// What a keyring that is away has is not known.
-    package var isLoadedWhole: Bool { keyring == nil }
+    package var isLoadedWhole: Bool { state != .away }
 
     /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
     /// now.
@@ -157,7 +157,7 @@ package final class PermanentCredentials {
     }
 
     private func note(_ change: Change) -> [RecordChange<CredentialNote>] {
-        let isUsed = notes?[.keyring] != nil
+        let isUsed = notes?[.keyring] != nil || !kept.isEmpty
         return switch change {
         case .stored(let credential): [.stored(.stored(credential))]
         case .removed(let identity): isUsed ? [.stored(.removed(identity))] : [.removed(.credential(identity))]
@@ -194,18 +194,13 @@ package final class PermanentCredentials {
         return failure
     }
 
-    /// Another process may have changed a note meanwhile, which is then still to be done.
+    /// Another process may have changed a note meanwhile, or added one, which is then still to be done.
     private func forgetDone() {
-        if done.isEmpty || !areNotesRead() { return }
-        let gone = done.filter { notes?[$0.identity] == $0 }
+        guard !done.isEmpty, let remaining = file.removeUnchanged(done) else { return }
+        for note in done where notes?[note.identity] == note { notes?[note.identity] = nil }
         done = []
-        let remaining = (notes?.count ?? 0) - gone.count
-        if remaining == (notes?[.keyring] == nil ? 0 : 1) {
-            // So nothing of the passwords is left in any file.
-            write([.everythingRemoved, .stored(.keyringUsed)])
-        } else {
-            write(gone.map { .removed($0.identity) })
-        }
+        // Beside that of the keyring. So nothing of the passwords is left in any file.
+        if remaining <= 1 { file.forgetRemoved() }
     }
 
     // MARK: The state of the keyring

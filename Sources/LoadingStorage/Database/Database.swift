@@ -30,8 +30,9 @@ package final class Database {
 
     /// What a statement may do yet. A damaged tree may lead in circles, and a statement would go round for ever.
     private let allowance: UnsafeMutablePointer<Int32>
-    /// In steps of SQLite's machine, and how often that many may be done.
+    /// In steps of SQLite's machine, and how often that many may be done of a small file.
     private static let allowed: (steps: Int32, times: Int32) = (100_000, 500)
+    private let times: Int32
 
     /// - Parameter patience: How long to wait for another process, in milliseconds.
     package init(_ path: String, _ mode: Mode = .write, patience: Int32 = 2000) throws(StorageFailure) {
@@ -55,8 +56,11 @@ package final class Database {
         sqlite3_busy_timeout(handle, patience)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.largestValue)
         csq_defend(handle)
+        // To look at each row of a large file takes fewer steps than the file has bytes.
+        let size = (try? Place(path).size) ?? 0
+        times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
         allowance = .allocate(capacity: 1)
-        allowance.initialize(to: Self.allowed.times)
+        allowance.initialize(to: times)
         sqlite3_progress_handler(
             handle, Self.allowed.steps,
             { context in
@@ -84,7 +88,7 @@ package final class Database {
 
     /// Statements without values, of which no rows are wanted.
     package func execute(_ statements: String) throws(StorageFailure) {
-        allowance.pointee = Self.allowed.times
+        allowance.pointee = times
         let code = sqlite3_exec(handle, statements, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(.write, code) }
     }
@@ -113,7 +117,7 @@ package final class Database {
             let code = Self.bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
             guard code == SQLITE_OK else { throw failure(.write, code) }
         }
-        allowance.pointee = Self.allowed.times
+        allowance.pointee = times
         while true {
             switch sqlite3_step(statement) {
             case SQLITE_ROW: try each(Self.row(of: statement))

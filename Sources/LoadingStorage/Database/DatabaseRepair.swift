@@ -23,11 +23,20 @@ struct DatabaseRepair {
     }
 
     private static func aside(of path: String) -> String { path + ".damaged" }
-    private var fresh: String { path + ".new" }
+    private static func fresh(of path: String) -> String { path + ".new" }
+    private var fresh: String { Self.fresh(of: path) }
 
-    /// Removes the file that was put aside.
-    static func removeAside(of path: String) {
-        for end in [""] + sideFiles { unlink(aside(of: path) + end) }
+    /// Removes the file that was put aside, and one that a process was killed over. False if somebody repairs right now.
+    static func removeLeftovers(of path: String) -> Bool {
+        guard let lock = try? FolderLock(of: path) else { return false }
+        defer { lock.release() }
+        remove(aside(of: path))
+        remove(fresh(of: path))
+        return true
+    }
+
+    private static func remove(_ file: String) {
+        for end in [""] + sideFiles { unlink(file + end) }
     }
 
     /// Nil if another process has done it: the file is another one already.
@@ -36,7 +45,7 @@ struct DatabaseRepair {
         defer { lock.release() }
         let place = try Place(path)
         guard place.identity == damaged else { return nil }
-        for end in [""] + Self.sideFiles { unlink(fresh + end) }
+        Self.remove(fresh)
         let saved = try makeFresh()
         return Report(saved: saved, aside: try replace(keepsOld: isForeign || place.size <= Self.largestAside))
     }
@@ -50,7 +59,7 @@ struct DatabaseRepair {
             aside = path + ".foreign"
             guard link(path, aside) == 0 else { throw StorageFailure(.make, aside, .system(cll_errno())) }
         } else {
-            Self.removeAside(of: path)
+            Self.remove(aside)
             // Not every file system has second names.
             if keepsOld { keepsOld = link(path, aside) == 0 }
         }

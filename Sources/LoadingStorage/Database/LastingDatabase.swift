@@ -68,12 +68,16 @@ final class LastingDatabase {
     func repair() { repair(isForeign: false) }
 
     /// After that nothing of what was removed is left in any file.
-    func forgetRemoved() {
-        _ = attempt(.write) { (database) throws(StorageFailure) in
+    ///
+    /// - Returns: False if it may be left, such as while another process reads what was there before.
+    @discardableResult
+    func forgetRemoved() -> Bool {
+        if !exists { return DatabaseRepair.removeLeftovers(of: path) }
+        let isBusy = attempt(.write) { (database) throws(StorageFailure) in
             try database.run("PRAGMA incremental_vacuum")
-            try database.run("PRAGMA wal_checkpoint(TRUNCATE)")
+            return try database.value("PRAGMA wal_checkpoint(TRUNCATE)") != .integer(0)
         }
-        DatabaseRepair.removeAside(of: path)
+        return DatabaseRepair.removeLeftovers(of: path) && isBusy == false
     }
 
     private func attempt<Result>(

@@ -14,6 +14,8 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     /// What the file does not have yet.
     private var waiting = WaitingChanges<Record>()
+    /// Whether some of what was removed may be left in a file.
+    private var isForgetting = false
     /// Which state of the file was read last.
     private var lastRead: (generation: Int, version: Int64)?
 
@@ -95,7 +97,6 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// - Returns: False if they wait.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
-        if waiting.known == nil, !file.exists { waiting.known = [] }
         for change in changes { note(change) }
         return flush()
     }
@@ -103,28 +104,58 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Tries again what waits. True if nothing waits any more.
     @discardableResult
     package func flush() -> Bool {
+        guard write() else { return false }
+        if isForgetting { isForgetting = !file.forgetRemoved() }
+        return true
+    }
+
+    private func write() -> Bool {
+        if waiting.isEmpty { return true }
+        // Where there is no file, there is nothing to remove from it.
+        if !file.exists { waiting.forgetRemovals() }
         if waiting.isEmpty { return true }
         let records = waiting.records
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
             if waiting.isEverythingRemoved { try database.run(statements.deleteAll) }
             // First, so that what is stored takes their place.
-            for identity in waiting.removed { try database.run(statements.delete, Record.values(of: identity)) }
+            for identity in waiting.removals { try database.run(statements.delete, Record.values(of: identity)) }
             for record in records {
                 let values = Record.values(of: record.identity) + record.content
                 try database.run(statements.insert, SealedRow.seal(values))
             }
         }
         guard isDone != nil else { return false }
-        if waiting.isEverythingRemoved { file.forgetRemoved() }
+        if waiting.isEverythingRemoved { isForgetting = true }
         waiting.settle()
         return true
     }
 
+    /// Removes those records that are still so in the file: what another process has put in the place of one stays.
+    ///
+    /// - Returns: How many records there are then; nil if that cannot be done now.
+    func removeUnchanged(_ records: some Collection<Record>) -> Int? {
+        guard flush() else { return nil }
+        return file.write { (database) throws(StorageFailure) in
+            for record in records {
+                let identity = Record.values(of: record.identity)
+                let row = SealedRow.seal(identity + record.content)
+                try database.run(statements.deleteUnchanged, Array(row.prefix(1 + identity.count)))
+            }
+            return Int(clamping: try database.value(statements.count).integer ?? 0)
+        }
+    }
+
+    /// Sees to it that nothing of what was removed is left in any file.
+    func forgetRemoved() {
+        isForgetting = true
+        flush()
+    }
+
     private func note(_ change: Change) {
-        switch change {
-        case .stored(let record) where !record.isLasting: waiting.add(.removed(record.identity))
-        case .everythingRemoved where !file.exists: waiting.reset()
-        case .stored, .removed, .everythingRemoved: waiting.add(change)
+        if case .stored(let record) = change, !record.isLasting {
+            waiting.add(.removed(record.identity))
+        } else {
+            waiting.add(change)
         }
     }
 }
@@ -134,7 +165,9 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
     let select: String
     let insert: String
     let delete: String
+    let deleteUnchanged: String
     let deleteAll = "DELETE FROM \(Record.table)"
+    let count = "SELECT count(*) FROM \(Record.table)"
 
     init() {
         let columns = (["seal"] + Record.identityColumns + Record.contentColumns)
@@ -148,5 +181,6 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
             """
         let conditions = Record.identityColumns.map { $0 + " = ?" }.joined(separator: " AND ")
         delete = "DELETE FROM \(Record.table) WHERE \(conditions)"
+        deleteUnchanged = "DELETE FROM \(Record.table) WHERE seal = ? AND \(conditions)"
     }
 }

@@ -23,6 +23,8 @@ struct CredentialTable: RecordMemory {
         /// What lasts of users who have a credential for this process alone, which goes before it.
         var hidden: [String: StoredCredential] = [:]
         var defaultUser: String?
+        /// Whether that was decided here since what lasts was taken over.
+        var isDefaultNew = false
     }
 
     private var entries: [KnownSpace.Values: Entry] = [:]
@@ -41,8 +43,11 @@ struct CredentialTable: RecordMemory {
     }
 
     /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
+    ///
+    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
     mutating func set(
-        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, _ changes: inout [Change]
+        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, isAllKnown: Bool,
+        _ changes: inout [Change]
     ) -> Outcome {
         var entry = entries[space.values] ?? Entry(space: space)
         let user = credential.values.user
@@ -51,10 +56,13 @@ struct CredentialTable: RecordMemory {
         if former?.values == credential.values, !isHiding, !asDefault || entry.defaultUser == user { return Outcome() }
         let formerDefault = asDefault && entry.defaultUser != user ? entry.defaultUser : nil
         entry.credentials[user] = credential
-        if asDefault { entry.defaultUser = user }
+        if asDefault {
+            entry.defaultUser = user
+            entry.isDefaultNew = true
+        }
         entries[space.values] = entry
         // What never lasted is nothing to a file.
-        if isHiding || former?.values.isLasting == true || credential.values.isLasting {
+        if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
         if let formerDefault, let record = record(of: formerDefault, in: space.values) {
@@ -64,14 +72,24 @@ struct CredentialTable: RecordMemory {
     }
 
     /// Removes a credential, and with it what lasts of the same user.
+    ///
+    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
     mutating func remove(
-        _ credential: KnownCredential.Values, for space: KnownSpace.Values, _ changes: inout [Change]
+        _ credential: KnownCredential.Values, for space: KnownSpace.Values, isAllKnown: Bool,
+        _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
-        guard var entry = entries[space], let former = entry.credentials[user] else { return Outcome() }
+        guard var entry = entries[space], let former = entry.credentials[user] else {
+            // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
+            if credential.isLasting { changes.append(change(of: user, in: space)) }
+            return Outcome()
+        }
         let isShown = former.values == credential
         let hidden = entry.hidden[user]
         guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
+            if credential.isLasting, !former.values.isLasting, !isAllKnown {
+                changes.append(change(of: user, in: space))
+            }
             return Outcome()
         }
         var departed: [Any] = []
@@ -82,7 +100,7 @@ struct CredentialTable: RecordMemory {
             if entry.defaultUser == user { entry.defaultUser = nil }
         }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if hidden != nil || former.values.isLasting { changes.append(change(of: user, in: space)) }
+        if hidden != nil || former.values.isLasting || !isAllKnown { changes.append(change(of: user, in: space)) }
         return Outcome(isChanged: true, departed: departed)
     }
 
@@ -94,17 +112,28 @@ struct CredentialTable: RecordMemory {
     }
 
     func lasting(at now: Double) -> [StoredCredential] {
-        entries.flatMap { space, entry in entry.credentials.keys.compactMap { record(of: $0, in: space) } }
+        entries.flatMap { space, entry in
+            entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
+        }
     }
 
     mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
+        var newDefaults: [KnownSpace.Values: String] = [:]
+        var oldDefaults: [KnownSpace.Values: String] = [:]
         for (space, entry) in entries {
             var entry = entry
+            if entry.isDefaultNew {
+                newDefaults[space] = entry.defaultUser
+            } else {
+                oldDefaults[space] = entry.defaultUser
+            }
+            entry.isDefaultNew = false
             entry.hidden = [:]
             entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
+        var defaults: [KnownSpace.Values: [StoredCredential]] = [:]
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
@@ -113,11 +142,25 @@ struct CredentialTable: RecordMemory {
                 entry.hidden[record.user] = record
             } else {
                 entry.credentials[record.user] = KnownCredential(record)
-                if record.isDefault, entry.defaultUser == nil { entry.defaultUser = record.user }
+                if record.isDefault { defaults[space, default: []].append(record) }
             }
             entries[space] = entry
         }
-        return []
+        var changes: [Change] = []
+        for (space, records) in defaults {
+            // One that was decided here since is the last, and so is one that was not yet there before.
+            let chosen =
+                records.first { $0.user == newDefaults[space] } ?? records.first { $0.user != oldDefaults[space] }
+                ?? records.first
+            if entries[space]?.defaultUser == nil { entries[space]?.defaultUser = chosen?.user }
+            // Two processes may have decided at once.
+            if records.count == 1 { continue }
+            for var record in records {
+                record.isDefault = record.user == chosen?.user
+                changes.append(.stored(record))
+            }
+        }
+        return changes
     }
 
     /// How the file is to have that user's credential: as it is now, or not at all.

@@ -1,9 +1,11 @@
+internal import Foundation
 internal import LoadingStorage
 
 /// A credential to be kept, with what it says of itself. To make one may call the caller's code, which to compare two of
 /// them does not.
 struct KnownCredential {
     struct Values: Equatable {
+        /// Composed, since files and keyrings compare it by its bytes.
         var user: String
         var password: String?
         var persistence: URLCredential.Persistence
@@ -18,7 +20,9 @@ struct KnownCredential {
     init?(_ credential: URLCredential) {
         guard let user = credential.user else { return nil }
         object = credential
-        values = Values(user: user, password: credential.password, persistence: credential.persistence)
+        values = Values(
+            user: user.precomposedStringWithCanonicalMapping, password: credential.password,
+            persistence: credential.persistence)
     }
 
     init(_ record: StoredCredential) {

@@ -5,7 +5,7 @@ internal import LoadingStorage
 /// not.
 struct KnownSpace {
     struct Values: Hashable {
-        /// As a file has it.
+        /// As a file has it: composed, since files and keyrings compare texts by their bytes.
         var stored: StoredCredential.Space
         var distinguishedNames: [Data]?
 
@@ -13,7 +13,8 @@ struct KnownSpace {
 
         init(_ space: URLProtectionSpace) {
             stored = StoredCredential.Space(
-                host: space.host, port: space.port, protocolName: space.protocol, realm: space.realm,
+                host: space.host.precomposedStringWithCanonicalMapping, port: space.port,
+                protocolName: space.protocol, realm: space.realm?.precomposedStringWithCanonicalMapping,
                 authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
             distinguishedNames = space.distinguishedNames
         }

@@ -9,7 +9,7 @@ struct TaskAuthentication {
     /// Counts the questions: what comes of one that nobody waits for is dropped.
     fileprivate var number = 0
     /// The credential that was given last for each space.
-    fileprivate var given: [ProtectionSpace: URLCredential] = [:]
+    fileprivate var given: [ProtectionSpace: GivenCredential] = [:]
 
     /// Nobody needs an answer any more.
     mutating func end() {
@@ -47,7 +47,7 @@ extension TaskCore {
         let isWanted =
             question.space.scheme.authenticatesConnection ? wantsConnectionChallenges : wantsTaskChallenges
         guard isWanted, !question.isQuiet else {
-            return take(.defaultHandling, question, proposal)
+            return take(.defaultHandling, question, stored, proposal)
         }
         let url = currentRequest?.url
         let challenge = URLAuthenticationChallenge(
@@ -59,7 +59,7 @@ extension TaskCore {
         authentication.pending = ask(challenge) { answer in
             guard number == self.authentication.number else { return }
             self.authentication.pending = nil
-            self.take(answer, question, proposal)
+            self.take(answer, question, stored, proposal)
         }
     }
 
@@ -73,15 +73,18 @@ extension TaskCore {
         let fresh = [stored, fromURL].lazy.compactMap { $0 }.first { credential in
             question.refused.map { !$0.isSame(as: credential) } ?? true
         }
-        return fresh ?? (question.failures > 0 ? authentication.given[question.space] : nil)
+        return fresh ?? (question.failures > 0 ? authentication.given[question.space]?.credential : nil)
     }
 
-    private func take(_ answer: ChallengeAnswer, _ question: AuthenticationQuestion, _ proposal: URLCredential?) {
+    private func take(
+        _ answer: ChallengeAnswer, _ question: AuthenticationQuestion, _ stored: URLCredential?,
+        _ proposal: URLCredential?
+    ) {
         switch answer.disposition {
-        case .useCredential: use(answer.credential, question, otherwise: .nothing)
+        case .useCredential: use(answer.credential, question, stored, otherwise: .nothing)
         case .performDefaultHandling:
             // What failed once would fail again (AUTH-10).
-            use(question.failures == 0 ? proposal : nil, question, otherwise: .defaultHandling)
+            use(question.failures == 0 ? proposal : nil, question, stored, otherwise: .defaultHandling)
         case .rejectProtectionSpace: load?.answerChallenge(.nextSpace)
         // The task has been cancelled.
         case .cancelAuthenticationChallenge: break
@@ -89,14 +92,16 @@ extension TaskCore {
     }
 
     private func use(
-        _ credential: URLCredential?, _ question: AuthenticationQuestion, otherwise answer: AuthenticationAnswer
+        _ credential: URLCredential?, _ question: AuthenticationQuestion, _ stored: URLCredential?,
+        otherwise answer: AuthenticationAnswer
     ) {
-        let isKept = core.configuration.urlCredentialStorage != nil
-        guard let credential, let known = LoadCredential(credential, isKept: isKept) else {
+        let storage = core.configuration.urlCredentialStorage
+        guard let credential, let known = LoadCredential(credential, isKept: storage != nil) else {
             load?.answerChallenge(answer)
             return
         }
-        authentication.given[question.space] = credential
+        authentication.given[question.space] = GivenCredential(
+            credential: credential, isStored: credential == stored, removalCount: storage?.removalCount ?? 0)
         load?.answerChallenge(.credential(known))
     }
 
@@ -111,7 +116,9 @@ extension TaskCore {
     // MARK: What was accepted
 
     func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
-        guard let given = authentication.given[space], credential.isSame(as: given) else { return }
+        guard let given = authentication.given[space], credential.isSame(as: given.credential) else { return }
+        // It is there already, or the caller has taken it out meanwhile.
+        if given.isStored { return }
         let space = URLProtectionSpace(space)
         if result.usesQueue || !delegates.areNone {
             // Before the response, so that who hears of that finds the credential in the storage.
@@ -121,10 +128,13 @@ extension TaskCore {
         }
     }
 
-    /// Puts a credential into the storage (AUTH-22): as the default one, unless the caller has made another user's that.
-    func keep(_ credential: URLCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
+    /// Puts a credential into the storage (AUTH-22): as the default one, unless the caller has made another user's that. Not
+    /// after something was removed since it was given: who logs out while a server answers stays logged out.
+    func keep(_ given: GivenCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
         guard let storage = core.configuration.urlCredentialStorage else { return }
+        let credential = given.credential
         storage.getDefaultCredential(for: space, task: task) { known in
+            guard storage.removalCount == given.removalCount else { return }
             if known == nil || known?.user == credential.user {
                 storage.setDefaultCredential(credential, for: space, task: task)
             } else {

@@ -1,5 +1,6 @@
 public import Foundation
 package import LoadingStorage
+internal import Synchronization
 
 /// An option of removal: take `synchronizable` credentials out too. A `Bool`.
 public let NSURLCredentialStorageRemoveSynchronizableCredentials =
@@ -15,9 +16,11 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 ///
 /// After each change `NSURLCredentialStorageChanged` is posted on the main thread.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
-    // Sendable: all that varies is in the records.
+    // Sendable: all that varies is in the records, or atomic.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
     @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
+    /// Of removals, also of what was not there: what is on its way into the storage may have been meant.
+    private let removals = Atomic(0)
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -80,7 +83,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
         guard let credential = KnownCredential(credential)?.values else { return }
         let space = KnownSpace.Values(space)
-        change { table, changes in table.remove(credential, for: space, &changes) }
+        removals.add(1, ordering: .relaxed)
+        let isAllKnown = records.isAllKnown
+        change { table, changes in table.remove(credential, for: space, isAllKnown: isAllKnown, &changes) }
     }
 
     /// The credential to try first in a space: the one set as default.
@@ -137,12 +142,21 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
             [.forSession, .permanent].contains(credential.values.persistence)
         else { return }
         let space = KnownSpace(space)
-        change { table, changes in table.set(credential, for: space, asDefault: asDefault, &changes) }
+        let isAllKnown = records.isAllKnown
+        change { table, changes in
+            table.set(credential, for: space, asDefault: asDefault, isAllKnown: isAllKnown, &changes)
+        }
     }
 
     /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session
     /// hides (S-89).
-    package func removeAll() { change { table, changes in table.removeAll(&changes) } }
+    package func removeAll() {
+        removals.add(1, ordering: .relaxed)
+        change { table, changes in table.removeAll(&changes) }
+    }
+
+    /// How often something was removed so far.
+    var removalCount: Int { removals.load(ordering: .relaxed) }
 
     private func change(
         _ body: (inout CredentialTable, inout [CredentialTable.Change]) -> CredentialTable.Outcome

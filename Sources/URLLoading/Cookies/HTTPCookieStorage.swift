@@ -98,9 +98,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open func deleteCookie(_ cookie: HTTPCookie) {
         let identity = Cookie(cookie, in: nil).identity
         change { jar, changes in
-            guard jar.remove(identity) else { return false }
+            // The file may have it all the same: it could not be read, or others have stored it a moment ago.
             changes.append(.removed(identity))
-            return true
+            return jar.remove(identity)
         }
     }
 
@@ -267,7 +267,11 @@ extension CookieOutcome {
         case .removed(let identity):
             changes.append(.removed(identity))
             return true
-        case .nothing, .refused: return false
+        case .nothing(let identity):
+            // The file may have it all the same.
+            changes.append(.removed(identity))
+            return false
+        case .refused: return false
         }
     }
 }

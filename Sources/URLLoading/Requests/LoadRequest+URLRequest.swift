@@ -2,6 +2,7 @@ internal import Foundation
 internal import LoadingConnections
 internal import LoadingPipeline
 internal import LoadingSemantics
+internal import LoadingTransport
 
 extension LoadRequest {
     /// What the engine is to load for a request of a session: the request's own values, the session's where it says

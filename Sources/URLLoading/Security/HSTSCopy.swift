@@ -34,7 +34,7 @@ package final class HSTSCopy: FlushedStore {
     package func follow(_ store: HSTSStore) {
         let known = all
         forgetRefused(zip(known, store.insert(known)))
-        if !records.isFileKnown {
+        if !records.isAllKnown {
             records.onNews { [weak self, weak store] in
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
@@ -61,15 +61,15 @@ package final class HSTSCopy: FlushedStore {
     }
 
     private func note(_ change: HSTSChange) {
-        // Who is not known here may be known to a file that could not be read yet.
-        let isFileKnown = records.isFileKnown
         records.change { hosts, changes in
             switch change {
             case .put(let record):
                 hosts.all[record.host] = record
                 changes.append(.stored(record))
             case .remove(let names):
-                for name in names where hosts.all.removeValue(forKey: name) != nil || !isFileKnown {
+                // Who is not known here may be known to the file.
+                for name in names {
+                    hosts.all[name] = nil
                     changes.append(.removed(name))
                 }
             case .removeAll:

@@ -20,15 +20,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Nil for a store that is in memory alone.
     private let file: File?
 
-    /// Whether the thread has been asked to read the file, and has not yet.
-    private var isReading = false
+    private var reading = Reading.toDo
+    /// Whether the file was lost, and what is there now could not be read yet. The thread's alone.
+    private var isLost = false
     private var awaiting: [@Sendable () -> Void] = []
     private var unwritten = WaitingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
     private var isWriting = false
-    /// Whether what the file has was read, or there was none.
-    private var isFileRead = false
     /// Whether it could not be taken over when that was tried last. Then there may be news that nobody tells of again.
     private var isBehind = false
     /// Whether the thread was ever asked for anything.
@@ -39,6 +38,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private let nextLook = Atomic<Int>(0)
     /// Whether the thread has been asked to look, and has not yet.
     private let isLooking = Atomic(false)
+
+    /// How far the first reading of the file is.
+    private enum Reading { case toDo, ordered, begun }
 
     private struct File: Sendable {
         /// Whether there may be anything in it: false if it is certain that there is nothing. A few system calls.
@@ -82,8 +84,11 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return true
     }
 
-    /// Whether what the file has is known: false as long as it could not be read.
-    var isFileKnown: Bool { file == nil || lock.withLock { isFileRead } }
+    /// Whether all that lasts is known: false as long as the file could not be read, or a keyring that may have more.
+    var isAllKnown: Bool {
+        waitUntilAtHand()
+        return file == nil || lock.withLock { unwritten.known != nil }
+    }
 
     /// Calls at once, or on the store's thread when all has been read.
     func whenAtHand(_ body: @escaping @Sendable () -> Void) {
@@ -143,8 +148,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private func waitUntilAtHand() {
         if isAtHand { return }
         guard let file, isReadingNeeded(told: nil) else { return }
-        // It does what was ordered before first, and that is to read.
-        file.thread.wait { _ in }
+        // Whoever has ordered the reading may not have come so far yet.
+        file.thread.wait { [self] keeper in read(keeper) }
     }
 
     /// Sees to it that the file is read. False if it has been, or if there is none.
@@ -154,14 +159,13 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         var mustStart = false
         let isNeeded = lock.withLock {
             if isRead.load(ordering: .relaxed) { return false }
-            if !isReading {
+            if reading == .toDo {
                 if !mayHold {
-                    isFileRead = true
                     unwritten.known = []
                     isRead.store(true, ordering: .releasing)
                     return false
                 }
-                isReading = true
+                reading = .ordered
                 isFileUsed = true
                 mustStart = true
             }
@@ -172,15 +176,18 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         return isNeeded
     }
 
+    /// Reads the file, if that has not begun yet: then who asks is called by it.
     private func read(_ keeper: Keeper) {
+        let isFirst = lock.withLock {
+            defer { reading = .begun }
+            return reading != .begun
+        }
+        if !isFirst { return }
         takeOver(from: keeper)
         // Those who wait come first, and in their order.
         while true {
             let told = lock.withLock {
-                if awaiting.isEmpty {
-                    isReading = false
-                    isRead.store(true, ordering: .releasing)
-                }
+                if awaiting.isEmpty { isRead.store(true, ordering: .releasing) }
                 defer { awaiting = [] }
                 return awaiting
             }
@@ -191,7 +198,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// Has what the file has, unless that cannot be read, or changes too fast.
     ///
-    /// - Returns: Whether that is something else than before.
+    /// - Returns: Whether that is something else than before, or all that lasts is known now and was not.
     @discardableResult
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
@@ -203,14 +210,14 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             let before = Set(other.lasting(at: now))
             let following = other.replaceLasting(with: records, at: now)
             let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
-            let isNews = Set(other.lasting(at: now)) != before
+            var isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
                 guard changeCount == count else { return false }
                 // Who was in memory is let go of after the lock, with all it has.
                 swap(&memory, &other)
-                isFileRead = true
                 isBehind = false
+                if unwritten.known == nil, known != nil { isNews = true }
                 unwritten.known = known
                 unwritten.add(following)
                 return true
@@ -253,9 +260,18 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// How many changes there were when all of them were written. A file that somebody has removed is made anew.
     private func writeAll(to keeper: Keeper) -> UInt64 {
-        if keeper.hasLostFile() {
-            let memory = lock.withLock { self.memory }
-            keeper.apply(memory.lasting(at: Date().timeIntervalSince1970).map { .stored($0) })
+        if keeper.hasLostFile() { isLost = true }
+        if isLost, let there = keeper.loadIfPossible() {
+            isLost = false
+            let memory = lock.withLock {
+                // What is there was news, which nobody tells of again.
+                isBehind = true
+                return self.memory
+            }
+            // Who has made another file in its place may have changed what memory has.
+            let identities = Set(there.map(\.identity))
+            let lost = memory.lasting(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
+            keeper.apply(lost.map { .stored($0) })
         }
         while true {
             let (changes, count) = lock.withLock {

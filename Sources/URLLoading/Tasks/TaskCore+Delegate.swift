@@ -30,8 +30,8 @@ extension TaskCore {
             _ = delegates.offer { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
         case .challenge(let challenge):
             call(challenge, session, task)
-        case .credential(let credential, let space):
-            keep(credential, for: space, task)
+        case .credential(let given, let space):
+            keep(given, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .needsBody(let offset): askForBody(from: offset, session, task)

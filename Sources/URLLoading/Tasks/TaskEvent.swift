@@ -6,7 +6,7 @@ enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)
     /// A server has taken a credential that is to be kept.
-    case credential(URLCredential, URLProtectionSpace)
+    case credential(GivenCredential, URLProtectionSpace)
     case informationalResponse(HTTPURLResponse)
     /// The time of a request that was to wait has come.
     case delayedRequest(URLRequest)

@@ -67,7 +67,7 @@
                 resumption: resumption, at: Self.now, observer: self)
         }
 
-        deinit { close(descriptor) }
+        deinit { Glibc.close(descriptor) }
 
         static var now: Int64 {
             var time = timespec()
@@ -129,8 +129,9 @@
                 let count = recv(descriptor, &input, input.count, 0)
                 if count <= 0 { break }
                 if isLost() { continue }
-                try input.withUnsafeBytes { bytes throws(HTTP3Error) in
-                    try session.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]), ecn: 0, at: Self.now)
+                try input.withUnsafeBufferPointer { octets throws(HTTP3Error) in
+                    let datagram = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: octets[..<count]))
+                    try session.receive(datagram, ecn: 0, at: Self.now)
                 }
             }
             if let deadline = session.deadline, deadline <= Self.now { try session.handleDeadline(at: Self.now) }

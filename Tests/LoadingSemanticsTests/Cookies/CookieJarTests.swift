@@ -223,7 +223,8 @@ import Testing
         }
         let gone = world.jar.receive("a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", from: request, at: world.now)
         #expect(gone == .removed(cookie.identity))
-        #expect(world.jar.receive("a=; Max-Age=0", from: request, at: world.now) == .nothing)
+        // A copy may have it yet.
+        #expect(world.jar.receive("a=; Max-Age=0", from: request, at: world.now) == .nothing(cookie.identity))
         #expect(world.jar.isEmpty)
     }
 

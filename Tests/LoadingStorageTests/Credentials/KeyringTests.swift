@@ -276,6 +276,28 @@ import Testing
         #expect(try user.load() == [Self.one, Self.other])
         #expect(ContinuousClock.now - start < .milliseconds(200))
         #expect(Self.has(folder, Self.one.password))
+        // After a while it is asked again.
+        session.thawKeyring()
+        let end = ContinuousClock.now + .testDeadline
+        while Self.has(folder, Self.one.password) {
+            if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "the keyring", deadline: .testDeadline) }
+            _ = try user.ask("flush")
+            usleep(10_000)
+        }
+        let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
+        #expect(try second.load() == [Self.one, Self.other])
+    }
+
+    // AUTH-23
+    @Test("what is removed while the keyring is locked does not come back, although its file was lost")
+    func removedWithoutNotes() throws {
+        let (session, folder, user) = try lockedWithTwo()
+        for name in names(folder.path) { unlink(folder.file(name).path) }
+        #expect(try user.load() == [Self.one, Self.other])
+        #expect(try user.remove(Self.other))
+        session.endKeyring()
+        try session.startKeyring()
+        #expect(try user.load() == [Self.one])
     }
 
     // AUTH-21

@@ -34,6 +34,19 @@ import Testing
         #expect(try database.value("SELECT CAST(x'FF41' AS TEXT)") == .null)
     }
 
+    @Test("a statement that never ends is damage, one that looks at each row of a large file is not") func allowance()
+        throws
+    {
+        let path = try database().path
+        try Database(path).execute("CREATE TABLE t (v)")
+        let long = """
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 7000000) SELECT count(*) FROM n
+            """
+        #expect(throws: StorageFailure(.read, path, .database(11))) { try Database(path).value(long) }
+        #expect(truncate(path, 1 << 30) == 0)
+        #expect(try Database(path).value(long) == .integer(7_000_000))
+    }
+
     @Test("a transaction that fails leaves nothing") func rollback() throws {
         let database = try database()
         try database.execute("CREATE TABLE t (v UNIQUE)")

@@ -170,20 +170,23 @@ import Testing
     }
 
     // However many are offered while nothing can be written
-    @Test("no more waits than there is") func boundedWait() throws {
+    @Test("no more waits than there is, and so many removals") func boundedWait() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply([.stored(.lasting("a"))])
         _ = archive.load()
         let other = try Database(scene.cookieFile)
         try other.execute("BEGIN IMMEDIATE")
-        for number in 0..<20 {
-            let cookies = (0..<10).map { Cookie.lasting("n\(number)-\($0)") }
+        for number in 0..<30 {
+            let cookies = (0..<1000).map { Cookie.lasting("n\(number)-\($0)") }
             archive.apply(cookies.map { .stored($0) })
             archive.apply(cookies.map { .removed($0.identity) })
         }
-        #expect(archive.waitingCount == 0)
+        #expect(archive.waitingCount == 20_000)
+        archive.apply([.removed(Cookie.lasting("a").identity)])
         try other.execute("COMMIT")
+        #expect(archive.flush())
+        #expect(scene.storedCookies() == [])
     }
 
     @Test("on a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk() throws

@@ -64,11 +64,31 @@ import Testing
         let scene = try StorageScene()
         let archive = scene.cookies
         archive.apply((0..<50).map { .stored(.lasting("c\($0)", "needle-\($0)")) })
-        try Data("needle".utf8).write(to: URL(fileURLWithPath: scene.cookieFile + ".damaged"))
+        for end in [".damaged", ".new", ".new-journal"] {
+            try Data("needle".utf8).write(to: URL(fileURLWithPath: scene.cookieFile + end))
+        }
         #expect(names(scene.directory.path).contains { contents(scene.file($0))?.holds("needle") == true })
         archive.apply([.everythingRemoved, .stored(.lasting("new", "hay"))])
         #expect(scene.storedCookies() == [.lasting("new", "hay")])
         for name in names(scene.directory.path) { #expect(contents(scene.file(name))?.holds("needle") == false) }
+    }
+
+    // S-89
+    @Test("what was removed while another reads it is in no file any more when that one is done")
+    func removalWhileRead() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a", "needle"))])
+        let reader = try Database(scene.cookieFile, .read)
+        func isThere() -> Bool {
+            names(scene.directory.path).contains { contents(scene.file($0))?.holds("needle") == true }
+        }
+        try reader.execute("BEGIN; SELECT * FROM cookies")
+        archive.apply([.everythingRemoved])
+        #expect(isThere())
+        try reader.execute("COMMIT")
+        #expect(archive.flush())
+        #expect(!isThere())
     }
 
     @Test("an archive that nobody has stored in makes no file") func noFile() throws {
@@ -111,6 +131,20 @@ import Testing
         #expect(!one.hasNews())
         #expect(other.hasNews())
         #expect(Set(other.load()) == Set(one.load()))
+    }
+
+    // COOK-17: who was asked last to remove it has his way
+    @Test("what another has stored since the file was read is removed too", arguments: [false, true])
+    func removedUnseen(bySessionCookie: Bool) throws {
+        let scene = try StorageScene()
+        let (one, other) = (scene.cookies, scene.cookies)
+        one.apply([.stored(.lasting("a"))])
+        #expect(one.load().count == 1)
+        other.apply([.stored(.lasting("b"))])
+        var session = Cookie.lasting("b", "newer")
+        session.expires = nil
+        one.apply([.stored(session)] + (bySessionCookie ? [] : [.removed(session.identity)]))
+        #expect(scene.storedCookies() == [.lasting("a")])
     }
 
     @Test("a file that is removed meanwhile is made again") func removedFile() throws {

@@ -1,7 +1,8 @@
 import LoadingSemantics
-import LoadingStorage
 import TestSupport
 import Testing
+
+@testable import LoadingStorage
 
 @Suite(.leakChecked) struct OtherRecordsTests {
     // TLS-7
@@ -15,6 +16,45 @@ import Testing
         archive.apply([.stored(longer), .removed("example.com")])
         #expect(Set(TransportSecurityArchive(in: scene.directory).load()) == [longer, other])
         #expect(mode(scene.file("url-loading-transport-security.sqlite")) == 0o600)
+    }
+
+    // CONN-8
+    @Test("alternatives last, with all that is known of each") func alternatives() throws {
+        typealias Entry = AlternativeServicesRecord.Entry
+        let scene = try StorageScene()
+        let archive = AlternativeServicesArchive(in: scene.directory, tell: scene.tell)
+        let first = AlternativeServicesRecord(
+            origin: ServerPlace("example.org", 443),
+            entries: [
+                Entry(AlternativeService(port: 65535), expires: 1),
+                Entry(AlternativeService(host: "2001:db8::1", port: 443, persists: true), expires: .max),
+            ])
+        let second = AlternativeServicesRecord(
+            origin: ServerPlace("example.org", 8443), entries: [Entry(AlternativeService(port: 1), expires: 2)])
+        let other = AlternativeServicesRecord(origin: second.origin, entries: [])
+        archive.apply([.stored(first), .stored(other)])
+        archive.apply([.stored(second), .removed(ServerPlace("example.net", 443))])
+        #expect(Set(AlternativeServicesArchive(in: scene.directory).load()) == [first, second])
+        archive.apply([.removed(first.origin)])
+        #expect(AlternativeServicesArchive(in: scene.directory).load() == [second])
+        #expect(mode(scene.file("url-loading-alternative-services.sqlite")) == 0o600)
+    }
+
+    // CONN-8
+    @Test("a row that is no record is none") func brokenAlternatives() {
+        let texts = ["", "443", "443 1", "443 1 1 1", "65536 1 1", "-1 1 1", "443 x 1", "443 99999999999999999999 1"]
+        for text in texts {
+            let content = TextPairs.data([("", text)])
+            #expect(AlternativeServicesRecord(row: [.text("a"), .integer(443), .blob(content)]) == nil)
+        }
+        let content = DatabaseValue.blob(TextPairs.data([("b", "1 2 1")]))
+        #expect(AlternativeServicesRecord(row: [.text("a"), .integer(443), content])?.entries.count == 1)
+        for port in [-1, 65536] as [Int64] {
+            #expect(AlternativeServicesRecord(row: [.text("a"), .integer(port), content]) == nil)
+        }
+        #expect(AlternativeServicesRecord(row: [.text("a"), .integer(1), .text("b")]) == nil)
+        #expect(AlternativeServicesRecord(row: [.integer(1), .integer(1), content]) == nil)
+        #expect(AlternativeServicesRecord(row: [.text("a"), .integer(1)]) == nil)
     }
 
     private static let space = StoredCredential.Space(
@@ -37,6 +77,24 @@ import Testing
         archive.apply([.removed(second.identity)])
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, third])
         #expect(mode(scene.file("url-loading-credentials.sqlite")) == 0o600)
+    }
+
+    // AUTH-23: what is done is no note any more; what another process has noted meanwhile is
+    @Test("what another has stored in the place of a record is not removed for it") func unchanged() throws {
+        let scene = try StorageScene()
+        let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
+        let done = ["u", "v"].map { StoredCredential(space: Self.space, user: $0, password: "1") }
+        one.apply(done.map { .stored($0) })
+        let changed = StoredCredential(space: Self.space, user: "v", password: "2")
+        let new = StoredCredential(space: Self.space, user: "w", password: "3")
+        other.apply([.stored(changed), .stored(new)])
+        #expect(one.removeUnchanged(done) == 2)
+        #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, new])
+        // Not while it cannot be done.
+        try scene.hide()
+        #expect(one.removeUnchanged([new]) == nil)
+        try scene.show()
+        #expect(one.removeUnchanged([new, changed]) == 0)
     }
 
     // AUTH-21

@@ -107,6 +107,8 @@ package final class KeyringSession: Sendable {
     /// Has it do nothing more, and answer nobody.
     package func freezeKeyring() { processes.current.keyring?.send(SIGSTOP) }
 
+    package func thawKeyring() { processes.current.keyring?.send(SIGCONT) }
+
     /// All that is in the folders of the keyring, as it lies on the disk.
     package func storedBytes() -> Data {
         let files = FileManager.default.enumerator(at: directory.file("data"), includingPropertiesForKeys: nil)

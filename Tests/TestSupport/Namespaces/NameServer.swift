@@ -10,6 +10,7 @@ package final class NameServer: Sendable {
     package enum QuestionType: UInt16, Sendable {
         case ipv4 = 1
         case ipv6 = 28
+        case https = 65
     }
 
     package struct Question: Sendable, Hashable {
@@ -25,6 +26,8 @@ package final class NameServer: Sendable {
     package enum Answer: Sendable {
         /// Four or sixteen bytes.
         case address([UInt8])
+        /// The data of records of the type that was asked for, each to be believed that many seconds.
+        case records([[UInt8]], lifetime: UInt8)
         /// The name is there, such an address is not.
         case nothing
         case noSuchName
@@ -115,7 +118,7 @@ package final class NameServer: Sendable {
                 let count = recvfrom(descriptor, &packet, packet.count, 0, peer, &length)
                 guard count > 0, let (question, end) = Self.question(in: packet.prefix(count)) else { return }
                 asked.withValue { $0.append(question) }
-                guard let reply = Self.reply(to: packet.prefix(end), answer(question)) else { return }
+                guard let reply = Self.reply(to: packet.prefix(end), question.type, answer(question)) else { return }
                 sendto(descriptor, reply, reply.count, 0, peer, length)
             }
         }
@@ -137,11 +140,14 @@ package final class NameServer: Sendable {
         return (Question(labels.joined(separator: "."), type), index + 5)
     }
 
-    private static func reply(to question: ArraySlice<UInt8>, _ answer: Answer) -> [UInt8]? {
-        var address: [UInt8]?
+    private static func reply(to question: ArraySlice<UInt8>, _ type: QuestionType, _ answer: Answer) -> [UInt8]? {
+        var records: [[UInt8]] = []
+        var lifetime: UInt8 = 60
         var code: UInt8 = 0
         switch answer {
-        case .address(let bytes): address = bytes
+        // Who has an address has no other records for that.
+        case .address(let bytes): records = bytes.count == (type == .ipv4 ? 4 : 16) && type != .https ? [bytes] : []
+        case .records(let data, let time): (records, lifetime) = (data, time)
         case .nothing: break
         case .failure: code = 2
         case .noSuchName: code = 3
@@ -151,10 +157,11 @@ package final class NameServer: Sendable {
         // A response to a recursive question, by a server that takes them.
         reply[2] = 0x81
         reply[3] = 0x80 | code
-        reply.replaceSubrange(4..<12, with: [0, 1, 0, address == nil ? 0 : 1, 0, 0, 0, 0])
-        if let address {
-            // For the name that was asked for, which stands right behind the header: its address, for a minute.
-            reply += [0xC0, 12, 0, address.count == 4 ? 1 : 28, 0, 1, 0, 0, 0, 60, 0, UInt8(address.count)] + address
+        reply.replaceSubrange(4..<12, with: [0, 1, 0, UInt8(records.count), 0, 0, 0, 0])
+        for data in records {
+            // For the name that was asked for, which stands right behind the header.
+            let length = [UInt8(data.count >> 8), UInt8(data.count & 0xFF)]
+            reply += [0xC0, 12, 0, UInt8(type.rawValue), 0, 1, 0, 0, 0, lifetime] + length + data
         }
         return reply
     }

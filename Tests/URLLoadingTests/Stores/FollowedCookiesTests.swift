@@ -64,6 +64,22 @@ import Testing
         #expect(keeper.kept.last?.value == "12099")
     }
 
+    // COOK-15: who logs out stays logged out
+    @Test("cookies that could not be read can be deleted, by the program and by a server")
+    func unread() async throws {
+        let keeper = Keeper([cookie("deleted"), cookie("ended"), cookie("left")])
+        keeper.setFailing(.load)
+        let storage = storage(over: keeper)
+        #expect(names(storage) == [])
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "deleted", .value: "", .domain: "example.org", .path: "/",
+        ]
+        storage.deleteCookie(try #require(HTTPCookie(properties: properties)))
+        try receive(["ended=; Max-Age=0"], in: storage)
+        await withCheckedContinuation { continuation in storage.flush { continuation.resume() } }
+        #expect(keeper.kept.map(\.name) == ["left"])
+    }
+
     // S-88: also of what a look at the file has led to
     @Test("a flush waits for the removal of what had ended when others' cookies were read")
     func flushAfterNews() async throws {

@@ -131,7 +131,78 @@ import Testing
         #expect(storage.credentials(for: space)?["a"] == passing("a", "mine"))
     }
 
+    // MARK: Defaults
+
+    private func `default`(_ user: String) -> StoredCredential {
+        var credential = stored(user)
+        credential.isDefault = true
+        return credential
+    }
+
+    // AUTH-23: of two processes that have not heard of each other
+    @Test("the default that was set last holds, wherever it was set", arguments: [true, false])
+    func lastDefault(isSetHere: Bool) async throws {
+        let keeper = Keeper(isSetHere ? [] : [`default`("a")])
+        let storage = storage(over: keeper)
+        #expect(users(storage) == (isSetHere ? [] : ["a"]))
+        if isSetHere {
+            keeper.othersStore(`default`("a"))
+            storage.setDefaultCredential(permanent("b"), for: space)
+            await flush(storage)
+        } else {
+            keeper.othersStore(`default`("b"))
+        }
+        try await eventually {
+            _ = storage.allCredentials
+            return keeper.kept == [stored("a"), `default`("b")]
+        }
+        #expect(users(storage) == ["a", "b"])
+        #expect(storage.defaultCredential(for: space)?.user == "b")
+    }
+
+    // AUTH-23
+    @Test("what a credential of the session hides is stored again with a file that was lost") func hiddenLost()
+        async throws
+    {
+        let keeper = Keeper([])
+        let storage = try await hiding(keeper)
+        keeper.lose()
+        try await eventually {
+            _ = storage.allCredentials
+            return keeper.kept == [stored("a", "others'"), stored("seen")]
+        }
+    }
+
     // MARK: Removing everything
+
+    // AUTH-23
+    @Test("what could not be read can be removed, and replaced for the session", arguments: [true, false])
+    func unread(isLoadedWhole: Bool) async throws {
+        // It fails, or it is a keyring that is locked.
+        let keeper = Keeper(["a", "b", "c", "d"].map { stored($0) }, isLoadedWhole: isLoadedWhole)
+        keeper.setFailing(.load)
+        let storage = storage(over: keeper)
+        #expect(users(storage) == [])
+        storage.remove(permanent("a"), for: space)
+        storage.set(passing("b"), for: space)
+        storage.set(passing("c"), for: space)
+        storage.remove(permanent("c", "another"), for: space)
+        await flush(storage)
+        #expect(keeper.kept == [stored("d")])
+        keeper.setFailing(.load, false)
+        try await eventually { users(storage) == ["b", "c", "d"] }
+    }
+
+    // AUTH-23
+    @Test("what another has stored a moment ago can be removed unseen") func unseen() async throws {
+        let keeper = Keeper([])
+        let storage = storage(over: keeper)
+        #expect(users(storage) == [])
+        keeper.othersStore(stored("a"))
+        storage.remove(permanent("a"), for: space)
+        await flush(storage)
+        #expect(keeper.kept == [])
+    }
 
     // S-89
     @Test("a reset removes what a storage could not read, what others have stored since, and what is hidden")

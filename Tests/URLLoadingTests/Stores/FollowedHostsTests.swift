@@ -37,6 +37,21 @@ import Testing
         #expect(!store.covers("old.example"))
     }
 
+    // TLS-7
+    @Test("hosts are awaited no more when there turn out to be none") func none() async throws {
+        let keeper = ScriptedKeeper<HSTSRecord>([])
+        keeper.setFailing(.load)
+        let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
+        let copy = HSTSCopy(keeper: { keeper })
+        copy.follow(store)
+        #expect(store.isAwaitingRecords)
+        keeper.setFailing(.load, false)
+        try await eventually {
+            _ = store.covers("x.example")
+            return !store.isAwaitingRecords
+        }
+    }
+
     // S-89
     @Test("hosts that could not be read can be forgotten") func forgotten() async throws {
         let keeper = ScriptedKeeper("old.example")
@@ -44,15 +59,21 @@ import Testing
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
         let copy = HSTSCopy(keeper: { keeper })
         copy.follow(store)
+        // The keeper has not forgotten them yet when they can be read.
+        for call in [ScriptedCall.apply, .flush] { keeper.setFailing(call) }
         store.removeAll()
         try note("max-age=100", of: "new.example", in: store)
         await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
-        #expect(keeper.hosts == ["new.example"])
+        #expect(keeper.hosts == ["old.example"])
         keeper.setFailing(.load, false)
         try await eventually {
             _ = store.covers("x.example")
-            return keeper.calls.count { $0 == "load" } > 1
+            return !store.isAwaitingRecords
         }
         #expect(!store.covers("old.example"))
+        #expect(store.covers("new.example"))
+        for call in [ScriptedCall.apply, .flush] { keeper.setFailing(call, false) }
+        await withCheckedContinuation { continuation in copy.flush { continuation.resume() } }
+        #expect(keeper.hosts == ["new.example"])
     }
 }

@@ -62,6 +62,20 @@ import URLLoading
         #expect(await reopened(old).credentials(for: space) == nil)
     }
 
+    // AUTH-23: as users and realms are compared everywhere else
+    @Test("a user who is spelled in another way is the same one") func spellings() async {
+        func space(_ realm: String) -> URLProtectionSpace {
+            URLProtectionSpace(
+                host: "example.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: realm,
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        }
+        let old = URLCredentialStorage(in: place)
+        old.set(credential("Zo\u{EB}"), for: space("r\u{E9}alm"))
+        let new = await reopened(old)
+        new.remove(credential("Zoe\u{308}"), for: space("re\u{301}alm"))
+        #expect(await reopened(new).allCredentials.isEmpty)
+    }
+
     // AUTH-23: a proxy's space is another than that of a server
     @Test("every kind of space comes back as it was")
     func spaces() async {

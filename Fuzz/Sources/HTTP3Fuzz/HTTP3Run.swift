@@ -1,0 +1,307 @@
+import LoadingProtocols
+import LoadingSemantics
+
+/// One way for a session to get what comes on its streams, and a digest of all it said about them.
+///
+/// On the way it holds the session to its promises: an order of calls for each stream, one end for each, an error that
+/// stays, and nothing after the end.
+final class HTTP3Run: HTTP3SessionObserver {
+    enum Cutting {
+        case nowhere
+        case everywhere
+        case anywhere
+    }
+
+    private enum State {
+        case open
+        case hasHead
+        case ended
+        case closed
+    }
+
+    private(set) var digest: UInt64 = 0
+    private var random: UInt64
+    private let isRestless: Bool
+    private var session: HTTP3Session?
+    private var states: [Int64: State] = [:]
+    private var bodies: [Int64: UInt64] = [:]
+    private var unread: [Int64: Int] = [:]
+    private var submitted = 0
+    private var isTelling = false
+    private var sink: UInt8 = 0
+
+    init(_ bytes: UnsafeRawBufferPointer, choice: UInt8, cutting: Cutting, isRestless: Bool, seed: UInt64) {
+        random = seed | 1
+        self.isRestless = isRestless
+        let limits =
+            choice & 4 == 0
+            ? HTTP2Limits()
+            : HTTP2Limits(maximumHeadLength: 100, maximumFieldCount: 3, maximumInformationalResponses: 2)
+        let windows =
+            choice & 8 == 0
+            ? HTTP2Windows() : HTTP2Windows(initialStream: 16, maximumStream: 64, maximumUnread: 8)
+        let session = HTTP3Session.loose(
+            configuration: HTTP3Configuration(limits: limits, windows: windows), streams: 20, observer: self)
+        self.session = session
+        for method in ["GET", "HEAD", "POST"] { submit(method) }
+        if choice & 1 == 0 { takeOutput() }
+        let hasFailed = feed(bytes, cutting: cutting)
+        // How much is told of a body that becomes too long depends on the cuts.
+        for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
+        takeOutput()
+        if hasFailed { precondition(!session.mayOpenStream && session.isFinished, "a failed session goes on") }
+        session.fail()
+        precondition(states.values.allSatisfy { $0 == .closed }, "a stream without an end")
+        precondition(session.openStreamCount == 0 && states.count == submitted)
+        precondition(!session.wantsOutput)
+        self.session = nil
+    }
+
+    // MARK: The server
+
+    private func feed(_ bytes: UnsafeRawBufferPointer, cutting: Cutting) -> Bool {
+        var input = bytes
+        do throws(HTTP3Error) {
+            while let piece = HTTP3Piece(&input) { try feed(piece, cutting: cutting) }
+            return false
+        } catch {
+            // The same breach may be met with another text.
+            if case .violation(let code, _, _) = error { mix(code) } else { mix("\(error)".hashOfOctets) }
+            do throws(HTTP3Error) {
+                try session?.feed(bytes, isLast: false, on: 0)
+                preconditionFailure("an error was forgotten")
+            } catch {}
+            return true
+        }
+    }
+
+    private func feed(_ piece: HTTP3Piece, cutting: Cutting) throws(HTTP3Error) {
+        let code = HTTP3ErrorCode(rawValue: 0x100 + UInt64(piece.bytes.first ?? 0))
+        switch piece.kind {
+        case .reset: try session?.feedReset(code, on: piece.stream)
+        case .stop: try session?.feedStop(code, on: piece.stream)
+        case .bytes, .end:
+            var start = 0
+            repeat {
+                let count =
+                    switch cutting {
+                    case .nowhere: piece.bytes.count
+                    case .everywhere: 1
+                    case .anywhere: 1 + Int(truncatingIfNeeded: next() % 32)
+                    }
+                let end = min(start + count, piece.bytes.count)
+                try feed(
+                    UnsafeRawBufferPointer(rebasing: piece.bytes[start..<end]),
+                    isLast: piece.kind == .end && end == piece.bytes.count, on: piece.stream)
+                start = end
+                if isRestless { beRestless() }
+            } while start < piece.bytes.count
+        }
+    }
+
+    /// Gives the session a copy of its own, so that the address sanitizer sees a read outside of it.
+    private func feed(_ bytes: UnsafeRawBufferPointer, isLast: Bool, on stream: Int64) throws(HTTP3Error) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        defer { copy.deallocate() }
+        copy.copyMemory(from: bytes)
+        try session?.feed(UnsafeRawBufferPointer(copy), isLast: isLast, on: stream)
+    }
+
+    // MARK: The client
+
+    /// Reads each octet, so that the address sanitizer sees one that is not there.
+    private func takeOutput() {
+        var total = 0
+        while let output = session?.takeLooseOutput() {
+            total += output.bytes.count
+            precondition(total < 8 << 20, "output without end")
+            for octet in output.bytes { sink = sink &+ octet }
+        }
+    }
+
+    private func submit(_ method: String) {
+        guard let session else { return }
+        let request = HTTPStreamRequest(
+            method: method, scheme: "https", path: "/",
+            fields: HTTPFields([("Host", "a.example"), ("Cookie", "a=b; c=d")]), hasBody: method == "POST")
+        do throws(HTTPStreamRequestError) {
+            let stream = try session.submit(request)
+            precondition(states.updateValue(.open, forKey: stream) == nil, "a number was used twice")
+            submitted += 1
+        } catch {
+            precondition(error == .notAllowed)
+        }
+    }
+
+    /// What a caller may do at any time, and a few things that it may not.
+    private func beRestless() {
+        guard let session else { return }
+        let stream = 4 * Int64(truncatingIfNeeded: next() % 6)
+        switch next() % 16 {
+        case 0: if !isTelling { takeOutput() }
+        case 1: session.reset(stream)
+        case 2:
+            session.reset(stream, code: .noError)
+            unread[stream] = nil
+        case 3 where submitted < 20: submit("GET")
+        case 4 where submitted < 20: submit("POST")
+        case 5: session.resumeBody(of: stream)
+        case 6: session.consumed(Int(truncatingIfNeeded: next() % 40), on: stream)
+        case 7: session.setPriority(urgency: Int(stream), isIncremental: true, of: stream)
+        case 8: session.ping()
+        case 9 where next() % 8 == 0: session.goAway()
+        case 10 where next() % 16 == 0: session.fail()
+        case 11 where isTelling:
+            do throws(HTTP3Error) {
+                precondition(session.takeLooseOutput() == nil, "output from inside")
+                try session.feed(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true, on: 0)
+                preconditionFailure("input from inside")
+            } catch {
+                precondition(error == .reentered)
+            }
+        case 12: _ = (session.mayOpenStream, session.isFinished, session.wantsOutput, session.isGoingAway)
+        case 13: session.consumed(Int.max, on: stream)
+        case 14: _ = session.receivedBodyFrameBytes(on: stream)
+        case 15 where next() % 64 == 0: session.reject(alert: 42)
+        default: break
+        }
+    }
+
+    private func tell(_ stream: Int64, _ value: UInt64, from allowed: [State], to state: State? = nil) {
+        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        precondition(allowed.contains(before), "\(before) before \(value)")
+        if let state { states[stream] = state }
+        mix(UInt64(stream) << 32 | value)
+        guard isRestless, !isTelling else { return }
+        isTelling = true
+        beRestless()
+        isTelling = false
+    }
+
+    // MARK: HTTP3SessionObserver
+
+    func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
+        precondition((100...199).contains(head.status) && head.status != 101)
+        mix(head)
+        tell(stream, 1, from: [.open])
+    }
+
+    func session(
+        _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
+    ) {
+        precondition((200...999).contains(head.status))
+        mix(head)
+        // Whether the end is known already depends on the cuts.
+        tell(stream, 2, from: [.open], to: .hasHead)
+    }
+
+    func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
+        precondition(states[stream] == .hasHead, "a body without a head")
+        for octet in bytes {
+            bodies[stream] = ((bodies[stream] ?? 0) ^ UInt64(octet) &+ 1) &* 0x100_0000_01B3
+        }
+        guard isRestless else { return session.consumed(bytes.count, on: stream) }
+        unread[stream, default: 0] += bytes.count
+        if next() % 2 == 0 { session.consumed(unread.removeValue(forKey: stream) ?? 0, on: stream) }
+    }
+
+    func session(_ session: HTTP3Session, endedResponseOn stream: Int64) {
+        tell(stream, 4, from: [.hasHead], to: .ended)
+    }
+
+    func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
+        guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
+        precondition(before != .closed, "two ends")
+        // A stream that was reset here and had its end before is as whole as one that was not.
+        precondition(failure != nil || before == .ended, "whole without an end")
+        states[stream] = .closed
+        if failure == nil { mix(bodies[stream] ?? 0) }
+        if !isRestless { mix(UInt64(stream) << 32 | (failure == nil ? 5 : 6)) }
+    }
+
+    func session(
+        _ session: HTTP3Session, wantsBodyOf stream: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) -> HTTPStreamBodyRead {
+        precondition(!buffer.isEmpty, "no room for a body")
+        guard isRestless else {
+            buffer.copyBytes(from: repeatElement(0x62, count: 5))
+            return .bytes(5, isLast: true)
+        }
+        if !isTelling {
+            isTelling = true
+            beRestless()
+            isTelling = false
+        }
+        buffer.copyBytes(from: repeatElement(0x62, count: buffer.count))
+        return switch next() % 6 {
+        case 0: .later
+        case 1: .failed
+        case 2: .bytes(-1, isLast: false)
+        case 3: .bytes(Int.max, isLast: true)
+        default: .bytes(Int(truncatingIfNeeded: next() % 300), isLast: next() % 4 == 0)
+        }
+    }
+
+    func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
+        precondition(states[stream] != .closed && byteCount > 2)
+    }
+
+    func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
+        precondition(states[stream] != .closed && byteCount > 0 && frameByteCount >= byteCount + 2)
+    }
+
+    func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { precondition(states[stream] != .closed) }
+    func sessionChangedPeerSettings(_ session: HTTP3Session) {}
+
+    func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
+        mix(UInt64(bitPattern: lastStream))
+        precondition(session.isGoingAway)
+    }
+
+    func sessionReceivedPingAnswer(_ session: HTTP3Session) { preconditionFailure("nobody answers pings here") }
+    func session(_ session: HTTP3Session, presented chain: [[UInt8]], cipherSuite: UInt16) {
+        preconditionFailure("there is no handshake here")
+    }
+    func sessionCompletedHandshake(_ session: HTTP3Session) { preconditionFailure("there is no handshake here") }
+    func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) {
+        preconditionFailure("there is no handshake here")
+    }
+
+    // MARK: The digest
+
+    private func mix(_ head: HTTPStreamResponseHead) {
+        mix(UInt64(head.status))
+        mix(UInt64(head.byteCount))
+        for position in head.fields.positions {
+            precondition(position.nameLength > 0, "a field without a name")
+            for (start, length) in [
+                (position.nameStart, position.nameLength), (position.valueStart, position.valueLength),
+            ] {
+                precondition(Int(start) + Int(length) <= head.fields.bytes.count, "a position outside the block")
+                for octet in head.fields.bytes[Int(start)..<(Int(start) + Int(length))] {
+                    precondition(octet != 0x00 && octet != 0x0A && octet != 0x0D, "a line end or NUL in a field")
+                    mix(UInt64(octet))
+                }
+            }
+        }
+    }
+
+    private func mix(_ value: UInt64) {
+        digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
+        digest ^= digest >> 29
+    }
+
+    /// Marsaglia's xorshift: the same numbers for the same input.
+    private func next() -> UInt64 {
+        random ^= random << 13
+        random ^= random >> 7
+        random ^= random << 17
+        return random
+    }
+}
+
+extension String {
+    fileprivate var hashOfOctets: UInt64 {
+        utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
