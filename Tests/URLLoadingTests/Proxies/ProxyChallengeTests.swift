@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import TestSupport
 import Testing
 import URLLoading
