@@ -78,7 +78,7 @@
             }
         }
 
-        @Test("what is posted arrives") func posted() async throws {
+        @Test("a large body is posted, and answered") func posted() async throws {
             let server = try server()
             defer { server.stop() }
             try await using { session, _ async throws in
@@ -89,7 +89,7 @@
             }
         }
 
-        // CONN-6: fall back when QUIC fails; CONN-8: and leave it alone for a while
+        // CONN-6: fall back when QUIC fails
         @Test("a server that nobody reaches by QUIC is reached by TCP") func fallback() async throws {
             let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
             defer { server.stop() }

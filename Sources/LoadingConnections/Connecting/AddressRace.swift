@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -163,7 +162,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         guard outcome != nil else { return }
         guard let failure else { return perform(.attemptSucceeded(attempt)) }
         running.removeValue(forKey: attempt)?.close()
-        if failure.cause == .posix(EMFILE) || failure.cause == .posix(ENFILE) { return end(.failure(.noDescriptor)) }
+        if failure.isLackOfDescriptors { return end(.failure(.noDescriptor)) }
         perform(.attemptFailed(attempt, failure))
     }
 

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -198,7 +197,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     /// The host's name leads to these addresses, and there may be a connection to one of them (CONN-3).
     private func found(_ addresses: [SocketAddress]) {
-        guard !hasTriedCoalescing, coalescing == nil, isHTTP3Over,
+        guard !hasTriedCoalescing, isHTTP3Over,
             let connection = pool.candidate(for: home.origin, at: addresses)
         else { return }
         hasTriedCoalescing = true
@@ -257,7 +256,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         guard !hasEnded else { return }
         secure = nil
         switch outcome {
-        case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+        case .failure(let error) where error.isLackOfDescriptors:
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
         case .failure(let error): fail(ConnectionFailure(error))

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -90,7 +89,7 @@ final class Dial {
             self.handshake = nil
             switch result {
             case .success(let stream): dig(stream, proxy)
-            case .failure(let error) where error.cause == .posix(EMFILE) || error.cause == .posix(ENFILE):
+            case .failure(let error) where error.isLackOfDescriptors:
                 outcome?(.failure(.noDescriptor))
             case .failure(let error): fail(ConnectionFailure(error))
             }

@@ -67,15 +67,9 @@
             self.opened = opened
             idleSince = pool.loop.now
             lastHeard = pool.loop.now
-            let starter = Starter()
-            socket = try DatagramSocket(to: address, on: pool.loop, owner: starter)
+            socket = try DatagramSocket(to: address, on: pool.loop)
             socket.owner = self
             planTurn()
-        }
-
-        /// Owns the socket as long as the connection is no object yet.
-        private final class Starter: DatagramSocketOwner {
-            func socketBecameReady(_ socket: DatagramSocket) {}
         }
 
         private func makeSession() -> HTTP3Session {

@@ -1,21 +1,19 @@
 #if HTTP3
     internal import CLoadingLinux
-    package import LoadingSemantics
+    internal import LoadingSemantics
 
     /// Where origins speak HTTP/3, as far as a session knows: what they have said (CONN-6), and where it did not work lately
     /// (CONN-8). Confined to the loop of the session's pool.
-    package final class HTTP3Services {
+    final class HTTP3Services {
         private var said = AlternativeServices()
         private var broken = BrokenServices()
-        /// Told of what is to outlive the session.
-        package var keeper: (any HTTP3ServiceKeeper)?
-        private var isLoaded = false
 
         /// Where to try; nil if nowhere is known, or all that is known has failed.
         ///
         /// - Parameter isAssumed: Whether the origin itself is to be tried, whatever is known (CONN-7).
         func service(of origin: ServerPlace, isAssumed: Bool, at now: Int64) -> AlternativeService? {
-            load()
+            // Asked before each request over HTTP/2: of those nearly all know nothing.
+            if said.count == 0, !isAssumed { return nil }
             let services = said.services(of: origin, at: Self.today)
             if let known = services.first(where: { !broken.contains($0.place(for: origin), at: now) }) { return known }
             return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
@@ -23,8 +21,7 @@
 
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {
-            load()
-            tell(said.note(fields, from: url, at: Self.today))
+            _ = said.note(fields, from: url, at: Self.today)
         }
 
         func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
@@ -38,31 +35,14 @@
         /// The server at one of the origin's alternatives says that it is not the origin.
         func isMisdirected(at port: UInt16?, origin: ServerPlace) {
             for service in said.services(of: origin, at: Self.today) where service.port == port {
-                tell(said.remove(service, of: origin))
+                _ = said.remove(service, of: origin)
             }
         }
 
         /// What was in the way may be gone, and what was said may have been for the other network.
         func networkChanged() {
             broken.forgetAll()
-            for outcome in said.networkChanged(at: Self.today) { tell(outcome) }
-        }
-
-        package func removeAll() {
-            said.removeAll()
-            broken.forgetAll()
-        }
-
-        private func load() {
-            guard !isLoaded, let keeper else { return }
-            // Where it takes a disk its time, nobody waits: it is asked again with the next connection.
-            guard let records = keeper.recordsIfAtHand() else { return }
-            isLoaded = true
-            for record in records { _ = said.insert(record, at: Self.today) }
-        }
-
-        private func tell(_ outcome: AlternativeServicesOutcome) {
-            if outcome != .nothing { keeper?.keep(outcome) }
+            _ = said.networkChanged(at: Self.today)
         }
 
         /// Seconds since 1970.

@@ -23,7 +23,7 @@ package final class ConnectionPool {
     package var maximumPerHost: Int
     private var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
-        package let http3Services = HTTP3Services()
+        let http3Services = HTTP3Services()
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []

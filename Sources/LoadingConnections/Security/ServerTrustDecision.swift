@@ -2,8 +2,8 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Whether to trust a server whose handshake is complete and waits for that alone, as QUIC's does: asks who wants to be
-/// asked, evaluates, and looks at what App Transport Security demands. Confined to its loop; tells the outcome once, never
-/// within `start`'s caller's stack unless nobody has to be waited for, and nothing after `cancel`.
+/// asked, evaluates, and looks at what App Transport Security demands. Confined to its loop; tells the outcome once, and
+/// nothing after `cancel`.
 final class ServerTrustDecision {
     /// What is known of the connection besides the certificates.
     struct Agreement {

@@ -105,6 +105,9 @@ extension LoadError {
     package var isConnectionLoss: Bool { code == -1005 }
 
     /// For the `errno` of a connection attempt (ERR-5, CONN-12): no network at all is told from a host that refuses.
+    /// Whether the process or the machine has no descriptor left, which is nobody else's fault.
+    package var isLackOfDescriptors: Bool { cause == .posix(EMFILE) || cause == .posix(ENFILE) }
+
     package static func connectionAttemptFailed(_ error: Int32) -> LoadError {
         switch error {
         case ENETUNREACH, ENETDOWN: .notConnectedToInternet(error)

@@ -21,7 +21,7 @@ package final class DatagramSocket: ReadinessHandler {
 
     /// A socket that is connected to that address; nothing is sent. Throws the errno of the call that failed.
     package init(
-        to address: SocketAddress, on loop: EventLoop, owner: any DatagramSocketOwner
+        to address: SocketAddress, on loop: EventLoop, owner: (any DatagramSocketOwner)? = nil
     ) throws(POSIXFailure) {
         let isIPv6 = address.family == .ipv6
         let descriptor = cll_socket(isIPv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)

@@ -81,7 +81,8 @@ public struct URLRequest: Sendable {
         set { owned().rarities.mainDocumentURL = newValue }
     }
 
-    /// What kind of traffic this is: a hint. No effect on Linux: packets are not marked.
+    /// What kind of traffic this is: a hint; `.default` for what the session says. On Linux the packets of its connection are
+    /// marked with the class that RFC 4594 has for it, and requests of other kinds use other connections.
     public var networkServiceType: NetworkServiceType {
         get { storage.rarities.networkServiceType }
         set { owned().rarities.networkServiceType = newValue }
@@ -114,8 +115,9 @@ public struct URLRequest: Sendable {
         set { self[.allowsUltraConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set. No effect yet: there is
-    /// no HTTP/3.
+    /// Whether HTTP/3 may be tried although the server has not announced it yet; false unless set. The
+    /// request goes over TCP when the server does not answer in a moment, and always where the package was built without the
+    /// trait `HTTP3`.
     public var assumesHTTP3Capable: Bool {
         get { self[.assumesHTTP3Capable] }
         set { self[.assumesHTTP3Capable] = newValue }

@@ -86,7 +86,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.timeoutIntervalForResource, &$1) } }
     }
 
-    /// What kind of traffic the session carries: a hint. No effect on Linux: packets are not marked.
+    /// What kind of traffic the session carries: a hint. On Linux the packets of its connections are marked with the class
+    /// that RFC 4594 has for it. A request may say otherwise.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
         get { read { $0.networkServiceType } }
         set { write(newValue) { swap(&$0.networkServiceType, &$1) } }
@@ -243,7 +244,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.protocolClasses, &$1) } }
     }
 
-    /// Whether a session may use several paths at once; none. No effect yet: each connection takes one path.
+    /// Whether a session may use several paths at once; none unless set. On Linux any other value asks the kernel for
+    /// connections of several paths (MPTCP), and which it uses when is its choice; where it has none, there is one path.
     open var multipathServiceType: MultipathServiceType {
         get { read { $0.multipathServiceType } }
         set { write(newValue) { swap(&$0.multipathServiceType, &$1) } }

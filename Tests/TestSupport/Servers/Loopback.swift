@@ -1,4 +1,4 @@
-internal import Glibc
+package import Glibc
 
 /// The loopback addresses, as socket addresses.
 package enum Loopback: Sendable, Hashable, CaseIterable {
@@ -46,7 +46,7 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
     }
 
     /// Calls `bind` or `connect` with this address.
-    func withAddress(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    package func withAddress(port: Int, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         let port = in_port_t(truncatingIfNeeded: port).bigEndian
         switch self {
         case .ipv4:

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import URLLoading
@@ -28,7 +29,7 @@ import URLLoading
         #expect(try Self.declared().names == Set(Property.allCases.map(\.rawValue)))
     }
 
-    // C-3, C-5, C-6, C-8, C-12, C-13, C-19, C-21 to C-28, C-31, S-14, S-25
+    // C-3, C-5, C-6, C-8, C-9, C-12, C-13, C-19, C-21 to C-29, C-31, S-14, S-25
     @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
@@ -61,28 +62,28 @@ import URLLoading
         case .protocolClasses: protocolClasses
         case .usesClassicLoadingMode: usesClassicLoadingMode
         case .appTransportSecurity: appTransportSecurity
+        case .networkServiceType: networkServiceType
+        case .multipathServiceType: multipathServiceType
         case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
-            .networkServiceType, .allowsCellularAccess, .allowsExpensiveNetworkAccess,
+            .allowsCellularAccess, .allowsExpensiveNetworkAccess,
             .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .httpShouldUsePipelining,
-            .multipathServiceType, .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
+            .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
             nil
         }
     }
 
     // MARK: Those that do nothing
 
-    // C-9, C-10, C-11, C-14 to C-18, C-20, C-29, C-30, C-32
+    // C-10, C-11, C-14 to C-18, C-20, C-30, C-32
     private func nothing(_ property: Property) async throws {
         let why: Ineffective =
             switch property {
-            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .multipathServiceType, .enablesEarlyData:
-                .yet
+            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .enablesEarlyData: .yet
             default: .onLinux
             }
         if property == .identifier { return try await identifier(why) }
         try await why.expect(of: property.rawValue, try Self.declared()) { configuration in
             switch property {
-            case .networkServiceType: configuration.networkServiceType = .video
             case .allowsCellularAccess: configuration.allowsCellularAccess = false
             case .allowsExpensiveNetworkAccess: configuration.allowsExpensiveNetworkAccess = false
             case .allowsConstrainedNetworkAccess: configuration.allowsConstrainedNetworkAccess = false
@@ -91,7 +92,6 @@ import URLLoading
             case .sharedContainerIdentifier: configuration.sharedContainerIdentifier = "group.example"
             case .sessionSendsLaunchEvents: configuration.sessionSendsLaunchEvents = false
             case .httpShouldUsePipelining: configuration.httpShouldUsePipelining = true
-            case .multipathServiceType: configuration.multipathServiceType = .handover
             case .shouldUseExtendedBackgroundIdleMode: configuration.shouldUseExtendedBackgroundIdleMode = true
             case .enablesEarlyData: configuration.enablesEarlyData = true
             default: Issue.record("\(property) is not set")
@@ -122,6 +122,36 @@ import URLLoading
     }
 
     // MARK: Time, names and ways
+
+    /// An option of the socket over which a session loads.
+    private func socketOption(
+        _ option: Int32, at level: Int32, _ configure: (URLSessionConfiguration) -> Void
+    ) async throws -> [Int32] {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession { configure($0) }
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.text(server.url()) == "x")
+        return ClientSockets.values(of: option, at: level, connectedTo: server.port)
+    }
+
+    // C-9: the class that routers know for video (RFC 4594)
+    private func networkServiceType() async throws {
+        let level = Int32(IPPROTO_IP)
+        #expect(try await socketOption(IP_TOS, at: level) { _ in } == [0])
+        #expect(try await socketOption(IP_TOS, at: level) { $0.networkServiceType = .video } == [26 << 2])
+    }
+
+    // C-29: where the kernel has them
+    private func multipathServiceType() async throws {
+        let (single, several) = (Int32(IPPROTO_TCP), Int32(262))
+        let enabled = try? String(contentsOfFile: "/proc/sys/net/mptcp/enabled", encoding: .utf8)
+        let isOffered = enabled?.hasPrefix("1") ?? false
+        #expect(try await socketOption(SO_PROTOCOL, at: SOL_SOCKET) { _ in } == [single])
+        #expect(
+            try await socketOption(SO_PROTOCOL, at: SOL_SOCKET) { $0.multipathServiceType = .handover }
+                == [isOffered ? several : single])
+    }
 
     // C-17
     private func connectionProxyDictionary() async throws {

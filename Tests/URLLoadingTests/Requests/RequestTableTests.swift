@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import URLLoading
@@ -25,7 +26,7 @@ import URLLoading
         #expect(try Self.declared().names.subtracting(conformances) == Set(Property.allCases.map(\.rawValue)))
     }
 
-    // MISC-20, MISC-5, C-4, C-5, C-7, COOK-14, COOK-21, COOK-24, S-46
+    // MISC-20, MISC-5, C-4, C-5, C-7, C-9, CONN-7, COOK-14, COOK-21, COOK-24, S-46
     @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
@@ -44,27 +45,27 @@ import URLLoading
         case .httpBody: httpBody
         case .httpBodyStream: httpBodyStream
         case .httpShouldHandleCookies: httpShouldHandleCookies
-        case .networkServiceType, .allowsCellularAccess, .allowsExpensiveNetworkAccess,
-            .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .assumesHTTP3Capable, .attribution,
+        case .networkServiceType: networkServiceType
+        case .assumesHTTP3Capable: assumesHTTP3Capable
+        case .allowsCellularAccess, .allowsExpensiveNetworkAccess,
+            .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .attribution,
             .allowsPersistentDNS, .httpShouldUsePipelining:
             nil
         }
     }
 
-    // C-9 to C-11, C-20, CONN-7, CONN-20
+    // C-10, C-11, C-20, CONN-20
     private func nothing(_ property: Property) async throws {
-        let why: Ineffective = property == .assumesHTTP3Capable ? .yet : .onLinux
-        try await why.expect(of: property.rawValue, try Self.declared(), change: { set(property, of: &$0) })
+        try await Ineffective.onLinux.expect(
+            of: property.rawValue, try Self.declared(), change: { set(property, of: &$0) })
     }
 
     private func set(_ property: Property, of request: inout URLRequest) {
         switch property {
-        case .networkServiceType: request.networkServiceType = .background
         case .allowsCellularAccess: request.allowsCellularAccess = false
         case .allowsExpensiveNetworkAccess: request.allowsExpensiveNetworkAccess = false
         case .allowsConstrainedNetworkAccess: request.allowsConstrainedNetworkAccess = false
         case .allowsUltraConstrainedNetworkAccess: request.allowsUltraConstrainedNetworkAccess = true
-        case .assumesHTTP3Capable: request.assumesHTTP3Capable = true
         case .attribution: request.attribution = .user
         case .allowsPersistentDNS: request.allowsPersistentDNS = true
         case .httpShouldUsePipelining: request.httpShouldUsePipelining = true
@@ -104,6 +105,38 @@ import URLLoading
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with { $0.timeoutInterval = 0.05 }
         #expect(try await LoadRecorder.load(request) == [.failed(.timedOut), .invalid])
+    }
+
+    // C-9: lower effort (RFC 8622), on a connection of its own
+    private func networkServiceType() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let session = URLSession { _ in }
+        defer { session.invalidateAndCancel() }
+        for type in [URLRequest.NetworkServiceType.default, .background, .background] {
+            _ = try await session.data(for: URLRequest(url: server.url()).with { $0.networkServiceType = type })
+        }
+        let classes = ClientSockets.values(of: IP_TOS, at: Int32(IPPROTO_IP), connectedTo: server.port)
+        #expect(classes.sorted() == [0, 1 << 2])
+    }
+
+    // CONN-7: a datagram comes to the server's port, and without an answer the load goes over TCP
+    private func assumesHTTP3Capable() async throws {
+        #if HTTP3
+            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+            defer { server.stop() }
+            let datagrams = socket(
+                AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+            defer { close(datagrams) }
+            let isBound = Loopback.ipv4.withAddress(port: server.port) { bind(datagrams, $0, $1) } == 0
+            try #require(isBound)
+            var byte: UInt8 = 0
+            for isAssumed in [false, true] {
+                let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
+                #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
+                #expect((recv(datagrams, &byte, 1, 0) == 1) == isAssumed)
+            }
+        #endif
     }
 
     private func requiresDNSSECValidation() async throws {
