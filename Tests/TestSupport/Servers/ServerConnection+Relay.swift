@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension ServerConnection {
-    /// Passes bytes between the client and a port of this machine, as a proxy's tunnel does, until either ends. To be called
-    /// when all that has come is read.
+    /// Passes bytes between the client and a port of this machine, as a proxy's tunnel does, until that port has no more to
+    /// say. To be called when all that has come is read.
     package func relay(to port: Int) throws {
         let descriptor = try Loopback.ipv4.makeSocket()
         guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
@@ -12,10 +12,14 @@ extension ServerConnection {
         }
         let far = StreamSocket(adopting: descriptor, stop: stop)
         defer { far.close() }
+        var hasHeardAll = false
         while true {
-            let (near, back) = (try readNow(), try far.read())
-            if near?.isEmpty == true || back?.isEmpty == true { return }
-            if let near {
+            let (near, back) = (hasHeardAll ? nil : try readNow(), try far.read())
+            if back?.isEmpty == true { return }
+            if near?.isEmpty == true {
+                hasHeardAll = true
+                far.finishWriting()
+            } else if let near {
                 var rest = near[...]
                 while !rest.isEmpty {
                     let count = try far.write(rest)
@@ -24,7 +28,7 @@ extension ServerConnection {
                 }
             }
             if let back { try send(back) }
-            if near == nil, back == nil { try waitForEither(far) }
+            if near == nil, back == nil { try waitForEither(far, hasHeardAll: hasHeardAll) }
         }
     }
 
@@ -45,8 +49,9 @@ extension ServerConnection {
         }
     }
 
-    private func waitForEither(_ far: StreamSocket) throws {
-        var polled = [socket.descriptor, far.descriptor, stop.descriptor].map {
+    private func waitForEither(_ far: StreamSocket, hasHeardAll: Bool) throws {
+        // What is negative is passed over.
+        var polled = [hasHeardAll ? -1 : socket.descriptor, far.descriptor, stop.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         let count = poll(&polled, nfds_t(polled.count), Int32(deadline / .milliseconds(1)))
