@@ -74,10 +74,46 @@ void clt_socket_discard(clt_socket *socket) {
     socket->ahead_count = 0;
 }
 
+// What a step of the stream below that moved nothing means to the one above.
+static int step_below(BIO *bio, clt_socket *socket, clt_step step) {
+    // Whatever it has found out is in its failure.
+    ERR_clear_error();
+    switch (step) {
+    case CLT_WANT_READ: BIO_set_retry_read(bio); return -1;
+    case CLT_WANT_WRITE: BIO_set_retry_write(bio); return -1;
+    case CLT_CLOSED:
+    case CLT_ENDED: socket->ended = true; return 0;
+    default: break;
+    }
+    clt_failure failure = clt_stream_failure(socket->below);
+    socket->error = failure.posix != 0 ? failure.posix : EPROTO;
+    return -1;
+}
+
+static int read_below(BIO *bio, clt_socket *socket, char *bytes, int count) {
+    if (socket->drained && socket->stops_drained) { BIO_set_retry_read(bio); return -1; }
+    size_t got = 0;
+    clt_step step = clt_read(socket->below, bytes, (size_t)count, &got);
+    // Nobody can be asked in the middle of a connection.
+    if (got == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
+        step = clt_read(socket->below, bytes, (size_t)count, &got);
+    socket->drained = step == CLT_WANT_READ && clt_stream_is_drained(socket->below);
+    return got > 0 ? (int)got : step_below(bio, socket, step);
+}
+
+static int write_below(BIO *bio, clt_socket *socket, const char *bytes, int count) {
+    size_t taken = 0;
+    clt_step step = clt_write(socket->below, bytes, (size_t)count, &taken);
+    if (taken == 0 && step == CLT_WANT_IDENTITY && clt_provide_identity(socket->below, NULL))
+        step = clt_write(socket->below, bytes, (size_t)count, &taken);
+    return taken > 0 ? (int)taken : step_below(bio, socket, step);
+}
+
 static int socket_read(BIO *bio, char *bytes, int count) {
     clt_socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
+    if (socket->below != NULL) return read_below(bio, socket, bytes, count);
     if (socket->ahead_count > 0) {
         uint32_t given = (uint32_t)count < socket->ahead_count ? (uint32_t)count : socket->ahead_count;
         memcpy(bytes, socket->ahead, given);
@@ -115,6 +151,7 @@ static int socket_write(BIO *bio, const char *bytes, int count) {
     clt_socket *socket = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (bytes == NULL || count <= 0) return 0;
+    if (socket->below != NULL) return write_below(bio, socket, bytes, count);
     ssize_t sent;
     do sent = send(socket->descriptor, bytes, (size_t)count, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);

@@ -1,7 +1,9 @@
-// A BIO over a non-blocking socket, made for few system calls and no buffer that outlives its use.
+// A BIO over a non-blocking socket, made for few system calls and no buffer that outlives its use; or over another
+// stream of TLS, which has the socket.
 #ifndef CLT_SOCKET_H
 #define CLT_SOCKET_H
 
+#include "CLoadingTLS.h"
 #include "openssl.h"
 
 #include <stdbool.h>
@@ -12,6 +14,7 @@
 // buffer that all streams of a thread share. What is left in there at the end of a call moves into `kept`.
 typedef struct {
     int descriptor;
+    clt_stream *below;    // in place of the descriptor, or NULL
     int32_t error;        // errno of a failed system call
     bool ended;           // the peer has closed its side
     bool drained;         // the last system call brought less than there was room for

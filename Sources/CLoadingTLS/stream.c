@@ -20,6 +20,7 @@ struct clt_stream {
     bool failed;
     bool write_failed;  // there may still be something to read
     bool drained;
+    bool carries;  // another stream goes over this one, and asks for a few bytes at a time
 
     decision trust;
     int32_t rejection;
@@ -39,11 +40,14 @@ struct clt_stream {
 // ---- life
 
 clt_stream *clt_stream_new(
-    clt_context *context, int descriptor, const char *name, const clt_session *session, clt_failure *failure) {
+    clt_context *context, int descriptor, clt_stream *below, const char *name, const clt_session *session,
+    clt_failure *failure) {
     ERR_clear_error();
     clt_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) { *failure = clt_failure_take("out of memory"); return NULL; }
     stream->socket.descriptor = descriptor;
+    stream->socket.below = below;
+    if (below != NULL) below->carries = true;
     stream->ssl = SSL_new(context);
     BIO *bio = stream->ssl == NULL ? NULL : clt_socket_bio(&stream->socket);
     if (bio == NULL) {
@@ -220,7 +224,7 @@ clt_step clt_read(clt_stream *stream, void *bytes, size_t capacity, size_t *coun
     clt_step step = CLT_DONE;
     if (stream->failed) { *count = 0; return CLT_FAILED; }
     if (stream->identity == ASKED) { *count = 0; return CLT_WANT_IDENTITY; }
-    clt_socket_begin(&stream->socket, capacity);
+    clt_socket_begin(&stream->socket, stream->carries ? SIZE_MAX : capacity);
     while (done < capacity) {
         size_t got = 0;
         ERR_clear_error();

@@ -12,18 +12,32 @@ extension Load: AuthenticatorOwner {
 
     /// Whether the response is not the client's, or not yet.
     func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
-        if let proxy = exchange?.forwarder, !forwardingAuthenticator.ignores(response.head.status),
-            try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy))
-        {
-            return true
+        let status = response.head.status
+        if let proxy = exchange?.forwarder {
+            if status == 407 { _ = authenticatorOfProxies }
+            if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
-        if serverAuthenticator.ignores(response.head.status) { return false }
+        if status == 401 { _ = authenticatorOfServers }
         return try isAsked(by: response, serverAuthenticator, .request(request))
     }
 
+    private var authenticatorOfServers: Authenticator {
+        let made = serverAuthenticator ?? Authenticator(.server, for: self, in: environment)
+        serverAuthenticator = made
+        return made
+    }
+
+    private var authenticatorOfProxies: Authenticator {
+        let made = forwardingAuthenticator ?? Authenticator(.proxy, for: self, in: environment)
+        forwardingAuthenticator = made
+        return made
+    }
+
     private func isAsked(
-        by response: LoadResponse, _ authenticator: Authenticator, _ subject: AuthenticationSubject
+        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject
     ) throws(LoadError) -> Bool {
+        guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
+        let subject = subject()
         outstanding = .challenge
         if try authenticator.isAsked(by: response.head, to: subject) { return true }
         outstanding = .nothing
@@ -74,8 +88,8 @@ extension Load: AuthenticatorOwner {
         if hasEnded { return }
         if tunnelAuthentication?.isFindingOut == true { tunnelAuthentication?.take(answer) }
         guard case .challenge = outstanding else { return }
-        let isProxys = forwardingAuthenticator.isFindingOut
-        (isProxys ? forwardingAuthenticator : serverAuthenticator).take(answer)
+        let isProxys = forwardingAuthenticator?.isFindingOut == true
+        (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
 
     private func letGoOfHeldConnection() {
@@ -103,31 +117,31 @@ extension Load: AuthenticatorOwner {
 
     /// The same request as it goes out, with what proves it to be the user's.
     func authenticated(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        guard let value = serverAuthenticator.fieldValue(for: .request(request)) else { return exchange }
+        if serverAuthenticator == nil, !environment.authentication.knowsServers { return exchange }
+        let authenticator = authenticatorOfServers
+        guard let value = authenticator.fieldValue(for: .request(request)) else { return exchange }
         var exchange = exchange
-        exchange.fields = exchange.fields.without(names: [serverAuthenticator.fieldName])
-        exchange.fields.append(serverAuthenticator.fieldName, value)
+        exchange.fields = exchange.fields.without(names: [authenticator.fieldName])
+        exchange.fields.append(authenticator.fieldName, value)
         return exchange
     }
 
-    /// A redirect leads to another request, for which nothing has been said yet.
-    func forgetAnswers() {
-        serverAuthenticator.redirected()
-        if environment.proxies != nil { forwardingAuthenticator.redirected() }
-    }
+    /// A redirect leads to another request, for which nothing has been said yet, but to proxies.
+    func forgetAnswers() { serverAuthenticator?.redirected() }
 
     // MARK: Proxies
 
     /// What a request says to a proxy that loads it itself; nil for nothing (PROXY-2). What the caller has said counts
     /// until the proxy asks.
     func authorization(for proxy: ProxyServer) -> String? {
-        forwardingAuthenticator.fieldValue(for: .forwarded(request, by: proxy))
-            ?? request.fields.firstValue(forwardingAuthenticator.fieldName)
+        let authenticator = authenticatorOfProxies
+        return authenticator.fieldValue(for: .forwarded(request, by: proxy))
+            ?? request.fields.firstValue(authenticator.fieldName)
     }
 
     /// Whose connections to such a proxy the request needs; 0 for nobody's.
     func identity(for proxy: ProxyServer) -> UInt64 {
-        forwardingAuthenticator.identity(for: .forwarded(request, by: proxy))
+        authenticatorOfProxies.identity(for: .forwarded(request, by: proxy))
     }
 }
 

@@ -6,6 +6,8 @@ internal import LoadingSemantics
 extension Load {
     /// Whether the cookies of the request are known. Else the exchange begins when they are.
     func hasCookies() -> Bool {
+        // Cookies are HTTP's, also where a proxy is spoken to about FTP.
+        if request.url.scheme == .ftp { return true }
         if cookies.mustAsk(), case .now(let field) = client?.load(self, cookiesFor: request) ?? .now(nil) {
             cookies.take(field)
         }
@@ -29,7 +31,9 @@ extension Load {
     /// Any response may set cookies, also one that the client never sees (COOK-23).
     func takeCookies(of head: ResponseHead) {
         // A proxy that asks who the user is speaks for itself.
-        guard head.fields.contains("Set-Cookie"), head.status != 407 else { return }
+        guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else {
+            return
+        }
         client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
     }
 }

@@ -35,10 +35,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     var connectivity = ConnectivityStage()
     var redirect = RedirectStage()
-    private(set) lazy var serverAuthenticator = Authenticator(.server, for: self, in: environment)
-    /// For proxies that load requests themselves.
-    private(set) lazy var forwardingAuthenticator = Authenticator(.proxy, for: self, in: environment)
-    /// For those that make tunnels; made when one asks, or may.
+    /// For servers, for proxies that load requests themselves, and for those that make tunnels. Each is made when there is
+    /// something to say, or to find out.
+    var serverAuthenticator: Authenticator?
+    var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
     /// The value of the `Cookie` field.
     var cookies = ClientQuestion<String?>()
@@ -312,7 +312,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         guard passesCache(&sent) else { return }
         let exchange = ExchangeStage(
-            sent, to: request.url, identity: serverAuthenticator.identity(for: .request(request)),
+            sent, to: request.url, identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
             priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection {

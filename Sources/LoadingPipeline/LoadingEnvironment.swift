@@ -26,4 +26,12 @@ package final class LoadingEnvironment {
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }
+
+    /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is.
+    package func forwarded(ftp text: String) -> HTTPURL? {
+        guard let proxies, text.utf8.first.map({ $0 | 0x20 }) == UInt8(ascii: "f"), let url = try? FTPURL(text),
+            case .through(let proxy)? = proxies.route(for: ProxyDestination(url)).ways.first, proxy.forwards
+        else { return nil }
+        return url.place
+    }
 }

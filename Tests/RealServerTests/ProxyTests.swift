@@ -14,11 +14,13 @@ import URLLoading
 
     private static let big = [UInt8].pattern(count: 3_000_000)
 
-    private func expectLoads(through settings: [AnyHashable: Any], isSecure: Bool) async throws {
+    private func expectLoads(
+        through settings: [AnyHashable: Any], isSecure: Bool, _ delegate: (any URLSessionDelegate)? = nil
+    ) async throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.connectionProxyDictionary = settings.merging(["ExceptionsList": ["<-loopback>"]]) { $1 }
-        let session = URLSession(configuration: configuration)
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         defer { session.invalidateAndCancel() }
         func url(_ path: String) -> URL { isSecure ? server.secureURL(path) : server.url(path, host: "localhost") }
         let (small, response) = try await session.data(from: url("/small"))
@@ -35,7 +37,7 @@ import URLLoading
     @Test("squid", .needs(.squid), arguments: [false, true], [false, true])
     func squid(isSecure: Bool, asksWho: Bool) async throws {
         defer { server.stop() }
-        let squid = try SquidProxy(asksWho: asksWho)
+        let squid = try SquidProxy(asking: asksWho ? .basic : nil)
         defer { squid.stop() }
         let name = isSecure ? "HTTPS" : "HTTP"
         var settings: [AnyHashable: Any] = [
@@ -59,7 +61,7 @@ import URLLoading
     // PROXY-10, AUTH-28
     @Test("squid does not let us through", .needs(.squid)) func squidRefuses() async throws {
         defer { server.stop() }
-        let squid = try SquidProxy(asksWho: true)
+        let squid = try SquidProxy(asking: .basic)
         defer { squid.stop() }
         let error = await #expect(throws: URLError.self) {
             try await expectLoads(
@@ -67,6 +69,72 @@ import URLLoading
         }
         #expect(error?.code == .cannotConnectToHost)
         #expect((error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 310)
+    }
+
+    /// Says who the user is when a proxy asks, and counts the questions.
+    private final class Delegate: NSObject, URLSessionTaskDelegate, Sendable {
+        let asked = EventRecorder<String>()
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let space = challenge.protectionSpace
+            guard space.isProxy() else { return completionHandler(.performDefaultHandling, nil) }
+            asked.record("\(space.authenticationMethod.dropFirst(25)) \(space.realm ?? "-")")
+            completionHandler(
+                .useCredential,
+                URLCredential(user: SquidProxy.user, password: SquidProxy.password, persistence: .forSession))
+        }
+    }
+
+    private func settings(_ squid: SquidProxy, isSecure: Bool) -> [AnyHashable: Any] {
+        let name = isSecure ? "HTTPS" : "HTTP"
+        return ["\(name)Enable": 1, "\(name)Proxy": "localhost", "\(name)Port": squid.port]
+    }
+
+    // AUTH-18, AUTH-28, PROXY-2
+    @Test("squid asks", .needs(.squid), arguments: [false, true], [false, true])
+    func squidAsks(isSecure: Bool, isDigest: Bool) async throws {
+        defer { server.stop() }
+        let squid = try SquidProxy(asking: isDigest ? .digest : .basic)
+        defer { squid.stop() }
+        let delegate = Delegate()
+        try await expectLoads(through: settings(squid, isSecure: isSecure), isSecure: isSecure, delegate)
+        #expect(delegate.asked.events == [isDigest ? "HTTPDigest r" : "HTTPBasic r"])
+        squid.stop()
+        // The question, and then no other.
+        #expect(squid.log.filter { $0.contains("/407 ") }.count == 1, "\(squid.log)")
+    }
+
+    // AUTH-18, PROXY-2: the settings' user, without a question
+    @Test("squid asks the settings for Digest", .needs(.squid), arguments: [false, true])
+    func squidAsksSettings(isSecure: Bool) async throws {
+        defer { server.stop() }
+        let squid = try SquidProxy(asking: .digest)
+        defer { squid.stop() }
+        let delegate = Delegate()
+        let settings = settings(squid, isSecure: isSecure).merging([
+            kCFProxyUsernameKey: SquidProxy.user, kCFProxyPasswordKey: SquidProxy.password,
+        ]) { $1 }
+        try await expectLoads(through: settings, isSecure: isSecure, delegate)
+        #expect(delegate.asked.events.isEmpty)
+    }
+
+    // AUTH-19, AUTH-20, AUTH-28: who has a ticket is let through
+    @Test("squid wants a ticket", .needs(.squid), .needs(.krb5kdc), arguments: [false, true])
+    func squidWantsTicket(isSecure: Bool) async throws {
+        defer { server.stop() }
+        let realm = try KerberosRealm.shared()
+        let squid = try SquidProxy(asking: .negotiate(realm))
+        defer { squid.stop() }
+        try realm.getTicket()
+        defer { realm.removeTicket() }
+        let delegate = Delegate()
+        try await expectLoads(through: settings(squid, isSecure: isSecure), isSecure: isSecure, delegate)
+        #expect(delegate.asked.events.isEmpty)
+        squid.stop()
+        #expect(squid.log.contains { $0.contains("/200 ") }, "\(squid.log)")
     }
 
     // PROXY-5

@@ -55,9 +55,11 @@ void clt_context_free(clt_context *context);
 
 // ---- streams
 
-// `name` goes into SNI; NULL sends none. `session` is copied and stays the caller's.
+// `name` goes into SNI; NULL sends none. `session` is copied and stays the caller's. Where `below` is not NULL the stream
+// goes over that one, whose handshake is complete and which outlives it, and not over the descriptor.
 clt_stream *clt_stream_new(
-    clt_context *context, int descriptor, const char *name, const clt_session *session, clt_failure *failure);
+    clt_context *context, int descriptor, clt_stream *below, const char *name, const clt_session *session,
+    clt_failure *failure);
 void clt_stream_free(clt_stream *stream);
 
 // Before the handshake: has it agree to no version below `minimum`, if that is not 0, and to no key exchange without

@@ -13,6 +13,8 @@ final class Dial {
     private let origin: Origin
     private let pool: ConnectionPool
     private weak var asker: (any SecurityAsker)?
+    /// Whether the host may speak first.
+    private let isGreeted: Bool
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
     private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
@@ -27,11 +29,12 @@ final class Dial {
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
-        to origin: Origin, in pool: ConnectionPool, for asker: (any SecurityAsker)?,
+        to origin: Origin, in pool: ConnectionPool, isGreeted: Bool = false, for asker: (any SecurityAsker)?,
         outcome: @escaping (Result<ByteStream, Failure>) -> Void
     ) {
         self.origin = origin
         self.pool = pool
+        self.isGreeted = isGreeted
         self.asker = asker
         self.outcome = outcome
     }
@@ -96,7 +99,9 @@ final class Dial {
     }
 
     private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
-        let tunnel = ProxyTunnel(over: stream, to: origin, by: proxy, introduction: introduction, for: asker) {
+        let tunnel = ProxyTunnel(
+            over: stream, to: origin, by: proxy, isGreeted: isGreeted, introduction: introduction, for: asker
+        ) {
             [weak self] result in
             guard let self else { return }
             self.tunnel = nil

@@ -10,7 +10,7 @@ package import LoadingTransport
 /// load makes its own.
 ///
 /// The data connection leads to the address of the control connection, whatever the server says: otherwise a server
-/// could have us connect to machines that only we can reach.
+/// could have us connect to machines that only we can reach. Through a proxy it leads to the same name.
 ///
 /// Back-pressure: while `isPaused` nothing is read from the data connection, so the kernel's buffer fills and the
 /// server's window closes. What is said on the control connection is little, and is read at any time.
@@ -21,7 +21,9 @@ package final class FTPConnection: ByteStreamOwner {
     private var conversation: FTPConversation
     private var parser = FTPReplyParser()
     private let descriptorWait: DescriptorWait
-    private var race: AddressRace<ByteStream>?
+    private var dial: Dial?
+    /// For the data connection through a proxy.
+    private var dataDial: Dial?
     private var control: ByteStream?
     private var data: ByteStream?
     /// What the control connection's socket did not take yet.
@@ -40,10 +42,11 @@ package final class FTPConnection: ByteStreamOwner {
     private static let readBudget = 256 * 1024
 
     package init(
-        to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, by pool: ConnectionPool,
+        to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, by pool: ConnectionPool, through proxy: ProxyServer?,
         observer: any FTPConnectionObserver
     ) {
-        origin = Origin(isSecure: false, host: url.host, port: url.port)
+        origin = Origin(
+            isSecure: false, host: url.host, port: url.port, passage: proxy.map { ProxyPassage.tunnel($0) })
         self.pool = pool
         self.observer = observer
         conversation = FTPConversation(request, as: login)
@@ -52,17 +55,20 @@ package final class FTPConnection: ByteStreamOwner {
 
     /// Begins; every outcome is told in a later turn.
     package func start() {
-        let race = AddressRace(to: origin, on: pool.loop, resolver: pool.resolver)
-        self.race = race
-        race.start(record: { [weak self] in self?.observer?.ftpRecorded($0) }) { [weak self] in self?.raceEnded($0) }
+        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: nil) { [weak self] in self?.dialEnded($0) }
+        self.dial = dial
+        dial.onEvent = { [weak self] in self?.observer?.ftpRecorded($0) }
+        dial.start()
     }
 
     /// Nothing more is wanted, and nothing more is told.
     package func cancel() {
         isOver = true
         observer = nil
-        race?.cancel()
-        race = nil
+        dial?.cancel()
+        dial = nil
+        dataDial?.cancel()
+        dataDial = nil
         descriptorWait.end()
         control?.close()
         data?.close()
@@ -79,16 +85,15 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    private func raceEnded(_ outcome: Result<ByteStream, AddressRaceFailure>) {
+    private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         guard !isOver else { return }
-        race = nil
         switch outcome {
         case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.start() }
-        case .failure(.unreachable(let error)): end(error)
+        case .failure(.lost(let failure)): end(failure.error)
         case .success(let stream):
+            dial = nil
             stream.owner = self
             control = stream
-            observer?.ftpRecorded(.connectEnded)
             let facts = ConnectionFacts(of: stream, to: origin, speaking: "ftp", isReused: false)
             observer?.ftpRecorded(.connectionAssigned(facts))
             // The greeting may be here already.
@@ -97,6 +102,7 @@ package final class FTPConnection: ByteStreamOwner {
     }
 
     private func connectData() {
+        if origin.passage != nil { return connectDataThroughProxy() }
         guard !isOver, let address = control?.remoteAddress?.with(port: dataPort) else {
             return end(.networkConnectionLost)
         }
@@ -107,6 +113,26 @@ package final class FTPConnection: ByteStreamOwner {
         } catch {
             end(.connectionAttemptFailed(error.code))
         }
+    }
+
+    private func connectDataThroughProxy() {
+        if isOver { return }
+        let target = Origin(isSecure: false, host: origin.host, port: dataPort, passage: origin.passage)
+        let dial = Dial(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
+            guard let self, !isOver else { return }
+            dataDial = nil
+            switch outcome {
+            case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.connectData() }
+            case .failure(.lost(let failure)): end(failure.error)
+            case .success(let stream):
+                stream.owner = self
+                data = stream
+                isDataConnected = true
+                perform(conversation.connected())
+            }
+        }
+        dataDial = dial
+        dial.start()
     }
 
     // MARK: Readiness

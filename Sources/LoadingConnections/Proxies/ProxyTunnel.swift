@@ -31,6 +31,8 @@ final class ProxyTunnel: ByteStreamOwner {
     private let proxy: ProxyServer
     private let origin: Origin
     private let destination: ProxyDestination
+    /// Whether the host may speak first, so that what follows the proxy's last byte is left where it is.
+    private let isGreeted: Bool
     private weak var asker: (any SecurityAsker)?
     private var machine: Machine
     private var introduction: Introduction?
@@ -46,12 +48,13 @@ final class ProxyTunnel: ByteStreamOwner {
     private var isSpent = false
 
     init(
-        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer, introduction: Introduction?,
-        for asker: (any SecurityAsker)?, outcome: @escaping (Outcome) -> Void
+        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer, isGreeted: Bool,
+        introduction: Introduction?, for asker: (any SecurityAsker)?, outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
         self.origin = origin
+        self.isGreeted = isGreeted
         self.introduction = introduction
         self.asker = asker
         self.outcome = outcome
@@ -117,7 +120,9 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private func read() {
         while outcome != nil {
-            let scratch = stream.loop.scratch
+            // A head is short, so nobody minds that it is read a byte at a time.
+            let most = isGreeted && challenge == nil ? 1 : stream.loop.scratch.count
+            let scratch = UnsafeMutableRawBufferPointer(rebasing: stream.loop.scratch[..<most])
             switch stream.read(into: scratch) {
             case .bytes(let count):
                 // Nobody has asked for anything.

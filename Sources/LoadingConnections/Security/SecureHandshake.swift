@@ -51,8 +51,8 @@ final class SecureHandshake: ByteStreamOwner {
             let session = security.takeSession(for: origin, carriesHTTP: carriesHTTP)
             wasEvaluated = session?.wasEvaluated ?? false
             let tls = try TLSStream(
-                context: try security.context(), descriptor: stream.descriptor, serverName: origin.host,
-                resuming: session?.resumption)
+                context: try security.context(), descriptor: stream.descriptor, over: stream.tls,
+                serverName: origin.host, resuming: session?.resumption)
             if let protocols, !tls.offer(protocols) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no protocol to offer")
             }

@@ -21,6 +21,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     /// - Parameter origin: host and port, and the name by which a server has to prove itself once TLS is wanted.
     package init(to origin: Origin, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         self.origin = origin
+        isSecure = false
         self.pool = pool
         descriptorWait = DescriptorWait(pool)
         self.owner = owner
@@ -29,6 +30,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     /// Goes on with a connection that carried HTTP.
     package init(_ handed: HandedConnection, in pool: ConnectionPool, owner: any StreamConnectionOwner) {
         origin = handed.origin
+        isSecure = handed.origin.isSecure
         stream = handed.stream
         self.pool = pool
         descriptorWait = DescriptorWait(pool)
@@ -40,7 +42,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     /// Finds the host and connects to it; the owner hears how that went.
     package func connect() {
-        let dial = dial ?? Dial(to: origin, in: pool, for: self) { [weak self] in self?.dialEnded($0) }
+        let dial = dial ?? Dial(to: origin, in: pool, isGreeted: true, for: self) { [weak self] in self?.dialEnded($0) }
         self.dial = dial
         dial.start()
     }
@@ -63,7 +65,8 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
 
     // MARK: TLS
 
-    package var isSecure: Bool { stream.map { !$0.isPlain } ?? false }
+    /// Whether TLS is spoken with the host. What ends at a proxy is not that.
+    package private(set) var isSecure: Bool
 
     /// Puts TLS over the open connection; the owner hears how that went.
     package func secure() {
@@ -82,6 +85,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         switch outcome {
         case .success(let stream):
             stream.owner = self
+            isSecure = true
             owner?.connectionSecured()
         case .failure(let error):
             stream = nil

@@ -69,6 +69,9 @@ package final class AuthenticationMemory {
         areas.add(entry.proof.area(acceptedAt: request.url), of: space, at: request.url)
     }
 
+    /// Whether there is anything to say to servers unasked.
+    var knowsServers: Bool { !entries.isEmpty }
+
     /// What to say unasked.
     func entry(for subject: AuthenticationSubject) -> (space: ProtectionSpace, entry: Entry)? {
         guard case .request(let request) = subject else { return proxies.isEmpty ? nil : proxies[Proxy(subject)] }

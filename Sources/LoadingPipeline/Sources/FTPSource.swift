@@ -3,6 +3,7 @@ internal import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
+internal import LoadingTransport
 
 /// An `ftp:` URL (MISC-17): a file, or what is in a directory, over connections of its own.
 ///
@@ -113,7 +114,17 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
-        let connection = FTPConnection(to: url, request, as: login, by: environment.pool, observer: self)
+        let proxy: ProxyServer?
+        switch (environment.proxies?.route(for: ProxyDestination(url)) ?? .direct).ways.first {
+        case .direct: proxy = nil
+        case .through(let server): proxy = server
+        case nil:
+            // A proxy is wanted, and there can be no such proxy. Not told before this returns.
+            let end = LoopBox({ [weak self] in self?.ftpEnded(ProxyFailure.unusableSettings(.tunnel).loadError) ?? () })
+            return environment.loop.post { end.value() }
+        }
+        let connection = FTPConnection(
+            to: url, request, as: login, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
         self.connection = connection
         connection.start()

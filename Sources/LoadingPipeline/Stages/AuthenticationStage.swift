@@ -57,9 +57,12 @@ struct AuthenticationStage {
     private struct Pending {
         let option: AuthenticationOption
         let space: ProtectionSpace
-        /// Those that come after it.
-        let others: ArraySlice<AuthenticationOption>
+        /// Where it stands among those that can be met.
+        let index: Int
+        let options: ArraySlice<AuthenticationOption>
         let isQuiet: Bool
+
+        var others: ArraySlice<AuthenticationOption> { options[(index + 1)...] }
     }
 
     private struct Speaking {
@@ -193,18 +196,14 @@ struct AuthenticationStage {
     private mutating func ask(
         _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject, isQuiet: Bool
     ) -> Step {
+        if let step = trySettings(options, subject, isQuiet: isQuiet) { return step }
         pending = nil
         for index in options.indices {
             let space = ProtectionSpace(of: options[index], at: subject.peer)
             if rejected.contains(space) { continue }
             let pending = Pending(
-                option: options[index], space: space, others: options[(index + 1)...], isQuiet: isQuiet)
+                option: options[index], space: space, index: index, options: options, isQuiet: isQuiet)
             self.pending = pending
-            if let settings = subject.userOfSettings, triedSettings.insert(space.scheme).inserted,
-                let step = trySettings(settings, pending, subject)
-            {
-                return step
-            }
             // Who has a ticket is not asked (AUTH-20). NTLM has none: it would say a password's hash to anybody.
             if space.scheme == .negotiate, triedWithoutCredential.insert(space).inserted {
                 return begin(nil, identity: memory.identity(of: nil, in: space), from: .client, subject)
@@ -214,18 +213,25 @@ struct AuthenticationStage {
         return .deliver
     }
 
-    /// Says who the settings say the user is. Nil if that cannot be said by this scheme.
+    /// Says who the settings say the user is, by each scheme once. Nil if there is nothing left to say.
     private mutating func trySettings(
-        _ credential: LoadCredential, _ pending: Pending, _ subject: AuthenticationSubject
+        _ options: ArraySlice<AuthenticationOption>, _ subject: AuthenticationSubject, isQuiet: Bool
     ) -> Step? {
-        if pending.option.scheme.authenticatesConnection {
-            return begin(
-                credential, identity: memory.identity(of: credential, in: pending.space), from: .settings, subject)
+        guard let credential = subject.userOfSettings else { return nil }
+        for index in options.indices where triedSettings.insert(options[index].scheme).inserted {
+            let option = options[index]
+            let space = ProtectionSpace(of: option, at: subject.peer)
+            if option.scheme.authenticatesConnection {
+                pending = Pending(option: option, space: space, index: index, options: options, isQuiet: isQuiet)
+                return begin(
+                    credential, identity: memory.identity(of: credential, in: space), from: .settings, subject)
+            }
+            guard let proof = AuthenticationProof(option, credential) else { continue }
+            pending = nil
+            attempt = Attempt(space: space, credential: credential, proof: proof, source: .settings)
+            return .sendAgain
         }
-        guard let proof = AuthenticationProof(pending.option, credential) else { return nil }
-        self.pending = nil
-        attempt = Attempt(space: pending.space, credential: credential, proof: proof, source: .settings)
-        return .sendAgain
+        return nil
     }
 
     private func question(_ pending: Pending, _ subject: AuthenticationSubject) -> AuthenticationQuestion {
@@ -334,7 +340,7 @@ struct AuthenticationStage {
             let index = options.firstIndex(where: { ProtectionSpace(of: $0, at: subject.peer) == attempt.space })
         else { return nil }
         pending = Pending(
-            option: options[index], space: attempt.space, others: options[(index + 1)...], isQuiet: false)
+            option: options[index], space: attempt.space, index: index, options: options, isQuiet: false)
         guard let conversation = proof.conversation else {
             // A new connection, or a server that asks for each request.
             triedWithoutCredential.insert(attempt.space)
@@ -366,10 +372,12 @@ struct AuthenticationStage {
         case .unsupported:
             attempt = nil
             rejected.insert(pending.space)
-            return ask(pending.others, subject, isQuiet: pending.isQuiet)
+            let left = speaking.source == .settings ? pending.options : pending.others
+            return ask(left, subject, isQuiet: pending.isQuiet)
         case .complete, .failed:
             attempt = nil
             note(refusalOf: speaking.credential, in: pending.space, from: speaking.source, subject)
+            if speaking.source == .settings { return ask(pending.options, subject, isQuiet: pending.isQuiet) }
             return .ask(question(pending, subject))
         }
     }

@@ -15,6 +15,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private let identity: UInt64
     /// The ways to the server that are left, the one that is being gone among them.
     private var ways: ArraySlice<ProxyRoute.Way>
+    private static let noProxies: ArraySlice<ProxyRoute.Way> = [.direct]
     private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -40,7 +41,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.request = request
         self.url = url
         self.identity = identity
-        ways = load.environment.proxies?.route(for: ProxyDestination(url)).ways[...] ?? [.direct]
+        ways =
+            load.environment.proxies.map { proxies in
+                proxies.route(for: ProxyDestination(url)).ways.filter { $0.mayCarry(url) }[...]
+            } ?? Self.noProxies
         origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
@@ -340,5 +344,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         case .none, .bytes: true
         case .source(let source, _): source.isUntouched
         }
+    }
+}
+
+extension ProxyRoute.Way {
+    /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
+    fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
+        guard url.scheme == .ftp else { return true }
+        if case .through(let proxy) = self { return proxy.forwards }
+        return false
     }
 }

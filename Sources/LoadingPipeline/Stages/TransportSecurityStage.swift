@@ -14,7 +14,7 @@ package struct TransportSecurityStage {
 
     /// Makes the request a secure one if its host wants that. False if it stays as it is.
     func upgrade(_ request: inout LoadRequest) -> Bool {
-        guard !request.url.scheme.isSecure, hosts.covers(request.url.host) else { return false }
+        guard request.url.scheme == .http, hosts.covers(request.url.host) else { return false }
         let text = SecureURL.upgrade(request.urlText, port: request.url.port)
         guard let url = try? HTTPURL(text) else { return false }
         request.url = url
@@ -24,7 +24,8 @@ package struct TransportSecurityStage {
 
     /// Throws if the request may not go out. What it demands of a secure connection is seen to where that is made.
     func check(_ request: LoadRequest) throws(LoadError) {
-        guard let rules, case .denied = rules.decide(request.url) else { return }
+        // App Transport Security is about HTTP.
+        guard let rules, request.url.scheme != .ftp, case .denied = rules.decide(request.url) else { return }
         throw LoadError.appTransportSecurityRequiresSecureConnection.at(request.urlText)
     }
 

@@ -200,7 +200,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
             // A proxy is wanted, and there can be no such proxy.
             return perform(machine.fail(ProxyFailure.unusableSettings(.tunnel).loadError))
         }
-        let target = Origin(isSecure: false, host: origin.host, port: origin.port, passage: passage)
+        let target = Origin(
+            isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()

@@ -6,7 +6,7 @@ package struct AuthenticationPeer: Sendable, Hashable {
     package let port: UInt16
 
     package init(serverOf url: HTTPURL) {
-        place = .server(url.scheme.isSecure ? .https : .http)
+        place = .server(url.scheme == .ftp ? .ftp : url.scheme.isSecure ? .https : .http)
         host = url.host.lowercased()
         port = url.port
     }

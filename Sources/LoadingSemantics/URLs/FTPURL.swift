@@ -10,8 +10,8 @@ package struct FTPURL: Sendable, Equatable {
         case names
     }
 
-    /// Host, port and user are written as in a URL of HTTP.
-    private let place: HTTPURL
+    /// The same as a proxy is asked for it that loads it itself. Host, port and user are written as in a URL of HTTP.
+    package let place: HTTPURL
     /// The directories to change to, one after the other. The first is relative to where the user begins.
     package let directories: [[UInt8]]
     /// Of the file in the last of them; empty for the directory itself.

@@ -1,7 +1,8 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// A connected stream of bytes on a loop: a TCP socket, with TLS over it once `secure(with:)` was called.
+/// A connected stream of bytes on a loop: a TCP socket, with TLS over it once `secure(with:)` was called, and TLS over that
+/// where it leads through a proxy's.
 ///
 /// Reads and writes never block. The stream remembers what the kernel last said, so a read that would block costs no
 /// system call. Not reading is all that back-pressure needs: the socket's buffer fills and the peer's window closes.

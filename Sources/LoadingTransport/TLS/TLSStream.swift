@@ -1,12 +1,15 @@
 internal import CLoadingTLS
 
-/// The client's side of one TLS connection over a non-blocking socket that it does not own.
+/// The client's side of one TLS connection over a non-blocking socket that it does not own, or over another connection of
+/// TLS.
 ///
 /// Call `handshake` until it is complete or has failed, each time that what it wants has come about; then `read` and
 /// `write`. Nothing here blocks. One thread at a time.
 package final class TLSStream {
     private let pointer: OpaquePointer
     private let context: TLSContext
+    /// What it goes over, in place of the socket.
+    private let lower: TLSStream?
     private let serverName: String
     private var identity: TLSIdentity?
     private var isComplete = false
@@ -24,9 +27,10 @@ package final class TLSStream {
     package var onResumption: ((TLSResumption) -> Void)?
 
     /// `serverName` is the URL's host: a name (in ASCII) or an IP address. A session of another host or context is
-    /// passed over.
+    /// passed over. Where there is a `lower` stream, its handshake is complete, and it is used by nobody else from now on.
     package init(
-        context: TLSContext, descriptor: Int32, serverName: String, resuming resumption: TLSResumption? = nil
+        context: TLSContext, descriptor: Int32, over lower: TLSStream? = nil, serverName: String,
+        resuming resumption: TLSResumption? = nil
     ) throws(TLSError) {
         guard let host = ServerName(host: serverName) else {
             throw TLSError(code: TLSError.secureConnectionFailed, reason: "invalid server name")
@@ -38,13 +42,16 @@ package final class TLSStream {
         var failure = clt_failure()
         let pointer =
             switch host {
-            case .name(let name): clt_stream_new(context.pointer, descriptor, name, session?.pointer, &failure)
+            case .name(let name):
+                clt_stream_new(context.pointer, descriptor, lower?.pointer, name, session?.pointer, &failure)
             // RFC 6066 §3: no literal addresses in SNI.
-            case .address: clt_stream_new(context.pointer, descriptor, nil, session?.pointer, &failure)
+            case .address:
+                clt_stream_new(context.pointer, descriptor, lower?.pointer, nil, session?.pointer, &failure)
             }
         guard let pointer else { throw TLSError(failure) }
         self.pointer = pointer
         self.context = context
+        self.lower = lower
         self.serverName = serverName
         identity = session?.identity
     }
@@ -216,7 +223,10 @@ package final class TLSStream {
 
     /// Tells the peer that no more will be written. False when the socket has no room for that: call it again when it may
     /// be written. Reading goes on.
-    package func shutdown() -> Bool { !isComplete || clt_shutdown(pointer) }
+    package func shutdown() -> Bool {
+        guard !isComplete || clt_shutdown(pointer) else { return false }
+        return lower?.shutdown() ?? true
+    }
 
     /// What was agreed upon; meaningful once the handshake is complete.
     package var session: TLSSessionFacts {

@@ -3,6 +3,8 @@ public struct ProxyConfiguration: Hashable, Sendable {
     /// What the proxy speaks.
     package enum Kind: Hashable, Sendable {
         case httpCONNECT
+        /// The same within TLS that ends at the proxy.
+        case secureHTTPCONNECT
         case socksv5
     }
 
@@ -20,9 +22,9 @@ public struct ProxyConfiguration: Hashable, Sendable {
     /// The domains the proxy is not for, with their subdomains.
     public var excludedDomains: [String] = []
 
-    /// A proxy that makes tunnels on request (RFC 9110 §9.3.6), reached in the clear.
-    public init(httpCONNECTProxy proxyEndpoint: NWEndpoint) {
-        kind = .httpCONNECT
+    /// A proxy that makes tunnels on request (RFC 9110 §9.3.6), reached in the clear, or by TLS with options for that.
+    public init(httpCONNECTProxy proxyEndpoint: NWEndpoint, tlsOptions: NWProtocolTLS.Options? = nil) {
+        kind = tlsOptions == nil ? .httpCONNECT : .secureHTTPCONNECT
         endpoint = proxyEndpoint
     }
 

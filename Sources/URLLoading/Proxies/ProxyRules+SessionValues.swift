@@ -39,6 +39,7 @@ extension ProxyConfigurationRules {
         let kind: ProxyServer.Kind =
             switch configuration.kind {
             case .httpCONNECT: .http
+            case .secureHTTPCONNECT: .https
             case .socksv5: .socks5
             }
         let credential = configuration.username.map {

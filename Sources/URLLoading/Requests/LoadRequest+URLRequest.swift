@@ -8,15 +8,21 @@ extension LoadRequest {
     /// What the engine is to load for a request of a session: the request's own values, the session's where it says
     /// nothing (C-4 to C-8, C-23), except for the fields `dropped`. Throws what the task then fails with.
     ///
-    /// - Parameter body: In place of the request's own (T-53).
+    /// - Parameters:
+    ///   - body: In place of the request's own (T-53).
+    ///   - mayBeFTP: Whether it may be one for a proxy that speaks FTP to servers, and HTTP to us.
     init(
         _ request: URLRequest, of session: SessionCore, without dropped: [String], body given: LoadBody?,
-        priority: Float
+        priority: Float, mayBeFTP: Bool = false
     ) throws(LoadError) {
         guard let text = request.url?.absoluteString else { throw .unsupportedURL }
         let url: HTTPURL
-        do { url = try HTTPURL(text) } catch { throw error.loadError }
-        guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+        if mayBeFTP, let forwarded = session.environment.forwarded(ftp: text) {
+            url = forwarded
+        } else {
+            do { url = try HTTPURL(text) } catch { throw error.loadError }
+            guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
+        }
         let configuration = session.configuration
         var fields = HTTPFields()
         request.appendFields(to: &fields)

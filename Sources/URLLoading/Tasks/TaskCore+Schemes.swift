@@ -20,7 +20,8 @@ extension TaskCore {
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
             let request = try LoadRequest(
-                request, of: core, without: droppedFields, body: body, priority: priority)
+                request, of: core, without: droppedFields, body: body, priority: priority,
+                mayBeFTP: !isRedirect && mayLoadFTP(request))
             let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
             return load
@@ -58,9 +59,13 @@ extension TaskCore {
     }
 
     /// Files are fetched, not sent (MISC-17), and by sessions in classic mode alone (C-31).
+    private func mayLoadFTP(_ request: URLRequest) -> Bool {
+        guard request.method == "GET", case .none = request.body, !isUpload else { return false }
+        return core.configuration.usesClassicLoadingMode
+    }
+
     private func ftpSource(of request: URLRequest, _ url: String) throws(LoadError) -> FTPSource {
-        guard request.method == "GET", case .none = request.body, !isUpload, core.configuration.usesClassicLoadingMode
-        else { throw .unsupportedURL }
+        guard mayLoadFTP(request) else { throw .unsupportedURL }
         let target: FTPURL
         do { target = try FTPURL(url) } catch { throw error.loadError }
         let stopped: StoppedDownload? = if case .download(let stopped) = kind { stopped } else { nil }

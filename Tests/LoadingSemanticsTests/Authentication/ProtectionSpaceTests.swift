@@ -33,6 +33,19 @@ import Testing
         }
     }
 
+    // AUTH-14, AUTH-28
+    @Test func ofAProxy() throws {
+        let proxy = try #require(ProxyServer("http://Proxy.test:3128"))
+        let option = AuthenticationOption(scheme: .basic, challenge: AuthenticationChallenge(scheme: "basic"))
+        let peer = AuthenticationPeer(proxy, as: .https)
+        let space = ProtectionSpace(of: option, at: peer)
+        #expect(
+            space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
+        #expect(space.belongs(to: peer))
+        #expect(!space.belongs(to: AuthenticationPeer(proxy, as: .http)))
+        #expect(!space.belongs(to: AuthenticationPeer(serverOf: try HTTPURL("https://proxy.test:3128/"))))
+    }
+
     @Test func secrecy() {
         #expect(!space(.server(.http)).receivesCredentialSecurely)
         #expect(space(.server(.https)).receivesCredentialSecurely)

@@ -6,34 +6,34 @@ package final class SquidProxy: Sendable {
     package static let user = "Mufasa"
     package static let password = "Circle of Life"
 
+    /// How it is to know who the user is.
+    package enum Question: Sendable {
+        case basic
+        case digest
+        /// By Kerberos.
+        case negotiate(KerberosRealm)
+    }
+
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
     /// Starts squid, and returns when it takes connections.
     ///
-    /// - Parameter asksWho: Whether it lets only `user` through.
-    package init(asksWho: Bool = false) throws {
+    /// - Parameter question: Lets only `user` through, or the realm's; nil for everybody.
+    package init(asking question: Question? = nil) throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
         let openssl = try ServerFarm.Part.openssl.requireExecutable()
         let hash = try ChildProcess.run(openssl, ["passwd", "-apr1", Self.password]).output
             .trimmingCharacters(in: .whitespacesAndNewlines)
         try directory.write(Array("\(Self.user):\(hash)\n".utf8), to: "users")
+        try directory.write(Array("\(Self.user):\(Self.password)\n".utf8), to: "digests")
         // It does not serve as root; then its own user must be able to write here.
         if geteuid() == 0 { chmod(directory.path, 0o777) }
         process = try ServingProcess(
             try ServerFarm.Part.squid.requireExecutable(), output: directory.file("output")
         ) { port in
-            let who =
-                asksWho
-                ? """
-                auth_param basic program /usr/lib/squid/basic_ncsa_auth \(directory.path)/users
-                auth_param basic realm r
-                auth_param basic casesensitive on
-                acl known proxy_auth REQUIRED
-                http_access allow known
-                http_access deny all
-                """ : "http_access allow all"
+            let who = question.map { Self.configuration($0, directory) } ?? "http_access allow all"
             let configuration = try directory.write(
                 """
                 http_port 127.0.0.1:\(port)
@@ -49,6 +49,35 @@ package final class SquidProxy: Sendable {
                 """, to: "squid.conf")
             return ["-N", "-f", configuration.path]
         }
+    }
+
+    private static func configuration(_ question: Question, _ directory: TemporaryDirectory) -> String {
+        let programs = "/usr/lib/squid"
+        let way =
+            switch question {
+            case .basic:
+                """
+                auth_param basic program \(programs)/basic_ncsa_auth \(directory.path)/users
+                auth_param basic realm r
+                auth_param basic casesensitive on
+                """
+            case .digest:
+                """
+                auth_param digest program \(programs)/digest_file_auth \(directory.path)/digests
+                auth_param digest realm r
+                """
+            case .negotiate(let realm):
+                """
+                auth_param negotiate program \(programs)/negotiate_kerberos_auth -k \(realm.keytab.path) -s GSS_C_NO_NAME
+                auth_param negotiate keep_alive on
+                """
+            }
+        return """
+            \(way)
+            acl known proxy_auth REQUIRED
+            http_access allow known
+            http_access deny all
+            """
     }
 
     package var port: Int { process.port }

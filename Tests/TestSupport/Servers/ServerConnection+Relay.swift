@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension ServerConnection {
-    /// Passes bytes between the client and a port of this machine, as a proxy's tunnel does, until either ends. To be called
-    /// when all that has come is read.
+    /// Passes bytes between the client and a port of this machine, as a proxy's tunnel does, until that port has no more to
+    /// say. To be called when all that has come is read.
     package func relay(to port: Int) throws {
         let descriptor = try Loopback.ipv4.makeSocket()
         guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
@@ -12,23 +12,46 @@ extension ServerConnection {
         }
         let far = StreamSocket(adopting: descriptor, stop: stop)
         defer { far.close() }
+        var hasHeardAll = false
         while true {
-            for (from, to) in [(socket, far), (far, socket)] {
-                guard let bytes = try from.read() else { continue }
-                if bytes.isEmpty { return }
-                var rest = bytes[...]
+            let (near, back) = (hasHeardAll ? nil : try readNow(), try far.read())
+            if back?.isEmpty == true { return }
+            if near?.isEmpty == true {
+                hasHeardAll = true
+                far.finishWriting()
+            } else if let near {
+                var rest = near[...]
                 while !rest.isEmpty {
-                    let count = try to.write(rest)
+                    let count = try far.write(rest)
                     rest = rest.dropFirst(count)
-                    if count == 0 { _ = try to.wait(for: POLLOUT, within: deadline) }
+                    if count == 0 { _ = try far.wait(for: POLLOUT, within: deadline) }
                 }
             }
-            try waitForEither(far)
+            if let back { try send(back) }
+            if near == nil, back == nil { try waitForEither(far, hasHeardAll: hasHeardAll) }
         }
     }
 
-    private func waitForEither(_ far: StreamSocket) throws {
-        var polled = [socket.descriptor, far.descriptor, stop.descriptor].map {
+    /// What has come and is not read yet; nil for nothing, empty at the end.
+    private func readNow() throws -> [UInt8]? {
+        guard let tls else { return try socket.read() }
+        while true {
+            let (progress, bytes) = try tls.read()
+            try flushTLS()
+            switch progress {
+            case .done: if !bytes.isEmpty { return bytes }
+            case .closedByClient: return []
+            case .wantsInput:
+                guard let wire = try socket.read() else { return nil }
+                if wire.isEmpty { return [] }
+                try tls.receive(wire)
+            }
+        }
+    }
+
+    private func waitForEither(_ far: StreamSocket, hasHeardAll: Bool) throws {
+        // What is negative is passed over.
+        var polled = [hasHeardAll ? -1 : socket.descriptor, far.descriptor, stop.descriptor].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
         let count = poll(&polled, nfds_t(polled.count), Int32(deadline / .milliseconds(1)))

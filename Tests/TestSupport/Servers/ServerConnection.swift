@@ -11,7 +11,7 @@ package final class ServerConnection {
 
     let socket: StreamSocket
     let stop: StopSwitch
-    private var tls: TLSSession?
+    private(set) var tls: TLSSession?
     /// Plain bytes that were received and not yet read by the script.
     private var unread: [UInt8] = []
 
@@ -75,7 +75,7 @@ package final class ServerConnection {
     /// The state of TLS now, which post-handshake authentication changes.
     package var tlsOutcome: TLSHandshake? { tls?.outcome }
 
-    private func flushTLS() throws {
+    func flushTLS() throws {
         guard let output = tls?.takeOutput(), !output.isEmpty else { return }
         try sendWire(output)
     }

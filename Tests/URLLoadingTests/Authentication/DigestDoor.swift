@@ -19,6 +19,8 @@ final class DigestDoor: Sendable {
         var announcesNonces = false
         /// What stands for the server's own proof.
         var proof: @Sendable (String) -> String = { $0 }
+        /// In whose fields it speaks.
+        var asker = AuthenticationAsker.server
     }
 
     private struct State {
@@ -34,7 +36,7 @@ final class DigestDoor: Sendable {
     init(_ rules: Rules = Rules()) { self.rules = rules }
 
     func answer(_ request: ReceivedRequest) -> CannedResponse {
-        guard let field = request["Authorization"], field.hasPrefix("Digest ") else {
+        guard let field = request[rules.asker.credentialField], field.hasPrefix("Digest ") else {
             return refuse("-", isStale: false)
         }
         let said = Self.parameters(field)
@@ -56,7 +58,7 @@ final class DigestDoor: Sendable {
         if rules.announcesNonces { info.append("nextnonce=\"n\(state.current.nonce)\"") }
         let answer = CannedResponse.text("in")
         return rules.qop == "auth"
-            ? answer.with(field: "Authentication-Info", info.joined(separator: ", ")) : answer
+            ? answer.with(field: rules.asker.infoField, info.joined(separator: ", ")) : answer
     }
 
     private func refuse(_ verdict: String, isStale: Bool) -> CannedResponse {
@@ -65,8 +67,8 @@ final class DigestDoor: Sendable {
         if let qop = rules.qop { challenge += ", qop=\"\(qop)\"" }
         if let algorithm = rules.algorithm { challenge += ", algorithm=\(algorithm)" }
         if isStale { challenge += ", stale=true" }
-        return CannedResponse.text("who are you?", status: 401)
-            .with(field: "WWW-Authenticate", challenge + rules.more)
+        return CannedResponse.text("who are you?", status: rules.asker == .server ? 401 : 407)
+            .with(field: rules.asker.challengeField, challenge + rules.more)
     }
 
     private func expectedUser(_ said: [String: String]) -> String {

@@ -1,0 +1,137 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// What is not plain HTTP through proxies: connections that switch protocols, streams, and FTP.
+@Suite(.leavesNothing) struct ProxiedProtocolTests {
+    // PROXY-5: what follows is nothing that a proxy could load
+    @Test("an upgrade goes through a tunnel") func upgrade() async throws {
+        let server = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            #expect(request.target == "/chat" && request["Proxy-Authorization"] == nil)
+            try connection.send("HTTP/1.1 101 Go\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nwelcome")
+            while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
+        }
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let delegate = RecordingStreamDelegate()
+        delegate.challenge = { $1(.useCredential, ProxyDoor.guard.credential) }
+        delegate.answer = { $1(.becomeStream) }
+        delegate.becameStream = { [unowned delegate] task in
+            delegate.read(task, 7, 7)
+            task.closeWrite()
+            delegate.read(task, 1, 1)
+        }
+        let session = URLSession(delegate) { $0.connectionProxyDictionary = door.settings() }
+        var request = URLRequest(url: server.url("/chat", host: "localhost"))
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        session.dataTask(with: request).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(calls.contains(.read("welcome", false, nil)))
+        #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+    }
+
+    // STREAM-1, PROXY-5, AUTH-28
+    @Test("a stream through a tunnel", arguments: [true, false], [true, false])
+    func stream(isLetIn: Bool, isSecureProxy: Bool) async throws {
+        let tls = try TLSServer(try TrustedAuthority.server())
+        let server = try ScriptedServer { connection in
+            try connection.send("hello")
+            do { try connection.startTLS(tls) } catch { return }
+            while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
+        }
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server, tls: isSecureProxy ? try TrustedAuthority.server() : nil)
+        defer { door.stop() }
+        let asked = EventRecorder<String>()
+        let delegate = RecordingStreamDelegate()
+        delegate.challenge = { challenge, reply in
+            let space = challenge.protectionSpace
+            if space.serverTrust != nil { return reply(.performDefaultHandling, nil) }
+            asked.record("\(space.isProxy()) \(space.realm ?? "-")")
+            reply(isLetIn ? .useCredential : .performDefaultHandling, ProxyDoor.guard.credential)
+        }
+        let session = URLSession(delegate) { configuration in
+            var way = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: "localhost", port: NWEndpoint.Port("\(door.proxy.port)") ?? 1),
+                tlsOptions: isSecureProxy ? NWProtocolTLS.Options() : nil)
+            way.matchDomains = ["localhost"]
+            configuration.proxyConfigurations = [way]
+        }
+        let task = session.streamTask(withHostName: "localhost", port: server.port)
+        task.resume()
+        delegate.read(task, 5, 5)
+        if isLetIn {
+            task.startSecureConnection()
+            delegate.write(task, "secret")
+            delegate.read(task, 6, 6)
+            task.closeWrite()
+            delegate.read(task, 1, 1)
+        }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        if isLetIn {
+            #expect(calls.contains(.read("hello", false, nil)) && calls.contains(.read("secret", false, nil)))
+        } else {
+            #expect(calls.contains(.completed(1, .cannotConnectToHost)))
+            #expect(server.connectionCount == 0)
+        }
+        #expect(asked.events == ["true r"])
+    }
+
+    // MISC-17, PROXY-1, PROXY-5, AUTH-28: as HTTP, with the address as it is
+    @Test("FTP by a proxy that loads it") func forwardedFTP() async throws {
+        let door = try ProxyDoor.basic()
+        defer { door.stop() }
+        let delegate = RecordingDelegate()
+        let types = EventRecorder<String>()
+        delegate.challenge = { challenge, reply in
+            types.record(challenge.protectionSpace.proxyType ?? "-")
+            reply(.useCredential, ProxyDoor.guard.credential)
+        }
+        let session = URLSession(delegate) {
+            $0.connectionProxyDictionary = door.settings()
+            $0.usesClassicLoadingMode = true
+        }
+        let url = try #require(URL(string: "ftp://far.test/pub/a%20b.txt"))
+        let (data, response) = try await session.data(from: url)
+        #expect(String(decoding: data, as: UTF8.self) == "for ftp://far.test/pub/a%20b.txt")
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(types.events == [NSURLProtectionSpaceFTPProxy])
+        #expect(door.proxy.requests.allSatisfy { $0["Host"] == "far.test" && $0["Cookie"] == nil })
+    }
+
+    // MISC-17, PROXY-5
+    @Test("FTP through SOCKS") func ftpThroughSOCKS() async throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("over there".utf8)]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        let names = EventRecorder<String>()
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.receive(exactly: Int(try connection.receive(exactly: 2)[1]))
+            try connection.send([5, 0])
+            let head = try connection.receive(exactly: 5)
+            names.record(String(decoding: try connection.receive(exactly: Int(head[4])), as: UTF8.self))
+            let port = try connection.receive(exactly: 2)
+            try connection.send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+            try connection.relay(to: Int(port[0]) << 8 | Int(port[1]))
+        }
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.connectionProxyDictionary = ["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": proxy.port]
+            $0.usesClassicLoadingMode = true
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "ftp://far.test:\(server.port)/a.txt"))
+        let (data, _) = try await session.data(from: url)
+        #expect(String(decoding: data, as: UTF8.self) == "over there")
+        // One for what is said, one for the file.
+        #expect(names.events == ["far.test", "far.test"])
+    }
+}
