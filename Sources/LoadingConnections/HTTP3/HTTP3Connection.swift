@@ -18,10 +18,12 @@
         let isAlternative: Bool
         let version = HTTPVersion.http3
         private var socket: DatagramSocket
-        private lazy var session = makeSession()
+        private(set) lazy var session = makeSession()
         var streams: [Int64: HTTPStream] = [:]
         /// Given out, and not begun yet.
         private var reservedCount = 0
+        /// What went out before the handshake was through.
+        var early: EarlyExchange?
         /// What the socket did not take. Its memory is the session's until more is asked for.
         private var unsent: HTTP3Output?
         private var isHandlingReadiness = false
@@ -39,6 +41,14 @@
         private(set) var cipherSuite: UInt16?
         /// Whether the default evaluation trusts the server.
         private(set) var isTrusted = false
+        /// For whom the sessions are that the server offers to resume.
+        private let origin: ConnectionSecurity.QUICPeer
+        /// The session that is offered to be resumed.
+        private let resumed: ConnectionSecurity.QUICSession?
+        /// Those for the next connections, until it is known what they are worth.
+        private var resumptions: [HTTP3Resumption] = []
+        /// The server is trusted.
+        private var hasBegun = false
 
         private(set) var idleSince: Int64
         /// When something came last.
@@ -58,9 +68,12 @@
         /// Begins with the handshake. `opened` is told once, never before this returns, unless the connection is closed
         /// before.
         init(
-            to address: SocketAddress, isAlternative: Bool, home: OriginConnections, pool: ConnectionPool,
-            opened: @escaping (LoadError?) -> Void
+            to address: SocketAddress, isAlternative: Bool, as origin: ConnectionSecurity.QUICPeer,
+            resuming resumed: ConnectionSecurity.QUICSession?, early: HTTPStreamRequest?, home: OriginConnections,
+            pool: ConnectionPool, opened: @escaping (LoadError?) -> Void
         ) throws(POSIXFailure) {
+            self.origin = origin
+            self.resumed = resumed
             self.home = home
             self.isAlternative = isAlternative
             self.pool = pool
@@ -69,14 +82,19 @@
             lastHeard = pool.loop.now
             socket = try DatagramSocket(to: address, on: pool.loop)
             socket.owner = self
+            if let early { sendEarly(early) }
             planTurn()
         }
 
         private func makeSession() -> HTTP3Session {
-            HTTP3Session(
-                configuration: HTTP3Configuration(),
+            var configuration = HTTP3Configuration()
+            if let file = QlogFile(of: home.origin.host, on: pool.loop) {
+                configuration.qlog = { piece, _ in file.write(piece) }
+            }
+            return HTTP3Session(
+                configuration: configuration,
                 serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
-                endpoints: HTTP3Endpoints(socket), resumption: nil,
+                endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption,
                 at: pool.loop.now, observer: self)
         }
 
@@ -84,7 +102,8 @@
         var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
 
         var peer: ConnectedPeer? {
-            guard let cipherSuite else { return nil }
+            // Who has told this server who he is has not told another.
+            guard let cipherSuite, !session.isIdentityRequested else { return nil }
             return ConnectedPeer(
                 address: socket.remoteAddress, certificates: certificates,
                 agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
@@ -133,9 +152,23 @@
             self.cipherSuite = cipherSuite
         }
 
+        /// Whether the default evaluation has trusted the server when the session was made that goes on here.
+        var wasEvaluated: Bool { session.isResumed && resumed?.wasEvaluated == true }
+
+        /// A session for the next connection, which is worth what this one is. Where the server has asked for a certificate
+        /// there is none, so that it asks again.
+        func keep(_ resumption: HTTP3Resumption) {
+            guard hasBegun else { return resumptions.append(resumption) }
+            if session.isIdentityRequested { return }
+            pool.security.keep(resumption, wasEvaluated: isTrusted, for: origin)
+        }
+
         /// The server is trusted. From now on the connection is the pool's.
         func begin(isTrusted: Bool) {
             self.isTrusted = isTrusted
+            hasBegun = true
+            for resumption in resumptions { keep(resumption) }
+            resumptions = []
             session.trust()
             pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
             planTurn()
@@ -165,6 +198,7 @@
         func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
             reservedCount -= 1
             guard !isClosed else { return .failure(.notAllowed) }
+            if let number = takeUpEarly(request, for: stream) { return .success(number) }
             do throws(HTTPStreamRequestError) {
                 let number = try session.submit(request, isEarly: false)
                 streams[number] = stream
@@ -206,7 +240,9 @@
             planTurn()
         }
 
-        func bodyWireBytes(of number: Int64) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
+        func bodyWireBytes(of number: Int64) -> Int64 {
+            earlyWireBytes(of: number) ?? Int64(session.receivedBodyFrameBytes(on: number))
+        }
 
         /// There may be room for somebody who waits.
         func becameFree() {
@@ -222,7 +258,7 @@
         // MARK: Turns
 
         /// Has what was asked for go out in the next turn.
-        private func planTurn() {
+        func planTurn() {
             guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
             isTurnPlanned = true
             socket.callAgain()
@@ -235,6 +271,7 @@
 
         private func turn(_ body: () -> Void) {
             isHandlingReadiness = true
+            replayEarly()
             body()
             flush()
             isHandlingReadiness = false
@@ -345,6 +382,8 @@
 
         private func lose(_ error: LoadError) {
             guard !isClosed else { return }
+            replayEarly()
+            guard !isClosed else { return }
             loss = error
             shut()
             if let opened {
@@ -361,6 +400,7 @@
         func close() {
             guard !isClosed else { return }
             opened = nil
+            early = nil
             for stream in streams.values { stream.fallSilent() }
             session.close(at: pool.loop.now).withUnsafeBytes { words in
                 if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: 0) }

@@ -11,9 +11,10 @@ package final class GtlsServer: Sendable {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
-    /// Starts it, and returns when it answers.
+    /// Starts it, at a port if one is wanted, and returns when it answers.
     package init(
-        files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, options: [String] = []
+        files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, options: [String] = [],
+        port wanted: Int? = nil
     ) throws {
         let executable = try ServerFarm.Part.gtlsserver.requireExecutable()
         let directory = try TemporaryDirectory()
@@ -24,7 +25,7 @@ package final class GtlsServer: Sendable {
         var failure: any Error = StartFailure(description: "there is no port")
         // Somebody else may take the port before the server does.
         for _ in 0..<5 {
-            let port = try BoundSocket(.ipv4).port
+            let port = try wanted ?? BoundSocket(.ipv4).port
             let process = try ChildProcess(
                 executable,
                 options + [
