@@ -64,6 +64,7 @@ struct quic {
     bool is_ticket_used, offers_early_data, was_reset;
     int early_data_accepted;
     unsigned tickets;
+    uint32_t ticket_lifetime;  // of the ticket that is being read
 
     uint64_t keep_alive;
     bool wants_ping;
@@ -259,8 +260,17 @@ static int on_ticket(
     gnutls_session_t tls, unsigned type, unsigned when, unsigned incoming, const gnutls_datum_t *message) {
     cl3_session *self = session_of(tls);
     struct quic *quic = quic_of(self);
+    if (type != GNUTLS_HANDSHAKE_NEW_SESSION_TICKET) return 0;
+    if (when == GNUTLS_HOOK_PRE) {
+        // It begins with its lifetime (RFC 8446 4.6.1), and afterwards GnuTLS has read it away.
+        const uint8_t *bytes = message ? message->data : NULL;
+        quic->ticket_lifetime = !bytes || message->size < 4
+            ? 0
+            : (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+        return 0;
+    }
     self->overhead += ticket_overhead;
-    if (type != GNUTLS_HANDSHAKE_NEW_SESSION_TICKET || quic->tickets >= ticket_count) return 0;
+    if (quic->ticket_lifetime == 0 || quic->tickets >= ticket_count) return 0;
     gnutls_datum_t data;
     if (gnutls_session_get_data2(tls, &data) != 0) return 0;
     quic->tickets++;
@@ -277,7 +287,7 @@ static int on_ticket(
     if (count > 0) {
         self->callbacks.ticket(
             self->owner, (cl3_bytes){data.data, data.size}, (cl3_bytes){parameters, (size_t)count},
-            gnutls_record_get_max_early_data_size(tls) > 0);
+            gnutls_record_get_max_early_data_size(tls) > 0, quic->ticket_lifetime);
     }
     // GnuTLS takes its memory from malloc, since nobody may tell it otherwise any more.
     free(data.data);
@@ -307,7 +317,7 @@ static bool start_tls(struct quic *quic, const cl3_opening *opening) {
         return false;
     }
     gnutls_handshake_set_hook_function(
-        quic->tls, GNUTLS_HANDSHAKE_NEW_SESSION_TICKET, GNUTLS_HOOK_POST, on_ticket);
+        quic->tls, GNUTLS_HANDSHAKE_NEW_SESSION_TICKET, GNUTLS_HOOK_BOTH, on_ticket);
     // A ticket that cannot be read is none.
     quic->is_ticket_used = opening->ticket.count > 0
         && gnutls_session_set_data(quic->tls, opening->ticket.start, opening->ticket.count) == 0;
@@ -435,6 +445,14 @@ cl3_session *cl3_new(
 
 bool cl3_is_handshake_complete(cl3_session *self) {
     return ngtcp2_conn_get_handshake_completed(quic_of(self)->conn) != 0;
+}
+
+bool cl3_is_resumed(cl3_session *self) {
+    return self->transport == &transport && gnutls_session_is_resumed(quic_of(self)->tls) != 0;
+}
+
+bool cl3_is_certificate_wanted(cl3_session *self) {
+    return self->transport == &transport && gnutls_certificate_client_get_request_status(quic_of(self)->tls) != 0;
 }
 
 int cl3_accepted_early_data(cl3_session *self) { return quic_of(self)->early_data_accepted; }

@@ -8,6 +8,8 @@ package protocol LoadClient: AnyObject {
     /// What the client wants of a body that comes in parts. Asked when one comes.
     var wantedParts: WantedParts { get }
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad)
+    /// Whether the client may want to be asked about connections.
+    var wantsConnectionChallenges: Bool { get }
     /// The request goes to this address instead, which is the same but for being secure.
     func load(_ load: any SchemeLoad, isUpgradedTo url: String)
     /// A connection that is being made for the load needs an answer. False to have the default apply.

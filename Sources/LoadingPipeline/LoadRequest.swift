@@ -22,6 +22,8 @@ package struct LoadRequest {
     package var requiresProvedNames: Bool
     /// Whether HTTP/3 is tried though nothing says that the server speaks it (CONN-7).
     package var assumesHTTP3 = false
+    /// Whether it may go out before a server that is known has answered, where it is safe to send it again (C-32).
+    package var allowsEarlyData = false
     /// How the network is to treat its connection (C-9, C-29).
     package var service = NetworkService.ordinary
     /// 0 to 1; who waits for a connection goes by it.

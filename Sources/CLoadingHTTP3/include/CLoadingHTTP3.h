@@ -98,7 +98,8 @@ typedef struct {
     void (*handshake_complete)(void *owner, const cl3_bytes *certificates, size_t count, uint16_t cipher_suite);
     // All streams that were submitted before are gone without a call to `closed`.
     void (*early_data_rejected)(void *owner);
-    void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data);
+    // The server keeps the ticket for `lifetime` seconds.
+    void (*ticket)(void *owner, cl3_bytes ticket, cl3_bytes parameters, bool has_early_data, uint32_t lifetime);
     // NULL if nobody asked for it.
     void (*qlog)(void *owner, const uint8_t *bytes, size_t count, bool is_last);
 } cl3_callbacks;
@@ -205,6 +206,10 @@ bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t 
 // Has the keys changed. False if it is too early for that.
 bool cl3_update_keys(cl3_session *session, uint64_t now);
 bool cl3_is_handshake_complete(cl3_session *session);
+// Whether the handshake, which is complete, went by a ticket, so that the server has shown no certificate.
+bool cl3_is_resumed(cl3_session *session);
+// Whether the server has asked for a certificate.
+bool cl3_is_certificate_wanted(cl3_session *session);
 // -1: none was offered, or nobody knows yet; else 0 or 1.
 int cl3_accepted_early_data(cl3_session *session);
 bool cl3_offers_early_data(cl3_session *session);

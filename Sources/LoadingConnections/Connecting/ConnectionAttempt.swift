@@ -133,6 +133,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     #if HTTP3
         private func startHTTP3(_ service: AlternativeService) {
             let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+            attempt.early = { [weak self] in self?.request }
             http3 = attempt
             let time = home.shared == nil ? Self.headStartTime : Self.upgradeTime
             pool.loop.arm(headStart, at: pool.loop.now + time, for: self)

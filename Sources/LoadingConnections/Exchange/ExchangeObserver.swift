@@ -7,6 +7,8 @@ package protocol ExchangeObserver: AnyObject {
     /// So much of the body is with the kernel; `onWire` with the framing of its chunks, which alone may be all.
     func exchangeSentBody(bytes: Int, onWire: Int)
     func exchangeSentRequest()
+    /// In place of `exchangeSentRequest`: it went out before the connection was given for it, in that time.
+    func exchangeSentRequestEarly(from start: Int64, until end: Int64)
     /// The first byte of the response is here.
     func exchangeStartedResponse()
     func exchangeReceived(informational head: ResponseHead)
@@ -24,4 +26,8 @@ package protocol ExchangeObserver: AnyObject {
     /// The response is complete; its body took so many bytes on the wire, framing included.
     func exchangeEnded(bodyBytes: Int64)
     func exchangeFailed(_ failure: ExchangeFailure)
+}
+
+extension ExchangeObserver {
+    package func exchangeSentRequestEarly(from start: Int64, until end: Int64) { exchangeSentRequest() }
 }

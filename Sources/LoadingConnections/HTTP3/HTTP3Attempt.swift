@@ -12,6 +12,10 @@
         private let home: OriginConnections
         private let pool: ConnectionPool
         private weak var asker: (any SecurityAsker)?
+        /// Who waits for the connection, whose request may go out before it is there.
+        var early: (() -> ConnectionRequest?)?
+        /// A request that goes out early does so once.
+        private var isEarlyOut = false
         private(set) var events: [LoadEvent] = []
         private var race: AddressRace<HTTP3Connection>?
         private var trust: ServerTrustDecision?
@@ -42,15 +46,31 @@
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
                 [home, pool, service, weak self] (address, told) throws(POSIXFailure) in
                 self?.recordStart()
-                return try HTTP3Connection(to: address, of: service, home: home, pool: pool, opened: told)
+                let peer = ConnectionSecurity.QUICPeer(origin: home.origin, place: place.place)
+                let session = pool.security.takeSession(for: peer)
+                return try HTTP3Connection(
+                    to: address, of: service, as: peer, resuming: session,
+                    early: self?.earlyRequest(in: session), home: home, pool: pool, opened: told)
             }
             self.race = race
             race.start(record: { [weak self] in self?.record($0) }) { [weak self] in self?.raceEnded($0) }
         }
 
+        /// What may go out with the beginning of a session's handshake. The server proves in it that it is whom the session was
+        /// made with, and no more is asked of it then.
+        private func earlyRequest(in session: ConnectionSecurity.QUICSession?) -> HTTPStreamRequest? {
+            guard !isEarlyOut, let session, session.wasEvaluated, session.resumption.hasEarlyData,
+                pool.security.demands(on: home.origin)?.pins == nil, let request = early?(),
+                let exchange = request.early
+            else { return nil }
+            isEarlyOut = true
+            return HTTPStreamRequest(exchange, urgency: HTTPStream.urgency(of: request.priority))
+        }
+
         func cancel() {
             outcome = nil
             completed = nil
+            early = nil
             race?.cancel()
             race = nil
             trust?.cancel()
@@ -92,7 +112,8 @@
                 version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
             let peer = TLSPeer(serverName: home.origin.host, chain: chain, stapledResponse: nil)
             trust = ServerTrustDecision(
-                about: peer, of: home.origin, with: agreement, pool: pool, for: asker
+                about: peer, of: home.origin, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
+                for: asker
             ) { [weak self] in self?.decided($0) }
             trust?.start()
         }
@@ -115,6 +136,7 @@
                 )
                 connection.begin(isTrusted: isTrusted)
                 end(.success(connection))
+                connection.dropEarly()
             case .failure(let error):
                 connection.reject()
                 end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
@@ -127,6 +149,7 @@
             let outcome = outcome
             self.outcome = nil
             completed = nil
+            early = nil
             outcome?(result)
         }
     }

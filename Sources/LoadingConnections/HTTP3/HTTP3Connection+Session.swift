@@ -1,4 +1,5 @@
 #if HTTP3
+    internal import LoadingEvents
     internal import LoadingProtocols
 
     /// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
@@ -9,27 +10,39 @@
 
         func sessionCompletedHandshake(_ session: HTTP3Session) { completedHandshake() }
 
-        func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) {}
+        func session(_ session: HTTP3Session, received resumption: HTTP3Resumption) { keep(resumption) }
 
         func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
-            streams[stream]?.received(informational: head)
+            if let receiver = streams[stream] { return receiver.received(informational: head) }
+            keepEarly(.informational(head), on: stream)
         }
 
         func session(_ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64)
         {
             answered()
-            streams[stream]?.received(head, isWhole: endsStream)
+            guard let receiver = streams[stream] else {
+                keepEarly(.head(head, isWhole: endsStream), on: stream)
+                return
+            }
+            if !isTooEarly(head, on: stream) { receiver.received(head, isWhole: endsStream) }
         }
 
         func session(_ session: HTTP3Session, receivedBody bytes: UnsafeRawBufferPointer, on stream: Int64) {
-            guard let receiver = streams[stream] else { return session.consumed(bytes.count, on: stream) }
+            guard let receiver = streams[stream] else {
+                if keepEarly(.body([UInt8](bytes)), on: stream) { return }
+                return session.consumed(bytes.count, on: stream)
+            }
             receiver.received(bytes)
         }
 
-        func session(_ session: HTTP3Session, endedResponseOn stream: Int64) { streams[stream]?.receivedEnd() }
+        func session(_ session: HTTP3Session, endedResponseOn stream: Int64) {
+            if let receiver = streams[stream] { return receiver.receivedEnd() }
+            keepEarly(.end(bytes: Int64(session.receivedBodyFrameBytes(on: stream))), on: stream)
+        }
 
         func session(_ session: HTTP3Session, closed stream: Int64, with failure: HTTPStreamFailure?) {
-            guard let closed = streams.removeValue(forKey: stream) else { return }
+            guard let closed = streams.removeValue(forKey: stream) else { return earlyEnded(stream, with: failure) }
+            forgetEarly(stream)
             becameFree()
             if let failure { closed.fail(told(failure), loss: loss) }
         }
@@ -41,14 +54,18 @@
         }
 
         func session(_ session: HTTP3Session, sentHeadOn stream: Int64, byteCount: Int) {
-            streams[stream]?.sentHead(byteCount)
+            if let sender = streams[stream] { return sender.sentHead(byteCount) }
+            keepEarly(.sentHead(byteCount), on: stream)
         }
 
         func session(_ session: HTTP3Session, sentBodyOn stream: Int64, byteCount: Int, frameByteCount: Int) {
             streams[stream]?.sentBody(byteCount, onWire: frameByteCount)
         }
 
-        func session(_ session: HTTP3Session, sentRequestOn stream: Int64) { streams[stream]?.sentRequest() }
+        func session(_ session: HTTP3Session, sentRequestOn stream: Int64) {
+            if let sender = streams[stream] { return sender.sentRequest() }
+            keepEarly(.sentRequest(at: EventLog.now), on: stream)
+        }
 
         func sessionChangedPeerSettings(_ session: HTTP3Session) { roomChanged() }
 

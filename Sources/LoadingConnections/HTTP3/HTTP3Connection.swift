@@ -21,10 +21,12 @@
         private var hasAnswered = false
         let version = HTTPVersion.http3
         private var socket: DatagramSocket
-        private lazy var session = makeSession()
+        private(set) lazy var session = makeSession()
         var streams: [Int64: HTTPStream] = [:]
         /// Given out, and not begun yet.
         private var reservedCount = 0
+        /// What went out before the handshake was through.
+        var early: EarlyExchange?
         /// What the socket did not take. Its memory is the session's until more is asked for.
         private var unsent: HTTP3Output?
         private var isHandlingReadiness = false
@@ -46,6 +48,14 @@
         private(set) var cipherSuite: UInt16?
         /// Whether the default evaluation trusts the server.
         private(set) var isTrusted = false
+        /// For whom the sessions are that the server offers to resume.
+        private let origin: ConnectionSecurity.QUICPeer
+        /// The session that is offered to be resumed.
+        private let resumed: ConnectionSecurity.QUICSession?
+        /// Those for the next connections, until it is known what they are worth.
+        private var resumptions: [HTTP3Resumption] = []
+        /// The server is trusted.
+        private var hasBegun = false
 
         private(set) var idleSince: Int64
         /// When something came last.
@@ -65,9 +75,12 @@
         /// Begins with the handshake. `opened` is told once, never before this returns, unless the connection is closed
         /// before.
         init(
-            to address: SocketAddress, of service: AlternativeService, home: OriginConnections, pool: ConnectionPool,
-            opened: @escaping (LoadError?) -> Void
+            to address: SocketAddress, of service: AlternativeService, as origin: ConnectionSecurity.QUICPeer,
+            resuming resumed: ConnectionSecurity.QUICSession?, early: HTTPStreamRequest?, home: OriginConnections,
+            pool: ConnectionPool, opened: @escaping (LoadError?) -> Void
         ) throws(POSIXFailure) {
+            self.origin = origin
+            self.resumed = resumed
             self.home = home
             self.service = service
             self.pool = pool
@@ -76,14 +89,19 @@
             lastHeard = pool.loop.now
             socket = try DatagramSocket(to: address, on: pool.loop)
             socket.owner = self
+            if let early { sendEarly(early) }
             planTurn()
         }
 
         private func makeSession() -> HTTP3Session {
-            HTTP3Session(
-                configuration: HTTP3Configuration(),
+            var configuration = HTTP3Configuration()
+            if let file = QlogFile(of: home.origin.host, on: pool.loop) {
+                configuration.qlog = { piece, _ in file.write(piece) }
+            }
+            return HTTP3Session(
+                configuration: configuration,
                 serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
-                endpoints: HTTP3Endpoints(socket), resumption: nil,
+                endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption,
                 at: pool.loop.now, observer: self)
         }
 
@@ -94,7 +112,8 @@
         var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 
         var peer: ConnectedPeer? {
-            guard let cipherSuite else { return nil }
+            // Who has told this server who he is has not told another.
+            guard let cipherSuite, !session.isIdentityRequested else { return nil }
             return ConnectedPeer(
                 address: socket.remoteAddress, certificates: certificates,
                 agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
@@ -148,9 +167,23 @@
             self.cipherSuite = cipherSuite
         }
 
+        /// Whether the default evaluation has trusted the server when the session was made that goes on here.
+        var wasEvaluated: Bool { session.isResumed && resumed?.wasEvaluated == true }
+
+        /// A session for the next connection, which is worth what this one is. Where the server has asked for a certificate
+        /// there is none, so that it asks again.
+        func keep(_ resumption: HTTP3Resumption) {
+            guard hasBegun else { return resumptions.append(resumption) }
+            if session.isIdentityRequested { return }
+            pool.security.keep(resumption, wasEvaluated: isTrusted, for: origin)
+        }
+
         /// The server is trusted. From now on the connection is the pool's.
         func begin(isTrusted: Bool) {
             self.isTrusted = isTrusted
+            hasBegun = true
+            for resumption in resumptions { keep(resumption) }
+            resumptions = []
             session.trust()
             pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
             planTurn()
@@ -180,6 +213,7 @@
         func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
             reservedCount -= 1
             guard !isClosed else { return .failure(.notAllowed) }
+            if let number = takeUpEarly(request, for: stream) { return .success(number) }
             do throws(HTTPStreamRequestError) {
                 let number = try session.submit(request, isEarly: false)
                 streams[number] = stream
@@ -221,7 +255,9 @@
             planTurn()
         }
 
-        func bodyWireBytes(of number: Int64) -> Int64 { Int64(session.receivedBodyFrameBytes(on: number)) }
+        func bodyWireBytes(of number: Int64) -> Int64 {
+            earlyWireBytes(of: number) ?? Int64(session.receivedBodyFrameBytes(on: number))
+        }
 
         /// The peer may take more than before.
         func roomChanged() {
@@ -244,7 +280,7 @@
         // MARK: Turns
 
         /// Has what was asked for go out in the next turn.
-        private func planTurn() {
+        func planTurn() {
             guard !isTurnPlanned, !isHandlingReadiness, !isClosed else { return }
             isTurnPlanned = true
             socket.callAgain()
@@ -257,6 +293,7 @@
 
         private func turn(_ body: () -> Void) {
             isHandlingReadiness = true
+            replayEarly()
             body()
             flush()
             isHandlingReadiness = false
@@ -382,6 +419,8 @@
 
         private func lose(_ error: LoadError) {
             guard !isClosed else { return }
+            replayEarly()
+            guard !isClosed else { return }
             loss = error
             if opened == nil, !hasAnswered, !streams.isEmpty, !error.isLackOfWay {
                 pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
@@ -401,6 +440,7 @@
         func close() {
             guard !isClosed else { return }
             opened = nil
+            early = nil
             for stream in streams.values { stream.fallSilent() }
             session.close(at: pool.loop.now).withUnsafeBytes { words in
                 if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: 0) }

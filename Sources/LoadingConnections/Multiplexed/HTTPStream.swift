@@ -229,6 +229,15 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         observer?.exchangeSentRequest()
     }
 
+    /// Its request went out before this was there, in that time.
+    func sentRequestEarly(from start: Int64, until end: Int64) {
+        isSentWhole = true
+        observer?.exchangeSentRequestEarly(from: start, until: end)
+    }
+
+    /// Its request goes out once more, and the answer to that counts.
+    func move(to number: Int64) { self.number = number }
+
     func received(informational head: HTTPStreamResponseHead) {
         noteStart()
         if head.status == 100 { releaseBody() }
@@ -321,7 +330,7 @@ extension ResponseHead {
 }
 
 extension HTTPStreamRequest {
-    fileprivate init(_ request: ExchangeRequest, urgency: Int?) {
+    init(_ request: ExchangeRequest, urgency: Int?) {
         var fields = request.fields
         if let urgency, urgency != 3, !fields.contains("Priority") { fields.append("Priority", "u=\(urgency)") }
         let hasBody: Bool

@@ -12,6 +12,8 @@ package final class ConnectionRequest {
     let isRepeatable: Bool
     /// Whether HTTP/3 is tried though nothing says that the origin speaks it (CONN-7).
     let assumesHTTP3: Bool
+    /// What is to be sent, if that may be before the server has answered (C-32).
+    let early: ExchangeRequest?
     /// Held until the request is answered or withdrawn.
     var taker: (any ConnectionTaker)?
     /// The attempt that was started for this request, while it runs.
@@ -24,13 +26,14 @@ package final class ConnectionRequest {
 
     package init(
         origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
-        taker: any ConnectionTaker
+        early: ExchangeRequest? = nil, taker: any ConnectionTaker
     ) {
         self.origin = origin
         self.priority = priority
         self.acceptsReused = acceptsReused
         self.isRepeatable = isRepeatable
         self.assumesHTTP3 = assumesHTTP3
+        self.early = early
         self.taker = taker
     }
 

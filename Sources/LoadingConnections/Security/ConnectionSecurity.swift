@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -10,7 +11,10 @@ package final class ConnectionSecurity {
     private let transportSecurity: AppTransportSecurity?
     /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
     private var madeContext: TLSContext?
-    private var sessions: [Peer: [Session]] = [:]
+    private var sessions = ResumableSessions<Peer, Session>()
+    #if HTTP3
+        private var quicSessions = ResumableSessions<QUICPeer, QUICSession>()
+    #endif
 
     /// With whom a TLS session was made. Of connections that carry HTTP more may be asked than of others, and a session that
     /// is less cannot be resumed there.
@@ -20,14 +24,32 @@ package final class ConnectionSecurity {
     }
 
     /// A TLS session that can be resumed.
-    struct Session {
+    struct Session: ResumableSession {
         let resumption: TLSResumption
         /// Whether the default evaluation trusts the server; else somebody who was asked did.
         let wasEvaluated: Bool
+
+        var isSingleUse: Bool { resumption.isSingleUse }
+        var expiry: Int64 { resumption.expiry }
     }
 
-    private static let mostOrigins = 256
-    private static let mostPerOrigin = 4
+    #if HTTP3
+        /// For whom a session was made over QUIC, and where.
+        struct QUICPeer: Hashable {
+            let origin: Origin
+            let place: ServerPlace
+        }
+
+        /// A session over QUIC that can be resumed.
+        struct QUICSession: ResumableSession {
+            let resumption: HTTP3Resumption
+            /// As in `Session`.
+            let wasEvaluated: Bool
+            let expiry: Int64
+
+            var isSingleUse: Bool { true }
+        }
+    #endif
 
     package init(_ configuration: TLSConfiguration, transportSecurity: AppTransportSecurity? = nil) {
         self.configuration = configuration
@@ -60,23 +82,32 @@ package final class ConnectionSecurity {
     }
 
     func takeSession(for origin: Origin, carriesHTTP: Bool) -> Session? {
-        let peer = Peer(origin: origin, carriesHTTP: carriesHTTP)
-        let now = cll_wall_now() / 1_000_000_000
-        while let last = sessions[peer]?.last {
-            let resumption = last.resumption
-            if resumption.isSingleUse || resumption.expiry <= now { sessions[peer]?.removeLast() }
-            if resumption.expiry > now { return last }
-        }
-        return nil
+        sessions.take(for: Peer(origin: origin, carriesHTTP: carriesHTTP), at: Self.today)
     }
 
     func keep(_ session: Session, for origin: Origin, carriesHTTP: Bool) {
-        let peer = Peer(origin: origin, carriesHTTP: carriesHTTP)
-        if sessions.count >= Self.mostOrigins, sessions[peer] == nil { sessions = [:] }
-        sessions[peer, default: []].append(session)
-        if let count = sessions[peer]?.count, count > Self.mostPerOrigin { sessions[peer]?.removeFirst() }
+        sessions.keep(session, for: Peer(origin: origin, carriesHTTP: carriesHTTP))
     }
 
+    #if HTTP3
+        func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
+
+        func keep(_ resumption: HTTP3Resumption, wasEvaluated: Bool, for peer: QUICPeer) {
+            // No ticket is good for longer than a week, whatever a server says (RFC 8446 §4.6.1).
+            let expiry = Self.today + min(resumption.lifetime, 7 * 24 * 60 * 60)
+            quicSessions.keep(
+                QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, expiry: expiry), for: peer)
+        }
+    #endif
+
+    /// Seconds since 1970.
+    private static var today: Int64 { cll_wall_now() / 1_000_000_000 }
+
     /// Forgets every session: after a flush nothing of the old connections lives on.
-    func forgetResumptions() { sessions = [:] }
+    func forgetResumptions() {
+        sessions = ResumableSessions()
+        #if HTTP3
+            quicSessions = ResumableSessions()
+        #endif
+    }
 }

@@ -15,6 +15,8 @@ final class ServerTrustDecision {
     private let origin: Origin
     private let agreement: Agreement
     private let pool: ConnectionPool
+    /// Whether this is a session of a connection that the default evaluation has trusted.
+    private let wasEvaluated: Bool
     private let demands: TransportSecurityDemands?
     private weak var asker: (any SecurityAsker)?
     /// Whether the default evaluation trusts the server, or why it is not trusted.
@@ -22,13 +24,14 @@ final class ServerTrustDecision {
     private var question: SecurityQuestion?
 
     init(
-        about peer: TLSPeer, of origin: Origin, with agreement: Agreement, pool: ConnectionPool,
-        for asker: (any SecurityAsker)?, outcome: @escaping (Result<Bool, LoadError>) -> Void
+        about peer: TLSPeer, of origin: Origin, with agreement: Agreement, wasEvaluated: Bool = false,
+        pool: ConnectionPool, for asker: (any SecurityAsker)?, outcome: @escaping (Result<Bool, LoadError>) -> Void
     ) {
         self.peer = peer
         self.origin = origin
         self.agreement = agreement
         self.pool = pool
+        self.wasEvaluated = wasEvaluated
         self.asker = asker
         self.outcome = outcome
         demands = pool.security.demands(on: origin)
@@ -40,7 +43,7 @@ final class ServerTrustDecision {
         if asker?.handshakeAsks(question) == true { return }
         question.withdraw()
         self.question = nil
-        evaluate(isDecided: false)
+        evaluateIfNeeded()
     }
 
     func cancel() {
@@ -74,8 +77,14 @@ final class ServerTrustDecision {
             }
         case .distrust:
             fail(TLSError(code: TLSError.certificateUntrusted, reason: "the server is not trusted"))
-        case .defaultHandling, .identity, .authorization: evaluate(isDecided: false)
+        case .defaultHandling, .identity, .authorization: evaluateIfNeeded()
         }
+    }
+
+    /// A session that was evaluated when it was made needs no more of it, but for keys that nobody has kept.
+    private func evaluateIfNeeded() {
+        if wasEvaluated, demands?.pins == nil { return end(isTrusted: true, keys: []) }
+        evaluate(isDecided: false)
     }
 
     /// - Parameter isDecided: Whether somebody has decided to trust the server, and only what App Transport Security

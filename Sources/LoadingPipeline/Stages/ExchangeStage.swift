@@ -85,9 +85,19 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         }
         let wish = ConnectionRequest(
             origin: origin, priority: priority, acceptsReused: !onNewConnection, isRepeatable: isRepeatable,
-            assumesHTTP3: assumesHTTP3, taker: self)
+            assumesHTTP3: assumesHTTP3, early: early, taker: self)
         self.wish = wish
         environment.pool.request(wish)
+    }
+
+    /// The request, if it may go out before a connection is there: it can do no harm if somebody sends it again, which is the
+    /// price of that (RFC 8470), it says nothing of a login, and nobody wants to be asked about the server before.
+    private var early: ExchangeRequest? {
+        guard let load, load.request.allowsEarlyData, load.client?.wantsConnectionChallenges == false, attempts == 1,
+            request.method == "GET" || request.method == "HEAD", case .none = request.body,
+            !request.fields.contains("Authorization")
+        else { return nil }
+        return request
     }
 
     /// Sends the request over a connection that was held for it.
@@ -250,6 +260,13 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func exchangeSentRequest() {
         load?.exchangeSentRequest(sentBodyBytes)
         record(.requestEnded(bytes: sentWireBytes, content: sentBodyBytes))
+    }
+
+    func exchangeSentRequestEarly(from start: Int64, until end: Int64) {
+        load?.exchangeSentRequest(0)
+        guard let log else { return }
+        log.record(.requestStarted, at: start)
+        log.record(.requestEnded(bytes: 0, content: 0), at: end)
     }
 
     func exchangeStartedResponse() { record(.responseStarted) }

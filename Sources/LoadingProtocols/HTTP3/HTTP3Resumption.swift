@@ -9,5 +9,7 @@
         let transportParameters: [UInt8]
         /// Whether requests may go out before the server has answered.
         package let hasEarlyData: Bool
+        /// Seconds from when it was told.
+        package let lifetime: Int64
     }
 #endif

@@ -63,11 +63,11 @@
                 early_data_rejected: { owner in
                     HTTP3Session.of(owner)?.earlyDataWasRejected()
                 },
-                ticket: { owner, ticket, parameters, hasEarlyData in
+                ticket: { owner, ticket, parameters, hasEarlyData, lifetime in
                     HTTP3Session.of(owner)?.received(
                         HTTP3Resumption(
                             ticket: [UInt8](ticket), transportParameters: [UInt8](parameters),
-                            hasEarlyData: hasEarlyData))
+                            hasEarlyData: hasEarlyData, lifetime: Int64(lifetime)))
                 },
                 qlog: nil)
         }

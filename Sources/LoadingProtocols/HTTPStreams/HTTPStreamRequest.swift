@@ -1,7 +1,7 @@
 package import LoadingSemantics
 
 /// A request as a stream begins with it.
-package struct HTTPStreamRequest: Sendable {
+package struct HTTPStreamRequest: Sendable, Equatable {
     package var method: String
     package var scheme: String
     /// `Host` among the fields if nil. The field itself is never sent.

@@ -46,6 +46,7 @@ extension LoadRequest {
             priority: priority)
         service = NetworkService(request, in: configuration)
         assumesHTTP3 = request.assumesHTTP3Capable
+        allowsEarlyData = configuration.enablesEarlyData && !configuration.usesClassicLoadingMode
         partition = request.cookiePartitionIdentifier
         cachePolicy = CachePolicy.effective(
             request: request.explicitCachePolicy.flatMap { CachePolicy($0) },

@@ -259,14 +259,16 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { write(newValue) { swap(&$0.shouldUseExtendedBackgroundIdleMode, &$1) } }
     }
 
-    /// Whether what only Apple's older loader offers, such as FTP, is available; true.
+    /// Whether what only Apple's older loader offers, such as FTP, is available, and what only the newer one does
+    /// (`enablesEarlyData`) is not; true.
     open var usesClassicLoadingMode: Bool {
         get { read { $0.usesClassicLoadingMode } }
         set { write(newValue) { swap(&$0.usesClassicLoadingMode, &$1) } }
     }
 
-    /// Whether safe requests may be sent in the first flight of a resumed handshake; false. No effect yet: it is meant
-    /// for HTTP/3.
+    /// Whether a GET or a HEAD may go out over HTTP/3 before a server has answered with which the session has spoken before;
+    /// false. It saves a round trip, and whoever hears the request may send it to the server again. So it has no body and no
+    /// `Authorization` field, and no delegate is there to be asked about the server. Not in the classic loading mode.
     open var enablesEarlyData: Bool {
         get { read { $0.enablesEarlyData } }
         set { write(newValue) { swap(&$0.enablesEarlyData, &$1) } }

@@ -188,7 +188,8 @@
             #expect(first.session.acceptedEarlyData == nil)
             first.close()
             let resumption = try #require(first.resumptions.first)
-            #expect(resumption.hasEarlyData)
+            #expect(resumption.hasEarlyData && (1...604_800).contains(resumption.lifetime))
+            #expect(!first.session.isResumed)
 
             let second = try HTTP3Connection(to: server.port, resumption: resumption)
             second.trustsAtOnce = false
@@ -197,7 +198,7 @@
             let stream = try second.submit("/hello.txt", isEarly: true)
             try second.run(until: { $0.loads[stream]?.isClosed == true && $0.isComplete })
             #expect(second.loads[stream]?.body == Array("hello".utf8))
-            #expect(second.session.acceptedEarlyData == true)
+            #expect(second.session.acceptedEarlyData == true && second.session.isResumed)
             #expect(second.chains == first.chains)
             // It was early data; the next request waits for the word.
             #expect(second.session.needsTrust)
@@ -234,7 +235,7 @@
             let stream = try connection.submit("/hello.txt", isEarly: true)
             let posted = try connection.submit("/", method: "POST", upload: [1, 2, 3], isEarly: true)
             try connection.runUntilComplete()
-            #expect(connection.session.acceptedEarlyData == false)
+            #expect(connection.session.acceptedEarlyData == false && !connection.session.isResumed)
             #expect(connection.loads[stream]?.failure == .refused && connection.loads[posted]?.failure == .refused)
             #expect(connection.session.openStreamCount == 0)
             #expect(try connection.load("/hello.txt").body == Array("hello".utf8))

@@ -11,12 +11,12 @@ package final class GtlsServer: Sendable {
     private let process: ChildProcess
     private let directory: TemporaryDirectory
 
-    /// Starts it, and returns when it answers.
+    /// Starts it, at a port if one is wanted, and returns when it answers.
     ///
     /// - Parameter isEverywhere: Whether it listens at all addresses, for a network of the test's own.
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
-        isEverywhere: Bool = false, options: [String] = []
+        isEverywhere: Bool = false, options: [String] = [], port wanted: Int? = nil
     ) throws {
         let executable = try ServerFarm.Part.gtlsserver.requireExecutable()
         let directory = try TemporaryDirectory()
@@ -27,7 +27,7 @@ package final class GtlsServer: Sendable {
         var failure: any Error = StartFailure(description: "there is no port")
         // Somebody else may take the port before the server does.
         for _ in 0..<5 {
-            let port = try BoundSocket(.ipv4).port
+            let port = try wanted ?? BoundSocket(.ipv4).port
             let process = try ChildProcess(
                 executable,
                 options + [

@@ -64,21 +64,22 @@ import URLLoading
         case .appTransportSecurity: appTransportSecurity
         case .networkServiceType: networkServiceType
         case .multipathServiceType: multipathServiceType
+        case .enablesEarlyData: enablesEarlyData
         case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
             .allowsCellularAccess, .allowsExpensiveNetworkAccess,
             .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .httpShouldUsePipelining,
-            .shouldUseExtendedBackgroundIdleMode, .enablesEarlyData:
+            .shouldUseExtendedBackgroundIdleMode:
             nil
         }
     }
 
     // MARK: Those that do nothing
 
-    // C-10, C-11, C-14 to C-18, C-20, C-30, C-32
+    // C-10, C-11, C-14 to C-18, C-20, C-30
     private func nothing(_ property: Property) async throws {
         let why: Ineffective =
             switch property {
-            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .enablesEarlyData: .yet
+            case .identifier, .isDiscretionary, .sessionSendsLaunchEvents: .yet
             default: .onLinux
             }
         if property == .identifier { return try await identifier(why) }
@@ -93,7 +94,6 @@ import URLLoading
             case .sessionSendsLaunchEvents: configuration.sessionSendsLaunchEvents = false
             case .httpShouldUsePipelining: configuration.httpShouldUsePipelining = true
             case .shouldUseExtendedBackgroundIdleMode: configuration.shouldUseExtendedBackgroundIdleMode = true
-            case .enablesEarlyData: configuration.enablesEarlyData = true
             default: Issue.record("\(property) is not set")
             }
         }
@@ -358,6 +358,48 @@ import URLLoading
             }
             #expect(heard.last == .invalid && heard.contains(isClassic ? .succeeded : .failed(.unsupportedURL)))
             #expect((server.connectionCount > 0) == isClassic)
+        }
+    }
+
+    // C-32: the request is out before the handshake of the second connection is over
+    private func enablesEarlyData() async throws {
+        #if HTTP3
+            guard ServerFarm.Part.gtlsserver.isInstalled else { return }
+            let server = try GtlsServer(
+                files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
+            defer { server.stop() }
+            let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/x"))
+            let request = URLRequest(url: url).with { $0.assumesHTTP3Capable = true }
+            for isEnabled in [false, true] {
+                let configuration = URLSessionConfiguration.ephemeral
+                configuration.usesClassicLoadingMode = false
+                configuration.enablesEarlyData = isEnabled
+                let metrics = EarlinessRecorder()
+                let session = URLSession(configuration: configuration, delegate: metrics, delegateQueue: nil)
+                defer { session.invalidateAndCancel() }
+                for _ in 0..<2 {
+                    #expect(try await session.data(for: request).0 == Data("x".utf8))
+                    // The server forgets connections that are idle.
+                    try await eventually {
+                        ClientSockets.values(of: SO_TYPE, at: SOL_SOCKET, connectedTo: server.port).isEmpty
+                    }
+                }
+                #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
+            }
+        #endif
+    }
+}
+
+/// Whether requests were out before their handshakes were over.
+private final class EarlinessRecorder: NSObject, URLSessionTaskDelegate, Sendable {
+    let wasEarly = EventRecorder<Bool>()
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        for transaction in metrics.transactionMetrics {
+            guard let start = transaction.requestStartDate, let secured = transaction.secureConnectionEndDate else {
+                continue
+            }
+            wasEarly.record(start < secured)
         }
     }
 }

@@ -1,0 +1,24 @@
+/// Sessions that can be resumed, by with whom they were made. Not more than a connection needs, and not of all servers.
+struct ResumableSessions<Peer: Hashable, Session: ResumableSession> {
+    private var sessions: [Peer: [Session]] = [:]
+
+    private static var mostPeers: Int { 256 }
+    private static var mostPerPeer: Int { 4 }
+
+    /// The one that came last and has not ended.
+    ///
+    /// - Parameter now: Seconds since 1970.
+    mutating func take(for peer: Peer, at now: Int64) -> Session? {
+        while let last = sessions[peer]?.last {
+            if last.isSingleUse || last.expiry <= now { sessions[peer]?.removeLast() }
+            if last.expiry > now { return last }
+        }
+        return nil
+    }
+
+    mutating func keep(_ session: Session, for peer: Peer) {
+        if sessions.count >= Self.mostPeers, sessions[peer] == nil { sessions = [:] }
+        sessions[peer, default: []].append(session)
+        if let count = sessions[peer]?.count, count > Self.mostPerPeer { sessions[peer]?.removeFirst() }
+    }
+}

@@ -1,0 +1,87 @@
+internal import Foundation
+
+/// A server that takes early data, and answers every request in it with 425 (RFC 8470). In Python, over aioquic.
+package final class TooEarlyServer: Sendable {
+    struct StartFailure: Error {
+        let output: String
+    }
+
+    package let port: Int
+    private let process: ChildProcess
+    private let directory: TemporaryDirectory
+
+    /// Whether there is a Python that has aioquic.
+    package static let isInstalled =
+        (try? ChildProcess.run("/usr/bin/env", ["python3", "-c", "import aioquic"]).exit) == .code(0)
+
+    package init(_ authority: TestCertificateAuthority) throws {
+        let directory = try TemporaryDirectory()
+        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        let script = try directory.write(Self.script, to: "server.py")
+        port = try BoundSocket(.ipv4).port
+        process = try ChildProcess(
+            "/usr/bin/env",
+            ["python3", script.path, "\(port)", certificates.privateKey.path, certificates.chain.path],
+            output: directory.file("output"))
+        self.directory = directory
+        let end = ContinuousClock.now + .seconds(20)
+        while !requests.contains("there") {
+            guard ContinuousClock.now < end, process.exit == nil else {
+                throw StartFailure(output: requests.joined(separator: "\n"))
+            }
+            usleep(10_000)
+        }
+    }
+
+    /// What it has said: a line for each request, after one when it is there.
+    package var requests: [String] {
+        let text = (try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    package func stop() { process.end() }
+
+    private static let script = """
+        import asyncio, sys
+        from aioquic.asyncio import QuicConnectionProtocol, serve
+        from aioquic.h3.connection import H3Connection
+        from aioquic.h3.events import HeadersReceived
+        from aioquic.quic.configuration import QuicConfiguration
+        from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated
+
+        class Server(QuicConnectionProtocol):
+            http = None
+            is_complete = False
+
+            def quic_event_received(self, event):
+                if isinstance(event, ProtocolNegotiated):
+                    self.http = H3Connection(self._quic)
+                if isinstance(event, HandshakeCompleted):
+                    self.is_complete = True
+                if self.http is None:
+                    return
+                for heard in self.http.handle_event(event):
+                    if isinstance(heard, HeadersReceived):
+                        path = dict(heard.headers)[b":path"].decode()
+                        is_late = self.is_complete and not path.endswith("never")
+                        print("late" if self.is_complete else "early", path, flush=True)
+                        status = b"200" if is_late else b"425"
+                        self.http.send_headers(heard.stream_id, [(b":status", status)])
+                        self.http.send_data(heard.stream_id, status, True)
+                        self.transmit()
+
+        async def main():
+            port, key, chain = sys.argv[1:]
+            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=0.3)
+            configuration.load_cert_chain(chain, key)
+            tickets = {}
+            await serve(
+                "127.0.0.1", int(port), configuration=configuration, create_protocol=Server,
+                session_ticket_fetcher=lambda label: tickets.pop(label, None),
+                session_ticket_handler=lambda ticket: tickets.__setitem__(ticket.ticket, ticket))
+            print("there", flush=True)
+            await asyncio.Event().wait()
+
+        asyncio.run(main())
+        """
+}
