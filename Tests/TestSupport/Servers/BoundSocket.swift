@@ -7,10 +7,16 @@ final class BoundSocket: Sendable {
     let port: Int
 
     /// Without a port the kernel chooses one.
-    init(_ address: Loopback, port: Int = 0) throws {
+    ///
+    /// - Parameter isAgain: Whether connections of somebody who had the port before may still be ending.
+    init(_ address: Loopback, port: Int = 0, isAgain: Bool = false) throws {
         self.address = address
         descriptor = try address.makeSocket()
         let socket = descriptor
+        if isAgain {
+            var on: Int32 = 1
+            setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        }
         guard address.withAddress(port: port, { bind(socket, $0, $1) }) == 0 else {
             let failure = POSIXFailure("bind")
             close(descriptor)
