@@ -73,6 +73,6 @@
             if isAdopted { pool.retire(self) }
         }
 
-        func sessionReceivedPingAnswer(_ session: HTTP3Session) {}
+        func sessionReceivedPingAnswer(_ session: HTTP3Session) { receivedAnswer() }
     }
 #endif

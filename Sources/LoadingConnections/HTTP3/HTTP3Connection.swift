@@ -62,11 +62,17 @@
         private var lastHeard: Int64
         private let sessionTimer = LoopTimer()
         private let idleTimer = LoopTimer()
+        private let answerTimer = LoopTimer()
 
         /// CONN-19
         private static let idleLifetime: Int64 = 90_000_000_000
-        /// After so long without a sign of life the peer is asked for one, beside the next request.
-        private static let trustedSilence: Int64 = 10_000_000_000
+        /// After so long without a sign of life the peer is asked for one, beside the next request. Of a server that crashed
+        /// nobody tells: the one that is there in its place does not know this connection.
+        private static let trustedSilence: Int64 = 5_000_000
+        /// For how long that is waited for.
+        private static let patience: Int64 = 3_000_000_000
+        /// The same where there is more to lose than the next request.
+        private static let patienceInUse: Int64 = 10_000_000_000
         /// Bytes of one connection that a turn reads before the others have theirs.
         private static let readBudget = 1024 * 1024
         /// Bytes that a turn sends before the others have theirs.
@@ -200,7 +206,11 @@
 
         func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
             guard mayOpenStream else { return nil }
-            if pool.loop.now - lastHeard > Self.trustedSilence { session.ping() }
+            if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
+                session.ping()
+                let patience = isIdle ? Self.patience : Self.patienceInUse
+                pool.loop.arm(answerTimer, at: pool.loop.now + patience, for: self)
+            }
             reservedCount += 1
             return HTTPStream(on: self, for: origin)
         }
@@ -229,6 +239,9 @@
             reservedCount -= 1
             becameFree()
         }
+
+        /// The server is there, and knows the connection.
+        func receivedAnswer() { pool.loop.disarm(answerTimer) }
 
         func cancel(_ number: Int64) {
             session.reset(number)
@@ -452,6 +465,7 @@
         private func shut() {
             pool.loop.disarm(idleTimer)
             pool.loop.disarm(sessionTimer)
+            pool.loop.disarm(answerTimer)
             unsent = nil
             socket.close()
         }
@@ -462,6 +476,7 @@
                     do throws(HTTP3Error) { try session.handleDeadline(at: pool.loop.now) } catch { giveUp(error) }
                 }
             }
+            if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
             guard isIdle else { return }
             let end = idleSince + Self.idleLifetime
             guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }

@@ -11,68 +11,88 @@ internal import Glibc
 /// | `/negotiate/…` | whoever has a ticket of the Kerberos realm |
 /// | `/ntlm/…` | `Apache.user` of the domain `DOMAIN`, by NTLM |
 /// | `/either/…` | whoever may see one of these two |
-package final class ApacheServer: Sendable {
+///
+/// Or with files, over TLS: `init(files:authority:offersHTTP2:modules:directives:)`.
+package final class ApacheServer: FarmServer {
     package static let user = "Mufasa"
     package static let password = "Circle of Life"
 
-    package struct StartFailure: Error, CustomStringConvertible {
-        package let description: String
-    }
-
-    package let port: Int
-    private let process: ChildProcess
+    package var port: Int { process.port }
+    private let process: ServingProcess
     private let directory: TemporaryDirectory
+    private let certificates: CertificateFiles?
+    private let requests: ServerLog
 
-    /// Starts Apache, and returns when it answers.
-    package init(realm: KerberosRealm? = nil) throws {
-        let executable = try ServerFarm.Part.apache2.requireExecutable()
-        directory = try TemporaryDirectory()
+    /// Starts Apache, and returns when it takes connections.
+    package convenience init(realm: KerberosRealm? = nil) throws {
+        let directory = try TemporaryDirectory()
         for folder in ["basic", "digest", "short", "negotiate", "ntlm", "either"] {
             try directory.write(Array("in".utf8), to: "files/\(folder)/page")
         }
         try directory.write(Array("\(Self.user):\(try Self.hashedPassword())\n".utf8), to: "basic")
         try directory.write(Array("\(Self.user):r:\(try Self.digestSecret())\n".utf8), to: "digest")
         try directory.write(Array("DOMAIN:\(Self.user):\(Self.password)\n".utf8), to: "ntlm")
-        if geteuid() == 0 { chmod(directory.path, 0o755) }
+        try self.init(
+            in: directory,
+            environment: [
+                "NTLM_USER_FILE": directory.file("ntlm").path,
+                // What was heard before is remembered in no file.
+                "KRB5RCACHENAME": "none:",
+            ].merging(realm?.environment ?? [:]) { $1 }
+        ) { Self.pages(directory.path, port: $0, realm: realm) }
+    }
 
-        var failure: any Error = StartFailure(description: "there is no port")
-        // Somebody else may take the port before Apache does.
-        for _ in 0..<5 {
-            let port = try BoundSocket(.ipv4).port
-            let configuration = try directory.write(
-                Array(Self.configuration(directory.path, port: port, realm: realm).utf8), to: "httpd.conf")
-            let output = directory.file("output")
-            let process = try ChildProcess(
-                executable, ["-f", configuration.path, "-DFOREGROUND"],
-                environment: [
-                    "NTLM_USER_FILE": directory.file("ntlm").path,
-                    // What was heard before is remembered in no file.
-                    "KRB5RCACHENAME": "none:",
-                ].merging(realm?.environment ?? [:]) { $1 },
-                output: output)
-            do {
-                try Self.waitForAnswer(port: port, of: process)
-                self.port = port
-                self.process = process
-                return
-            } catch {
-                process.end()
-                let words = [output, configuration.deletingLastPathComponent().appendingPathComponent("error.log")].map
-                {
-                    (try? String(contentsOf: $0, encoding: .utf8)) ?? ""
-                }
-                failure = StartFailure(description: "Apache does not answer: \(error); it says: \(words.joined())")
-            }
+    /// Files over TLS, for everybody.
+    package convenience init(
+        files: [String: [UInt8]], authority: TestCertificateAuthority, offersHTTP2: Bool, modules: [String] = [],
+        directives: String = ""
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
+        try self.init(in: directory, certificates: certificates) { port in
+            Self.configuration(
+                directory.path, port: port, modules: ["ssl", "http2"] + modules,
+                directives: """
+                    Protocols \(offersHTTP2 ? "h2 " : "")http/1.1
+                    SSLEngine on
+                    SSLCertificateFile \(certificates.chain.path)
+                    SSLCertificateKeyFile \(certificates.privateKey.path)
+                    SSLSessionCache none
+                    KeepAliveTimeout 60
+                    MaxKeepAliveRequests 0
+                    \(directives)
+                    """)
         }
-        throw failure
+    }
+
+    private init(
+        in directory: TemporaryDirectory, certificates: CertificateFiles? = nil, environment: [String: String] = [:],
+        configuration: (Int) -> String
+    ) throws {
+        self.directory = directory
+        self.certificates = certificates
+        requests = ServerLog(directory.file("access.log"))
+        if geteuid() == 0 { chmod(directory.path, 0o755) }
+        process = try ServingProcess(
+            try ServerFarm.Part.apache2.requireExecutable(), environment: environment, output: directory.file("output")
+        ) { port in
+            let file = try directory.write(Array(configuration(port).utf8), to: "httpd.conf")
+            return ["-f", file.path, "-DFOREGROUND"]
+        }
     }
 
     deinit { stop() }
 
     package func stop() { process.end() }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
 
     /// In which gss-ntlmssp finds users with their passwords when the environment names it.
     package var ntlmUsers: URL { directory.file("ntlm") }
+
+    package func secureURL(_ path: String) -> URL {
+        URL(string: "https://localhost:\(port)\(path)") ?? URL(fileURLWithPath: path)
+    }
 
     package func url(_ path: String, user: String? = nil) -> URL {
         let user = user.map { $0 + "@" } ?? ""
@@ -81,16 +101,8 @@ package final class ApacheServer: Sendable {
 
     /// The requests that were served, each with the number of its connection in the order of acceptance, the status and
     /// the user. A line is written after its response was sent, so all are there after `stop()`.
-    package var log: [String] {
-        let text = (try? String(contentsOf: directory.file("access.log"), encoding: .utf8)) ?? ""
-        var connections: [String] = []
-        return text.split(separator: "\n").compactMap { line in
-            let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
-            guard parts.count == 2, !parts[1].hasPrefix("GET /ready") else { return nil }
-            if !connections.contains(parts[0]) { connections.append(parts[0]) }
-            return "\((connections.firstIndex(of: parts[0]) ?? 0) + 1) \(parts[1])"
-        }
-    }
+    package var log: [String] { requests.lines.map { "\($0.connection) \($0.words)" } }
+    package var connectionCount: Int { requests.connectionCount }
 
     /// Apache does not serve as root; then this user must be able to read what is here.
     private static let serverUser = "www-data"
@@ -109,29 +121,30 @@ package final class ApacheServer: Sendable {
         return String(output.prefix { $0 != " " })
     }
 
-    private static func waitForAnswer(port: Int, of process: ChildProcess) throws {
-        let deadline = ContinuousClock.now + .testDeadline
-        while true {
-            let descriptor = try Loopback.ipv4.makeSocket()
-            if Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 {
-                let connection = try ServerConnection(adopting: descriptor)
-                try connection.send("GET /ready HTTP/1.0\r\n\r\n")
-                let answer = String(decoding: try connection.receive(through: "\r\n"), as: UTF8.self)
-                guard answer.contains(" 404 ") else { throw StartFailure(description: answer) }
-                return
-            }
-            close(descriptor)
-            if let exit = process.exit { throw StartFailure(description: "\(exit)") }
-            if ContinuousClock.now > deadline { throw StartFailure(description: "silence") }
-            usleep(10_000)
-        }
+    private static func configuration(
+        _ directory: String, port: Int, modules: [String], directives: String
+    ) -> String {
+        let user = geteuid() == 0 ? "User \(serverUser)\nGroup \(serverUser)" : ""
+        let modules = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic"] + modules
+        return """
+            ServerRoot \(directory)
+            ServerName localhost
+            Listen 127.0.0.1:\(port)
+            \(user)
+            PidFile \(directory)/httpd.pid
+            ErrorLog \(directory)/output
+            LogLevel warn
+            \(modules.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n"))
+            LogFormat "%{c}p-%{remote}p %r %>s %u" connections
+            CustomLog \(directory)/access.log connections
+            StartServers 1
+            DocumentRoot \(directory)/files
+            \(directives)
+
+            """
     }
 
-    private static func configuration(_ directory: String, port: Int, realm: KerberosRealm?) -> String {
-        let modules = [
-            "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "auth_digest",
-        ]
-        let user = geteuid() == 0 ? "User \(serverUser)\nGroup \(serverUser)" : ""
+    private static func pages(_ directory: String, port: Int, realm: KerberosRealm?) -> String {
         let kerberos = realm.map { realm in
             """
             LoadModule auth_gssapi_module /usr/lib/apache2/modules/mod_auth_gssapi.so
@@ -170,29 +183,18 @@ package final class ApacheServer: Sendable {
             </Location>
             """
         }
-        return """
-            ServerRoot \(directory)
-            ServerName localhost
-            Listen 127.0.0.1:\(port)
-            \(user)
-            PidFile \(directory)/httpd.pid
-            ErrorLog \(directory)/error.log
-            LogLevel warn
-            \(modules.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so" }.joined(separator: "\n"))
-            LogFormat "%{c}p-%{remote}p %r %>s %u" connections
-            CustomLog \(directory)/access.log connections
-            StartServers 1
-            DocumentRoot \(directory)/files
-            <Location /basic>
-                AuthType Basic
-                AuthName r
-                AuthUserFile \(directory)/basic
-                Require valid-user
-            </Location>
-            \(digest("/digest", lifetime: 300))
-            \(digest("/short", lifetime: 1))
-            \(kerberos ?? "")
-
-            """
+        return configuration(
+            directory, port: port, modules: ["auth_digest"],
+            directives: """
+                <Location /basic>
+                    AuthType Basic
+                    AuthName r
+                    AuthUserFile \(directory)/basic
+                    Require valid-user
+                </Location>
+                \(digest("/digest", lifetime: 300))
+                \(digest("/short", lifetime: 1))
+                \(kerberos ?? "")
+                """)
     }
 }

@@ -14,23 +14,27 @@ package final class ChildProcess: Sendable {
     }
 
     private let name: String
+    private let leadsGroup: Bool
     private let state = Watched(State())
     private let keeper: JoinableThread
     private let isJoined = Watched(false)
 
     /// Starts the program; its output and errors go to the file. Inherited descriptors arrive under the numbers of
     /// `inheriting`; the environment is this process's own, changed by `environment`.
+    ///
+    /// - Parameter leadsGroup: Whether it can be ended with the processes that it starts.
     package init(
         _ executable: String, _ arguments: [String], environment: [String: String] = [:],
-        inheriting descriptors: [Int32: Int32] = [:], output: URL? = nil
+        inheriting descriptors: [Int32: Int32] = [:], leadsGroup: Bool = false, output: URL? = nil
     ) throws {
         name = executable
+        self.leadsGroup = leadsGroup
         let environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let state = state
         // The parent-death signal is tied to the thread that spawns, so that thread stays until the child is gone.
         keeper = try JoinableThread(name: "test-child") {
             Self.spawnAndReap(
-                executable, arguments, environment: environment, descriptors: descriptors,
+                executable, arguments, environment: environment, descriptors: descriptors, leadsGroup: leadsGroup,
                 output: output?.path ?? "/dev/null", state: state)
         }
         do {
@@ -77,6 +81,15 @@ package final class ChildProcess: Sendable {
         keeper.join()
     }
 
+    /// Ends it as a crash does, with the processes of its group.
+    package func endAbruptly() {
+        state.withValue { state in
+            // Reaped under the same lock, as above.
+            if let processID = state.processID, state.exit == nil { kill(leadsGroup ? -processID : processID, SIGKILL) }
+        }
+        end()
+    }
+
     /// Runs a program to its end and gives what it wrote.
     package static func run(
         _ executable: String, _ arguments: [String], environment: [String: String] = [:],
@@ -94,7 +107,7 @@ package final class ChildProcess: Sendable {
 
     private static func spawnAndReap(
         _ executable: String, _ arguments: [String], environment: [String: String], descriptors: [Int32: Int32],
-        output: String, state: Watched<State>
+        leadsGroup: Bool, output: String, state: Watched<State>
     ) {
         let setpriv = "/usr/bin/setpriv"
         let isTied = access(setpriv, X_OK) == 0
@@ -120,7 +133,11 @@ package final class ChildProcess: Sendable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        // The group has the number of the child.
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (leadsGroup ? POSIX_SPAWN_SETPGROUP : 0)))
 
         var processID: pid_t = 0
         let code = withCStrings(words) { words in

@@ -14,7 +14,7 @@ internal import Glibc
 /// | `/closing/name` | the same, and the connection is closed afterwards |
 /// | `/status/404` | a response of that status, 200 to 599 |
 /// | `/upload` | takes a body and answers 200 |
-package final class NginxServer: Sendable {
+package final class NginxServer: FarmServer {
     package struct Options: Sendable {
         /// After so many requests nginx closes the connection.
         package var keepAliveRequests = 1_000
@@ -48,7 +48,9 @@ package final class NginxServer: Sendable {
     package let authority: TestCertificateAuthority
     package let port: Int
     package let securePort: Int
-    private let process: ChildProcess
+    private let process: Watched<ChildProcess>
+    private let executable: String
+    private let configuration: URL
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
 
@@ -56,7 +58,7 @@ package final class NginxServer: Sendable {
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority? = nil, options: Options = Options()
     ) throws {
-        let executable = try ServerFarm.Part.nginx.requireExecutable()
+        executable = try ServerFarm.Part.nginx.requireExecutable()
         self.authority = try authority ?? TestCertificateAuthority()
         let identity = try self.authority.issue(.localhost)
         certificates = try CertificateFiles(identity, of: self.authority)
@@ -70,46 +72,47 @@ package final class NginxServer: Sendable {
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         try FileManager.default.createDirectory(at: directory.file("files"), withIntermediateDirectories: true)
 
-        let output = directory.file("output")
-        do {
-            let sockets = try [BoundSocket(.ipv4), BoundSocket(.ipv4)]
-            port = sockets[0].port
-            securePort = sockets[1].port
-            let configuration = try directory.write(
-                Self.configuration(
-                    directory: directory.path, certificates: certificates, port: port, securePort: securePort,
-                    options: options),
-                to: "nginx.conf")
-            process = try Self.start(executable, configuration: configuration, sockets: sockets, output: output)
-        }
-        do {
-            try Self.waitForAnswer(port: port)
-        } catch {
-            process.end()
-            let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
-            throw StartFailure(
-                description: "nginx does not answer: \(error); \(process.exit.map { "\($0)" } ?? ""); it says: \(words)"
-            )
-        }
+        let sockets = try [BoundSocket(.ipv4), BoundSocket(.ipv4)]
+        port = sockets[0].port
+        securePort = sockets[1].port
+        configuration = try directory.write(
+            Self.configuration(
+                directory: directory.path, certificates: certificates, port: port, securePort: securePort,
+                options: options),
+            to: "nginx.conf")
+        process = Watched(
+            try Self.start(
+                executable, configuration: configuration, sockets: sockets, output: directory.file("output")))
     }
 
     deinit {
         stop()
     }
 
-    package var processID: Int32 { process.processID }
+    package var processID: Int32 { process.current.processID }
 
     package func stop() {
-        process.end()
+        process.current.end()
+    }
+
+    package func restart(_ ending: ServerEnding) throws {
+        switch ending {
+        case .orderly: process.current.end()
+        case .abrupt: process.current.endAbruptly()
+        }
+        try requests.lifeEnded()
+        let sockets = try [port, securePort].map(Self.socketAgain)
+        let next = try Self.start(
+            executable, configuration: configuration, sockets: sockets, output: directory.file("output"))
+        process.withValue { $0 = next }
     }
 
     package func url(_ path: String = "/", host: String = "127.0.0.1") -> URL {
         Self.url("http", host, port, path)
     }
 
-    package func secureURL(_ path: String = "/", host: String = "localhost") -> URL {
-        Self.url("https", host, securePort, path)
-    }
+    package func secureURL(_ path: String = "/", host: String) -> URL { Self.url("https", host, securePort, path) }
+    package func secureURL(_ path: String) -> URL { secureURL(path, host: "localhost") }
 
     private static func url(_ scheme: String, _ host: String, _ port: Int, _ path: String) -> URL {
         URL(string: "\(scheme)://\(host):\(port)\(path)") ?? URL(fileURLWithPath: path)
@@ -132,6 +135,16 @@ package final class NginxServer: Sendable {
         }
         return lines
     }
+
+    /// Without those that saw whether it answers.
+    package var connectionCount: Int { requests.connectionCount }
+
+    private var requests: ServerLog {
+        ServerLog(directory.file("access.log")) { line in
+            let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
+            return parts.count == 2 && !parts[1].hasSuffix(" \(Self.question)") ? (parts[0], parts[1]) : nil
+        }
+    }
 }
 
 extension NginxServer {
@@ -140,15 +153,45 @@ extension NginxServer {
     private static func start(
         _ executable: String, configuration: URL, sockets: [BoundSocket], output: URL
     ) throws -> ChildProcess {
-        for socket in sockets { try socket.listen(backlog: 511) }
+        for socket in sockets {
+            // What is left of its connections does not hinder the next one.
+            socket.set(SO_REUSEADDR, to: 1)
+            try socket.listen(backlog: 511)
+        }
         let numbers = sockets.indices.map { Int32(200 + $0) }
-        return try ChildProcess(
+        let process = try ChildProcess(
             executable,
             ["-p", configuration.deletingLastPathComponent().path, "-e", "stderr", "-c", configuration.path],
             environment: ["NGINX": numbers.map { "\($0);" }.joined()],
             inheriting: Dictionary(zip(numbers, sockets.map(\.descriptor))) { $1 },
-            output: output)
+            leadsGroup: true, output: output)
+        do {
+            try waitForAnswer(port: sockets[0].port)
+            return process
+        } catch {
+            process.end()
+            let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+            throw StartFailure(
+                description: "nginx does not answer: \(error); \(process.exit.map { "\($0)" } ?? ""); it says: \(words)"
+            )
+        }
     }
+
+    /// A process that was killed leaves its port a moment after it is gone.
+    private static func socketAgain(_ port: Int) throws -> BoundSocket {
+        let deadline = ContinuousClock.now + .testDeadline
+        while true {
+            do {
+                return try BoundSocket(.ipv4, port: port, isAgain: true)
+            } catch {
+                if ContinuousClock.now > deadline { throw error }
+                usleep(1_000)
+            }
+        }
+    }
+
+    /// What it is asked to see whether it answers.
+    private static let question = "GET /status/204 HTTP/1.0"
 
     /// A program that died has closed the port, which ends this wait.
     private static func waitForAnswer(port: Int) throws {
@@ -159,7 +202,7 @@ extension NginxServer {
             throw failure
         }
         let connection = try ServerConnection(adopting: descriptor)
-        try connection.send("GET /status/204 HTTP/1.0\r\n\r\n")
+        try connection.send("\(question)\r\n\r\n")
         let answer = String(decoding: try connection.receive(through: "\r\n"), as: UTF8.self)
         guard answer.contains(" 204 ") else { throw StartFailure(description: answer) }
     }

@@ -8,11 +8,17 @@ final class BoundSocket: Sendable {
 
     /// Without a port the kernel chooses one.
     ///
-    /// - Parameter isEverywhere: Whether it is the port of all addresses of that family.
-    init(_ address: Loopback, port: Int = 0, isEverywhere: Bool = false) throws {
+    /// - Parameters:
+    ///   - isEverywhere: Whether it is the port of all addresses of that family.
+    ///   - isAgain: Whether connections of somebody who had the port before may still be ending.
+    init(_ address: Loopback, port: Int = 0, isEverywhere: Bool = false, isAgain: Bool = false) throws {
         self.address = address
         descriptor = try address.makeSocket()
         let socket = descriptor
+        if isAgain {
+            var on: Int32 = 1
+            setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        }
         guard address.withAddress(port: port, isEverywhere: isEverywhere, { bind(socket, $0, $1) }) == 0 else {
             let failure = POSIXFailure("bind")
             close(descriptor)

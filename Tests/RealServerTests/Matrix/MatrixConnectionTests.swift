@@ -1,0 +1,73 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+extension ProtocolMatrixTests {
+    /// Who goes over which connection, and what becomes of the others when one ends.
+    @Suite struct Connections {
+        // CONN-1, CONN-3, S-9
+        @Test("a hundred at once", arguments: Peer.showing(.hundredAtOnce)) func hundred(peer: Peer) async throws {
+            let connections = try await peer.serve { run async throws in
+                try await withThrowingTaskGroup(of: Int.self) { group async throws in
+                    for _ in 0..<100 { group.addTask { try await run.data("/small").0.count } }
+                    let total = try await group.reduce(0, +)
+                    #expect(total == 500)
+                }
+            }
+            #expect(connections == (peer.isShared ? 1 : 6))
+        }
+
+        // S-42: of those who share a connection one goes, and the others do not notice
+        @Test("cancelled in the middle of a body", arguments: Peer.showing(.cancel))
+        func cancelled(peer: Peer) async throws {
+            let connections = try await peer.serve { run async throws in
+                for _ in 0..<3 {
+                    let (bytes, _) = try await run.session.bytes(for: run.request("/big"))
+                    var iterator = bytes.makeAsyncIterator()
+                    _ = try await iterator.next()
+                    async let other = run.data("/small")
+                    bytes.task.cancel()
+                    await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
+                    #expect(try await other.0.count == 5)
+                }
+            }
+            if peer.isShared { #expect(connections == 1) }
+        }
+
+        // CONN-10
+        @Test("a server that drops the request", arguments: Peer.showing(.reset)) func reset(peer: Peer) async throws {
+            _ = try await peer.serve { run async throws in
+                let outcome = try await run.outcome("/dropped")
+                #expect(outcome == peer.dropped)
+                let after = try await run.outcome("/small")
+                #expect(after == "200")
+            }
+        }
+
+        // CONN-10: what has begun to come is not asked for again
+        @Test("a server that breaks off", arguments: Peer.showing(.breakingOff))
+        func breakingOff(peer: Peer) async throws {
+            _ = try await peer.serve { run async throws in
+                #expect(try await run.outcome("/small") == "200")
+                let outcome = try await run.outcome("/broken")
+                #expect(outcome == peer.brokenOff)
+                let after = try await run.outcome("/small")
+                #expect(after == "200")
+            }
+        }
+
+        // CONN-1, CONN-3: after a second without use it is looked whether the connection is still there
+        @Test("used again after a pause", arguments: Peer.showing(.idleReuse)) func idleReuse(peer: Peer) async throws {
+            let connections = try await peer.serve { run async throws in
+                #expect(try await run.outcome("/small") == "200")
+                // The pause is what this is about: nothing happens in it that could be waited for.
+                try await Task.sleep(for: .milliseconds(1_100))
+                #expect(try await run.outcome("/small") == "200")
+                let posted = try await run.outcome("/count", "POST")
+                #expect(posted == "200")
+            }
+            #expect(connections == 1)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+extension ProtocolMatrixTests {
+    /// Servers that end, in order or not, and begin again at the same place.
+    @Suite struct Restarts {
+        // CONN-10
+        @Test("a server that was restarted while nothing was loaded", arguments: Peer.showing(.restart))
+        func idle(peer: Peer) async throws { try await restart(peer, .orderly, then: ["GET", "POST", "GET"]) }
+
+        // CONN-10
+        @Test("a server that crashed while nothing was loaded", arguments: Peer.showing(.crash))
+        func idleCrash(peer: Peer) async throws {
+            // Over QUIC nobody hears of a crash, so what may not be sent twice is lost.
+            try await restart(peer, .abrupt, then: peer.version == .http3 ? ["GET"] : ["GET", "POST", "GET"])
+        }
+
+        private func restart(_ peer: Peer, _ ending: ServerEnding, then methods: [String]) async throws {
+            let connections = try await peer.serve { run async throws in
+                #expect(try await run.outcome("/small") == "200")
+                for (past, method) in methods.enumerated() {
+                    try await settle(run, connections: past + 1)
+                    try run.server.restart(ending)
+                    let outcome = try await run.outcome(method == "POST" ? "/count" : "/small", method)
+                    #expect(outcome == "200")
+                }
+                try await settle(run, connections: methods.count + 1)
+            }
+            #expect(connections == methods.count + 1)
+        }
+
+        // CONN-10, CONN-11
+        @Test("a server that is restarted in the middle of a response", arguments: Peer.showing(.restartInLoad))
+        func inLoad(peer: Peer) async throws { try await restartInLoad(peer, .orderly) }
+
+        // CONN-10, CONN-11
+        @Test("a server that crashes in the middle of a response", arguments: Peer.showing(.crashInLoad))
+        func crashInLoad(peer: Peer) async throws { try await restartInLoad(peer, .abrupt) }
+
+        private func restartInLoad(_ peer: Peer, _ ending: ServerEnding) async throws {
+            let connections = try await peer.serve { run async throws in
+                #expect(try await run.outcome("/small") == "200")
+                try await settle(run, connections: 1)
+                let (bytes, _) = try await run.session.bytes(for: run.request("/held"))
+                var iterator = bytes.makeAsyncIterator()
+                _ = try await iterator.next()
+                try run.server.restart(ending)
+                let outcome = try await run.outcome("/small")
+                #expect(outcome == "200")
+                let error = await #expect(throws: URLError.self) { while try await iterator.next() != nil {} }
+                let code = try #require(error).code.rawValue
+                #expect(peer.brokenOff(by: ending).contains("\(code)"))
+                try await settle(run, connections: 2)
+            }
+            #expect(connections == 2)
+        }
+
+        /// What a server has not written when it is killed is not in its log, and some write only when there is something
+        /// else to do.
+        private func settle(_ run: MatrixRun, connections: Int) async throws {
+            try await eventually {
+                if run.server.connectionCount >= connections { return true }
+                _ = try? await run.outcome("/small")
+                return false
+            }
+        }
+    }
+}

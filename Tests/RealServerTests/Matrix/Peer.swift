@@ -1,0 +1,53 @@
+import TestSupport
+import Testing
+
+/// Whom the matrix runs against: a server of some make, in one version of HTTP.
+struct Peer: Sendable, Hashable, CustomTestStringConvertible {
+    enum Make: String, Sendable, CaseIterable {
+        case nginx
+        case apache = "Apache httpd"
+        case nghttpx
+        case caddy = "Caddy"
+        case aioquic
+        case gtlsserver
+    }
+
+    /// By the names that metrics have for them.
+    enum Version: String, Sendable, CaseIterable {
+        case http1 = "http/1.1"
+        case http2 = "h2"
+        case http3 = "h3"
+    }
+
+    let make: Make
+    let version: Version
+
+    var testDescription: String { "\(make.rawValue), \(version.rawValue)" }
+
+    /// Whether all requests go over one connection.
+    var isShared: Bool { version != .http1 }
+    /// What a request comes to that it does not answer: its status, or the code of its error.
+    var dropped: String {
+        switch (make, version) {
+        case (.nghttpx, _), (.apache, .http1): "502"
+        case (.apache, _), (.caddy, .http3): "500"
+        default: "-1005"
+        }
+    }
+    /// What a response comes to that it breaks off. Caddy takes what its origin broke off for whole, so the body is shorter
+    /// than was announced, which over these versions is malformed.
+    var brokenOff: String { make == .caddy && isShared ? "-1017" : "-1005" }
+    /// The same, when it ends meanwhile: Caddy may have lost its origin before its client.
+    func brokenOff(by ending: ServerEnding) -> Set<String> {
+        make == .caddy && version == .http2 && ending == .orderly ? ["-1005", "-1017"] : ["-1005"]
+    }
+
+    /// What is answered to somebody who has posted this.
+    func count(of body: [UInt8]) -> String { make == .gtlsserver ? "count" : "\(body.count)" }
+
+    /// Who shows this, of all there are: each make in each version is here or in the table of `Gap`.
+    static func showing(_ behaviour: Behaviour) -> [Peer] {
+        Make.allCases.flatMap { make in Version.allCases.map { Peer(make: make, version: $0) } }
+            .filter { peer in !Gap.all.contains { $0.covers(peer, behaviour) } }
+    }
+}

@@ -1,0 +1,42 @@
+package import Foundation
+
+/// A server of the tests' own over aioquic: HTTP/3 with what `Tests/AioquicServer/server.py` says of it.
+package final class AioquicServer: FarmServer {
+    private let process: ServingProcess
+    private let directory: TemporaryDirectory
+    private let certificates: CertificateFiles
+    private let requests: ServerLog
+
+    private static let program = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "AioquicServer/server.py")
+
+    /// Starts it, and returns when it answers.
+    package init(files: [String: [UInt8]], authority: TestCertificateAuthority) throws {
+        let directory = try TemporaryDirectory()
+        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
+        self.directory = directory
+        self.certificates = certificates
+        let log = directory.file("access.log")
+        requests = ServerLog(log)
+        process = try ServingProcess(
+            try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
+        ) { port in
+            [
+                // No files of compiled code beside the program.
+                "-B", Self.program.path, "--port", "\(port)", "--certificate", certificates.chain.path,
+                "--key", certificates.privateKey.path, "--files", directory.file("files").path, "--log", log.path,
+            ]
+        }
+    }
+
+    package func stop() { process.end() }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
+
+    package func secureURL(_ path: String) -> URL {
+        URL(string: "https://localhost:\(process.port)\(path)") ?? URL(fileURLWithPath: path)
+    }
+
+    package var connectionCount: Int { requests.connectionCount }
+}
