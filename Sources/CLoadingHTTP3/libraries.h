@@ -34,6 +34,7 @@
 #undef FUNCTION
 #endif
 
+#include <gnutls/abstract.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <nghttp3/nghttp3.h>

@@ -50,12 +50,24 @@ static const uint64_t unidirectional_streams = 16;
 static const uint64_t stream_overhead = 512;
 static const uint64_t ticket_overhead = 4096;
 static const unsigned ticket_count = 16;
+// What is kept of the names that a server asks for certificates by, in bytes.
+static const size_t issuers_capacity = 65536;
+enum { identity_capacity = 8 };
 
 struct quic {
     cl3_session *session;
     ngtcp2_conn *conn;
     gnutls_session_t tls;
     gnutls_certificate_credentials_t credentials;
+    // What the client is known by.
+    gnutls_pcert_st identity[identity_capacity];
+    unsigned identity_count;
+    gnutls_privkey_t identity_key;
+    uint8_t *identity_reader;
+    size_t identity_reader_count;
+    bool is_certificate_wanted;
+    uint8_t *issuers;
+    size_t issuers_count;
     ngtcp2_crypto_conn_ref reference;
     struct sockaddr_storage local, remote;
     ngtcp2_path path;
@@ -125,6 +137,10 @@ static void free_quic(cl3_session *self) {
     ngtcp2_conn_del(quic->conn);
     if (quic->tls) gnutls_deinit(quic->tls);
     if (quic->credentials) gnutls_certificate_free_credentials(quic->credentials);
+    for (unsigned index = 0; index < quic->identity_count; index++) gnutls_pcert_deinit(&quic->identity[index]);
+    if (quic->identity_key) gnutls_privkey_deinit(quic->identity_key);
+    free(quic->identity_reader);
+    free(quic->issuers);
     free(quic->room);
     free(quic);
 }
@@ -298,6 +314,67 @@ static ngtcp2_conn *get_connection(ngtcp2_crypto_conn_ref *reference) {
     return ((struct quic *)reference->user_data)->conn;
 }
 
+// The server wants a certificate. GnuTLS cannot wait for one, so what is there is all that there is.
+static int on_certificate_wanted(
+    gnutls_session_t tls, const gnutls_datum_t *names, int count, const gnutls_pk_algorithm_t *kinds, int kind_count,
+    gnutls_pcert_st **certificates, unsigned *certificate_count, gnutls_privkey_t *key) {
+    struct quic *quic = quic_of(session_of(tls));
+    quic->is_certificate_wanted = true;
+    *certificates = quic->identity_count ? quic->identity : NULL;
+    *certificate_count = quic->identity_count;
+    *key = quic->identity_count ? quic->identity_key : NULL;
+    if (quic->issuers) return 0;
+    size_t length = 0;
+    int kept = 0;
+    for (; kept < count; kept++) {
+        if (names[kept].size > UINT16_MAX || length + 2 + names[kept].size > issuers_capacity) break;
+        length += 2 + names[kept].size;
+    }
+    quic->issuers = malloc(length ? length : 1);
+    if (!quic->issuers) return GNUTLS_E_MEMORY_ERROR;
+    uint8_t *next = quic->issuers;
+    for (int index = 0; index < kept; index++) {
+        *next++ = (uint8_t)(names[index].size >> 8);
+        *next++ = (uint8_t)names[index].size;
+        memcpy(next, names[index].data, names[index].size);
+        next += names[index].size;
+    }
+    quic->issuers_count = length;
+    return 0;
+}
+
+// The server has proved who it is, and is about to be told who this side is.
+static int on_server_proved(gnutls_session_t tls) {
+    struct quic *quic = quic_of(session_of(tls));
+    unsigned count = 0;
+    const gnutls_datum_t *chain = gnutls_certificate_get_peers(tls, &count);
+    bool is_reader = chain && count > 0 && chain->size == quic->identity_reader_count
+        && memcmp(chain->data, quic->identity_reader, chain->size) == 0;
+    return is_reader ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
+}
+
+static gnutls_datum_t datum_of(cl3_bytes bytes) { return (gnutls_datum_t){bytes.start, (unsigned)bytes.count}; }
+
+static bool take_identity(struct quic *quic, const cl3_opening *opening) {
+    if (opening->identity_count == 0) return true;
+    gnutls_datum_t key = datum_of(opening->identity_key);
+    if (gnutls_privkey_init(&quic->identity_key) != 0) return false;
+    if (gnutls_privkey_import_x509_raw(quic->identity_key, &key, GNUTLS_X509_FMT_DER, NULL, 0) != 0) return false;
+    for (size_t index = 0; index < opening->identity_count && index < identity_capacity; index++) {
+        gnutls_datum_t certificate = datum_of(opening->identity[index]);
+        if (gnutls_pcert_import_x509_raw(&quic->identity[index], &certificate, GNUTLS_X509_FMT_DER, 0) != 0) {
+            return false;
+        }
+        quic->identity_count++;
+    }
+    if (opening->identity_reader.count == 0) return true;
+    quic->identity_reader = malloc(opening->identity_reader.count);
+    if (!quic->identity_reader) return false;
+    memcpy(quic->identity_reader, opening->identity_reader.start, opening->identity_reader.count);
+    quic->identity_reader_count = opening->identity_reader.count;
+    return true;
+}
+
 static bool start_tls(struct quic *quic, const cl3_opening *opening) {
     const unsigned flags = GNUTLS_CLIENT | GNUTLS_ENABLE_EARLY_DATA | GNUTLS_NO_END_OF_EARLY_DATA;
     if (gnutls_init(&quic->tls, flags) != 0) return false;
@@ -305,10 +382,11 @@ static bool start_tls(struct quic *quic, const cl3_opening *opening) {
     if (gnutls_priority_set_direct(quic->tls, priorities, NULL) != 0) return false;
     quic->reference = (ngtcp2_crypto_conn_ref){.get_conn = get_connection, .user_data = quic};
     gnutls_session_set_ptr(quic->tls, &quic->reference);
-    // Without a function that verifies: whoever has made the session is told the chain, and nothing goes out before its
-    // word. A client's own certificate would have to be in these credentials before the handshake begins, since GnuTLS
-    // cannot wait for one.
+    // Without a function that verifies more than that an identity goes to whom it was meant for: whoever has made the session is told the chain, and nothing goes out before its
+    // word.
     if (gnutls_certificate_allocate_credentials(&quic->credentials) != 0) return false;
+    gnutls_certificate_set_retrieve_function2(quic->credentials, on_certificate_wanted);
+    if (quic->identity_reader) gnutls_certificate_set_verify_function(quic->credentials, on_server_proved);
     if (gnutls_credentials_set(quic->tls, GNUTLS_CRD_CERTIFICATE, quic->credentials) != 0) return false;
     const gnutls_datum_t protocol = {.data = (unsigned char *)"h3", .size = 2};
     if (gnutls_alpn_set_protocols(quic->tls, &protocol, 1, GNUTLS_ALPN_MANDATORY) != 0) return false;
@@ -430,6 +508,11 @@ cl3_session *cl3_new(
     quic->session = self;
     quic->now = opening->now;
     quic->early_data_accepted = -1;
+    if (!take_identity(quic, opening)) {
+        *result = CL3_IDENTITY;
+        cl3_free(self);
+        return NULL;
+    }
     if (!set_path(quic, &opening->endpoints) || !start_tls(quic, opening)
         || !start_connection(quic, limits, callbacks)) {
         cl3_free(self);
@@ -452,7 +535,20 @@ bool cl3_is_resumed(cl3_session *self) {
 }
 
 bool cl3_is_certificate_wanted(cl3_session *self) {
-    return self->transport == &transport && gnutls_certificate_client_get_request_status(quic_of(self)->tls) != 0;
+    return self->transport == &transport && quic_of(self)->is_certificate_wanted;
+}
+
+cl3_bytes cl3_issuers(cl3_session *self) {
+    if (self->transport != &transport) return (cl3_bytes){NULL, 0};
+    return (cl3_bytes){quic_of(self)->issuers, quic_of(self)->issuers_count};
+}
+
+cl3_bytes cl3_stapled_response(cl3_session *self) {
+    gnutls_datum_t response = {NULL, 0};
+    if (self->transport != &transport || gnutls_ocsp_status_request_get(quic_of(self)->tls, &response) != 0) {
+        return (cl3_bytes){NULL, 0};
+    }
+    return (cl3_bytes){response.data, response.size};
 }
 
 int cl3_accepted_early_data(cl3_session *self) { return quic_of(self)->early_data_accepted; }

@@ -45,9 +45,8 @@ clt_key *clt_key_public(const clt_key *key) {
     return public;
 }
 
-static clt_bytes plain_rsa(const clt_key *key) {
-    unsigned char *der = NULL;
-    int count = clt_key_is_private(key) ? i2d_PrivateKey(key, &der) : i2d_PublicKey(key, &der);
+// Takes over the DER.
+static clt_bytes bytes_of(unsigned char *der, int count) {
     clt_bytes result = { .bytes = count > 0 ? malloc((size_t)count) : NULL };
     if (result.bytes != NULL) {
         memcpy(result.bytes, der, (size_t)count);
@@ -55,6 +54,19 @@ static clt_bytes plain_rsa(const clt_key *key) {
     }
     OPENSSL_clear_free(der, count > 0 ? (size_t)count : 0);
     return result;
+}
+
+static clt_bytes plain_rsa(const clt_key *key) {
+    unsigned char *der = NULL;
+    int count = clt_key_is_private(key) ? i2d_PrivateKey(key, &der) : i2d_PublicKey(key, &der);
+    return bytes_of(der, count);
+}
+
+clt_bytes clt_key_private_form(const clt_key *key) {
+    unsigned char *der = NULL;
+    int count = i2d_PrivateKey(key, &der);
+    ERR_clear_error();
+    return bytes_of(der, count);
 }
 
 static clt_bytes plain_elliptic(const clt_key *key) {

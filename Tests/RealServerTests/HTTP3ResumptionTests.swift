@@ -83,15 +83,15 @@
         }
 
         enum Reason: CaseIterable {
-            case notEnabled, classicMode, body, method, login, otherSession, asked, flushed
+            case notEnabled, classicMode, body, method, login, otherSession, flushed
         }
 
-        // C-32, AUTH-3, TLS-8, CONN-18
+        // C-32, TLS-8, CONN-18
         @Test("no request goes out early that should not", arguments: Reason.allCases)
         func late(reason: Reason) async throws {
             let server = try server()
             defer { server.stop() }
-            let metrics = reason == .asked ? AskedRecorder() : TransactionRecorder()
+            let metrics = TransactionRecorder()
             let first = session(metrics, isEarly: reason != .notEnabled, isClassic: reason == .classicMode)
             defer { first.invalidateAndCancel() }
             let second = reason == .otherSession ? session(metrics) : first
@@ -104,7 +104,7 @@
                     request.httpBody = Data("x".utf8)
                 case .method: request.httpMethod = "OPTIONS"
                 case .login: request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
-                case .notEnabled, .classicMode, .otherSession, .asked, .flushed: break
+                case .notEnabled, .classicMode, .otherSession, .flushed: break
                 }
                 #expect((try await session.data(for: request).1 as? HTTPURLResponse)?.statusCode == 200)
                 try await untilAlone(server.port)
@@ -113,8 +113,21 @@
             let all = try await metrics.transactions.waitFor(count: 2)
             #expect(all.map(\.networkProtocolName) == ["h3", "h3"])
             #expect(all.map(\.wasEarly) == [false, false])
-            // Who is asked about a new connection is asked about a resumed one too.
-            if let asked = metrics as? AskedRecorder { #expect(asked.questions.events == [1, 1]) }
+        }
+
+        // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
+        @Test("no request goes out early where a delegate is asked about the server") func asked() async throws {
+            let server = try server()
+            defer { server.stop() }
+            let delegate = AskedRecorder()
+            let session = session(delegate)
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 {
+                _ = try await session.data(for: request(server.port, "/small"))
+                try await untilAlone(server.port)
+            }
+            #expect(delegate.questions.events == [1, 1])
+            #expect(try await delegate.transactions.waitFor(count: 2).map(\.wasEarly) == [false, false])
         }
 
         // C-32: nobody notices
@@ -221,8 +234,7 @@
     }
 
     /// The transactions of all tasks, in the order of their ends.
-    private class TransactionRecorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
-        // Sendable: the recorder guards itself.
+    private final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
         let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
@@ -232,8 +244,8 @@
     }
 
     /// The same, and leaves to the session what it is asked about servers.
-    private final class AskedRecorder: TransactionRecorder, @unchecked Sendable {
-        // Sendable as its superclass.
+    private final class AskedRecorder: NSObject, URLSessionTaskDelegate, Sendable {
+        let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
         let questions = EventRecorder<Int>()
 
         func urlSession(
@@ -242,6 +254,11 @@
         ) {
             questions.record(1)
             completionHandler(.performDefaultHandling, nil)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+        {
+            for transaction in metrics.transactionMetrics { transactions.record(transaction) }
         }
     }
 

@@ -119,6 +119,7 @@ typedef enum {
     CL3_NO_PATH = -11,
     CL3_CLOSED = -12,            // by this side
     CL3_NO_STREAM = -13,         // none may be opened now; the session goes on
+    CL3_IDENTITY = -14,          // the certificate to be known by, or its key, is of no use
 } cl3_result;
 
 typedef struct {
@@ -142,6 +143,12 @@ typedef struct {
     cl3_bytes ticket;         // empty: none
     cl3_bytes parameters;
     bool allows_early_data;
+    // What the client is known by, in DER: its certificate, those between it and a root, and its key. None: nothing.
+    const cl3_bytes *identity;
+    size_t identity_count;
+    cl3_bytes identity_key;
+    // The certificate of whom it is shown to, in DER; a server with another fails the handshake. Empty: anybody.
+    cl3_bytes identity_reader;
     uint64_t now;
 } cl3_opening;
 
@@ -210,6 +217,10 @@ bool cl3_is_handshake_complete(cl3_session *session);
 bool cl3_is_resumed(cl3_session *session);
 // Whether the server has asked for a certificate.
 bool cl3_is_certificate_wanted(cl3_session *session);
+// The issuers of certificates that the server would take: the DER of each name, behind its length in two bytes.
+cl3_bytes cl3_issuers(cl3_session *session);
+// The response of OCSP that came with the server's certificate; empty without one.
+cl3_bytes cl3_stapled_response(cl3_session *session);
 // -1: none was offered, or nobody knows yet; else 0 or 1.
 int cl3_accepted_early_data(cl3_session *session);
 bool cl3_offers_early_data(cl3_session *session);

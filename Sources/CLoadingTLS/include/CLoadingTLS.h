@@ -239,6 +239,8 @@ clt_key *clt_key_public(const clt_key *key);
 // The plain form of a key: PKCS #1 for RSA; for an elliptic curve the point, uncompressed, and behind it the number if
 // the key is private.
 clt_bytes clt_key_plain(const clt_key *key);
+// A private key in the DER of its kind.
+clt_bytes clt_key_private_form(const clt_key *key);
 // A key from its plain form; the curve is one of NIST's, told by the length.
 clt_key *clt_key_new(clt_key_kind kind, bool is_private, const uint8_t *bytes, size_t count);
 bool clt_keys_are_equal(const clt_key *one, const clt_key *other);

@@ -19,6 +19,12 @@
         private(set) var events: [LoadEvent] = []
         private var race: AddressRace<HTTP3Connection>?
         private var trust: ServerTrustDecision?
+        /// Whom the decision was about, and what it was.
+        private var trusted: (certificates: [[UInt8]], isTrusted: Bool)?
+        /// By what this side is to be known, while somebody is asked.
+        private var question: SecurityQuestion?
+        private var hasAskedForIdentity = false
+        private var identity: HTTP3Identity?
         /// Whose handshake is through, while it is decided whether the server is trusted.
         private var connection: HTTP3Connection?
         private var completed: (() -> Void)?
@@ -42,6 +48,10 @@
         ) {
             self.completed = completed
             self.outcome = outcome
+            startRace()
+        }
+
+        private func startRace() {
             let place = Origin(isSecure: true, host: service.host ?? home.origin.host, port: service.port)
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
                 [home, pool, service, weak self] (address, told) throws(POSIXFailure) in
@@ -49,7 +59,7 @@
                 let peer = ConnectionSecurity.QUICPeer(origin: home.origin, place: place.place)
                 let session = pool.security.takeSession(for: peer)
                 return try HTTP3Connection(
-                    to: address, of: service, as: peer, resuming: session,
+                    to: address, of: service, as: peer, knownBy: self?.identity, resuming: session,
                     early: self?.earlyRequest(in: session), home: home, pool: pool, opened: told)
             }
             self.race = race
@@ -75,12 +85,24 @@
             race = nil
             trust?.cancel()
             trust = nil
+            question?.withdraw()
+            question = nil
             connection?.close()
             connection = nil
         }
 
         /// Somebody else waits for the connection now.
-        func askerChanged() { trust?.askerChanged() }
+        func askerChanged() {
+            trust?.askerChanged()
+            guard let question, case .clientCertificate(let request) = question.subject else { return }
+            question.withdraw()
+            // Not at once: the pool is in the middle of something.
+            let step = LoopBox({ [weak self] in
+                guard let self, outcome != nil, self.question === question else { return }
+                ask(request)
+            })
+            pool.loop.post { step.value() }
+        }
 
         private func record(_ kind: LoadEvent.Kind) { events.append(LoadEvent(time: EventLog.now, kind: kind)) }
 
@@ -99,6 +121,7 @@
             case .success(let connection):
                 self.connection = connection
                 completed?()
+                completed = nil
                 decide(about: connection)
             }
         }
@@ -108,9 +131,13 @@
                 connection.reject()
                 return fail(LoadError(TLSError(code: TLSError.secureConnectionFailed, reason: "no peer certificate")))
             }
+            // The same server once more, which knows now whom it speaks with.
+            if let trusted, trusted.certificates == connection.certificates {
+                return decided(.success(trusted.isTrusted))
+            }
             let agreement = ServerTrustDecision.Agreement(
                 version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
-            let peer = TLSPeer(serverName: home.origin.host, chain: chain, stapledResponse: nil)
+            let peer = TLSPeer(serverName: home.origin.host, chain: chain, stapledResponse: connection.stapledResponse)
             trust = ServerTrustDecision(
                 about: peer, of: home.origin, with: agreement, wasEvaluated: connection.wasEvaluated, pool: pool,
                 for: asker
@@ -121,26 +148,63 @@
         private func decided(_ decision: Result<Bool, LoadError>) {
             trust = nil
             guard let connection else { return }
-            self.connection = nil
             switch decision {
             case .success(let isTrusted):
-                // The server may have gone while it was looked at.
-                guard !connection.isClosed else { return fail(connection.loss ?? .networkConnectionLost) }
-                // Or take no requests, and then it is as if it were gone.
-                guard connection.takesRequests else {
-                    connection.close()
-                    return fail(.networkConnectionLost)
-                }
-                record(
-                    .secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0)
-                )
-                connection.begin(isTrusted: isTrusted)
-                end(.success(connection))
-                connection.dropEarly()
+                trusted = (connection.certificates, isTrusted)
+                if !hasAskedForIdentity, let request = connection.identityRequest { return ask(request) }
+                begin()
             case .failure(let error):
+                self.connection = nil
                 connection.reject()
                 end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
             }
+        }
+
+        /// The server wants to know whom it speaks with.
+        private func ask(_ request: TLSIdentityRequest) {
+            hasAskedForIdentity = true
+            let question = SecurityQuestion(.clientCertificate(request), of: home.origin) { [weak self] in
+                self?.heed($0)
+            }
+            self.question = question
+            if asker?.handshakeAsks(question) == true { return }
+            question.withdraw()
+            self.question = nil
+            begin()
+        }
+
+        private func heed(_ answer: SecurityQuestion.Answer) {
+            guard outcome != nil else { return }
+            question = nil
+            asker?.handshakeGoesOn()
+            guard case .identity(let identity) = answer else { return begin() }
+            let server = connection?.certificates.first ?? []
+            connection?.close()
+            connection = nil
+            guard let shown = HTTP3Identity(identity, for: server) else {
+                let error = LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "no private key"))
+                return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: true)))
+            }
+            // GnuTLS takes it at the beginning of a handshake, and not later.
+            self.identity = shown
+            startRace()
+        }
+
+        /// The connection is good for requests.
+        private func begin() {
+            guard let connection, let isTrusted = trusted?.isTrusted else { return }
+            self.connection = nil
+            // The server may have gone while it was looked at.
+            guard !connection.isClosed else { return fail(connection.loss ?? .networkConnectionLost) }
+            // Or take no requests, and then it is as if it were gone.
+            guard connection.takesRequests else {
+                connection.close()
+                return fail(.networkConnectionLost)
+            }
+            record(.secureConnectionEnded(version: TLSVersion.tls13.rawValue, cipherSuite: connection.cipherSuite ?? 0))
+            connection.begin(isTrusted: isTrusted)
+            end(.success(connection))
+            connection.dropEarly()
         }
 
         private func fail(_ error: LoadError) { end(.failure(HTTP3AttemptFailure(error: error, isRefusal: false))) }
@@ -151,6 +215,14 @@
             completed = nil
             early = nil
             outcome?(result)
+        }
+    }
+
+    extension HTTP3Identity {
+        /// Nil if its key cannot leave where it is.
+        fileprivate init?(_ identity: TLSIdentity, for server: [UInt8]) {
+            guard let chain = identity.chain?.der, let key = identity.privateKey else { return nil }
+            self.init(chain: chain, key: key, reader: server)
         }
     }
 #endif

@@ -50,6 +50,8 @@
         private(set) var isTrusted = false
         /// For whom the sessions are that the server offers to resume.
         private let origin: ConnectionSecurity.QUICPeer
+        /// What this side is known by, should the server ask.
+        private let identity: HTTP3Identity?
         /// The session that is offered to be resumed.
         private let resumed: ConnectionSecurity.QUICSession?
         /// Those for the next connections, until it is known what they are worth.
@@ -82,10 +84,12 @@
         /// before.
         init(
             to address: SocketAddress, of service: AlternativeService, as origin: ConnectionSecurity.QUICPeer,
-            resuming resumed: ConnectionSecurity.QUICSession?, early: HTTPStreamRequest?, home: OriginConnections,
-            pool: ConnectionPool, opened: @escaping (LoadError?) -> Void
+            knownBy identity: HTTP3Identity?, resuming resumed: ConnectionSecurity.QUICSession?,
+            early: HTTPStreamRequest?, home: OriginConnections, pool: ConnectionPool,
+            opened: @escaping (LoadError?) -> Void
         ) throws(POSIXFailure) {
             self.origin = origin
+            self.identity = identity
             self.resumed = resumed
             self.home = home
             self.service = service
@@ -108,6 +112,7 @@
                 configuration: configuration,
                 serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
                 endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption,
+                identity: identity,
                 at: pool.loop.now, observer: self)
         }
 
@@ -175,6 +180,27 @@
 
         /// Whether the default evaluation has trusted the server when the session was made that goes on here.
         var wasEvaluated: Bool { session.isResumed && resumed?.wasEvaluated == true }
+
+        /// What the server wants to know this side by; nil if it does not ask.
+        var identityRequest: TLSIdentityRequest? {
+            guard session.isIdentityRequested else { return nil }
+            return TLSIdentityRequest(serverName: home.origin.host, distinguishedNames: session.issuers)
+        }
+
+        var stapledResponse: [UInt8]? { session.stapledResponse }
+
+        /// Servers say by the alerts of TLS what they think of a certificate, or of none (TLS-5).
+        private func meaning(of error: HTTP3Error) -> LoadError {
+            if error == .unusableIdentity {
+                return LoadError(TLSError(code: TLSError.clientCertificateRejected, reason: "HTTP/3: \(error)"))
+            }
+            guard case .closedByPeer(let code, false, _) = error, code >> 8 == 1, session.isIdentityRequested else {
+                return LoadError(error)
+            }
+            let state = identity == nil ? ClientCertificateState.notProvided : .provided
+            return LoadError(
+                TLSError(code: state.errorCode(alert: Int32(code & 0xFF)), reason: "HTTP/3: \(error)"))
+        }
 
         /// A session for the next connection, which is worth what this one is. Where the server has asked for a certificate
         /// there is none, so that it asks again.
@@ -413,7 +439,7 @@
             isRefusedByHandshake = error.isOfHandshake
             // The last words are for its log.
             if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
-            lose(LoadError(error))
+            lose(meaning(of: error))
         }
 
         /// A response has begun: whoever is there speaks HTTP/3.

@@ -4,6 +4,8 @@
         /// The system has not all of ngtcp2, nghttp3 and GnuTLS.
         case unavailable
         case outOfMemory
+        /// The certificate to be known by, or its key, is none that GnuTLS can use.
+        case unusableIdentity
         /// The handshake failed on this side, with that alert of TLS.
         case handshake(alert: UInt8)
         case handshakeTimeout

@@ -71,7 +71,8 @@
         /// - Parameter serverName: nil for an address, which is not told to the server.
         package init(
             configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String?, endpoints: HTTP3Endpoints,
-            resumption: HTTP3Resumption? = nil, at now: Int64, observer: any HTTP3SessionObserver
+            resumption: HTTP3Resumption? = nil, identity: HTTP3Identity? = nil, at now: Int64,
+            observer: any HTTP3SessionObserver
         ) {
             self.configuration = configuration
             self.now = now
@@ -85,16 +86,25 @@
                 cl3_bytes.with(resumption?.ticket ?? []) { ticket in
                     cl3_bytes.with(resumption?.transportParameters ?? []) { parameters in
                         withOptionalCString(serverName) { name in
-                            var opening = cl3_opening(
-                                endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
-                                allows_early_data: resumption?.hasEarlyData ?? false, now: UInt64(max(now, 0)))
-                            session = cl3_new(&callbacks, owner, &limits, &opening, &result)
+                            cl3_bytes.with(identity) { chain, key, reader in
+                                var opening = cl3_opening(
+                                    endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
+                                    allows_early_data: resumption?.hasEarlyData ?? false, identity: chain.baseAddress,
+                                    identity_count: chain.count, identity_key: key, identity_reader: reader,
+                                    now: UInt64(max(now, 0)))
+                                session = cl3_new(&callbacks, owner, &limits, &opening, &result)
+                            }
                         }
                     }
                 }
             }
             end()
-            if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable : .outOfMemory }
+            guard session == nil else { return }
+            switch result {
+            case CL3_UNAVAILABLE: error = .unavailable
+            case CL3_IDENTITY: error = .unusableIdentity
+            default: error = .outOfMemory
+            }
         }
 
         /// HTTP/3 without QUIC below it: what comes on the streams is fed by hand.
@@ -180,6 +190,24 @@
         package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
         /// Whether the server has asked for a certificate.
         package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }
+        /// The DER forms of the issuers whose certificates the server takes. None: it does not say.
+        package var issuers: [[UInt8]] {
+            guard let session else { return [] }
+            var rest = [UInt8](cl3_issuers(session))[...]
+            var names: [[UInt8]] = []
+            while rest.count >= 2 {
+                let length = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
+                names.append([UInt8](rest.dropFirst(2).prefix(length)))
+                rest = rest.dropFirst(2 + length)
+            }
+            return names
+        }
+        /// The response of OCSP that has come with the server's certificate.
+        package var stapledResponse: [UInt8]? {
+            guard let session else { return nil }
+            let response = [UInt8](cl3_stapled_response(session))
+            return response.isEmpty ? nil : response
+        }
         /// When `handleDeadline(at:)` is to be called.
         package var deadline: Int64? {
             guard let session = usable else { return nil }
@@ -507,6 +535,28 @@
         fileprivate static func with<Result>(_ bytes: [UInt8], _ body: (cl3_bytes) -> Result) -> Result {
             bytes.withUnsafeBufferPointer { bytes in
                 body(cl3_bytes(start: UnsafeMutablePointer(mutating: bytes.baseAddress), count: bytes.count))
+            }
+        }
+    }
+
+    extension cl3_bytes {
+        /// C reads them only.
+        fileprivate static func with<Result>(
+            _ identity: HTTP3Identity?, _ body: (UnsafeBufferPointer<cl3_bytes>, cl3_bytes, cl3_bytes) -> Result
+        ) -> Result {
+            let chain = identity?.chain ?? []
+            // One behind the other, so that one pointer is good for all.
+            return with(chain.flatMap(\.self)) { all in
+                with(identity?.key ?? []) { key in
+                    var next = all.start
+                    let parts = chain.map { certificate in
+                        defer { next = next?.advanced(by: certificate.count) }
+                        return cl3_bytes(start: next, count: certificate.count)
+                    }
+                    return parts.withUnsafeBufferPointer { parts in
+                        with(identity?.reader ?? []) { body(parts, key, $0) }
+                    }
+                }
             }
         }
     }

@@ -1,13 +1,13 @@
 /// What has become of a server's request for a client certificate. Servers tell their displeasure with general alerts,
 /// so what an alert means depends on it.
-enum ClientCertificateState {
+package enum ClientCertificateState {
     case notRequested
     case notProvided
     case provided
     /// OpenSSL would not use the certificate: its key is too weak, or not of a kind that the server takes.
     case unusable
 
-    func errorCode(alert: Int32) -> Int {
+    package func errorCode(alert: Int32) -> Int {
         switch (self, Alert(rawValue: alert)) {
         case (.unusable, _):
             TLSError.clientCertificateRejected

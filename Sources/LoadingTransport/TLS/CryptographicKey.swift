@@ -44,6 +44,9 @@ package final class CryptographicKey: @unchecked Sendable {
     /// Nil for a kind of key without such a form.
     package var plainForm: [UInt8]? { taken(clt_key_plain(pointer)) }
 
+    /// A private key in DER: PKCS #1, the traditional form for elliptic curves, PKCS #8 for all others. Nil if it cannot be told.
+    package var privateForm: [UInt8]? { taken(clt_key_private_form(pointer)) }
+
     package var publicKey: CryptographicKey? { clt_key_public(pointer).map { CryptographicKey(owning: $0) } }
 
     package func isEqual(to other: CryptographicKey) -> Bool { clt_keys_are_equal(pointer, other.pointer) }

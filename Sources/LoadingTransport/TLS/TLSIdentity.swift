@@ -55,6 +55,9 @@ package final class TLSIdentity: @unchecked Sendable {
         }
     }
 
+    /// The private key in the plain form of its kind, for who speaks TLS by other means.
+    package var privateKey: [UInt8]? { key?.privateForm }
+
     package var key: CryptographicKey? { clt_identity_key(pointer).map { CryptographicKey(owning: $0) } }
 
     /// The leaf and the certificates that are sent with it.

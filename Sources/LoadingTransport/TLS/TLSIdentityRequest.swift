@@ -6,4 +6,10 @@ package struct TLSIdentityRequest: Equatable, Sendable {
     package let distinguishedNames: [[UInt8]]
     /// The signature schemes it accepts (RFC 8446 §4.2.3).
     package let signatureSchemes: [UInt16]
+
+    package init(serverName: String, distinguishedNames: [[UInt8]], signatureSchemes: [UInt16] = []) {
+        self.serverName = serverName
+        self.distinguishedNames = distinguishedNames
+        self.signatureSchemes = signatureSchemes
+    }
 }
