@@ -58,7 +58,7 @@ final class SessionCore: @unchecked Sendable {
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: ProxyRules(configuration),
+            proxies: ProxyRoutes(configuration, on: loop),
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }
