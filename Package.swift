@@ -47,6 +47,7 @@ let package = Package(
             name: "LoadingConnections",
             dependencies: [
                 "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents", "CLoadingLinux",
+                "CLoadingProxies",
             ],
             swiftSettings: strict),
         .target(
@@ -75,6 +76,8 @@ let package = Package(
         // Has ngtcp2, nghttp3 and GnuTLS loaded when a session is made, so they are not linked. Empty without the trait.
         .target(
             name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3", .when(traits: ["HTTP3"]))]),
+        // Has Duktape and libproxy loaded where they are needed and there.
+        .target(name: "CLoadingProxies"),
         .target(name: "CLoadingPublicSuffixes"),
         .target(name: "CLoadingSecretService"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.

@@ -53,6 +53,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var partsAreOver = false
     var uploading: UploadResumptionStage?
     var decoding = DecodingStage()
+    /// While it is not known which way leads to the server.
+    var search: ProxySearch?
     var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
     var heldConnection: (any ExchangeCarrier)?
@@ -147,6 +149,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         isSuspended = true
         suspensionTime = environment.loop.now
         environment.loop.disarm(timer)
+        search?.cancel()
+        search = nil
         if let exchange, !exchange.hasConnection {
             exchange.cancel()
             self.exchange = nil
@@ -300,10 +304,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     func exchangeWaits() { exchange = nil }
 
     func beginExchange() {
-        guard hasCookies(), knowsStored() else { return }
+        guard search == nil, hasCookies(), knowsStored() else { return }
         if request.body.isNone { return beginExchange(with: .none) }
         withBody { [weak self] body in
-            guard let self, exchange == nil, !isSuspended else { return }
+            guard let self, exchange == nil, search == nil, !isSuspended else { return }
             beginExchange(with: body)
         }
     }
@@ -311,8 +315,18 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     private func beginExchange(with body: RequestBody) {
         var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
         guard passesCache(&sent) else { return }
+        guard let proxies = environment.proxies else { return beginExchange(sent, by: .direct) }
+        search = proxies.find(request.url) { [weak self, sent] route in
+            guard let self else { return }
+            search = nil
+            lastActivity = environment.loop.now
+            beginExchange(sent, by: route)
+        }
+    }
+
+    private func beginExchange(_ sent: ExchangeRequest, by route: ProxyRoute) {
         let exchange = ExchangeStage(
-            sent, to: request.url, identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
+            sent, to: request.url, by: route, identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
             priority: request.priority, for: self)
         self.exchange = exchange
         if let heldConnection {
@@ -386,6 +400,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         connectivity.end()
         supply.cancel()
         uploading?.end(on: environment.loop)
+        search?.cancel()
+        search = nil
         exchange?.cancel()
         exchange = nil
         heldConnection?.letGo()

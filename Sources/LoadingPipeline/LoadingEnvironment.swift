@@ -10,27 +10,29 @@ package final class LoadingEnvironment {
     package let authentication = AuthenticationMemory()
     let transportSecurity: TransportSecurityStage
     /// Nil if nothing goes through a proxy.
-    let proxies: ProxyRules?
+    let proxies: ProxyRoutes?
     /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
 
     package init(
-        loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRules?,
+        loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRoutes?,
         clearDefaults: HTTPFields, secureDefaults: HTTPFields
     ) {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
-        self.proxies = proxies.flatMap { $0.areEmpty ? nil : $0 }
+        self.proxies = proxies.flatMap { $0.rules.areEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }
 
-    /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is.
+    /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is, and where somebody would have to be
+    /// asked first.
     package func forwarded(ftp text: String) -> HTTPURL? {
         guard let proxies, text.utf8.first.map({ $0 | 0x20 }) == UInt8(ascii: "f"), let url = try? FTPURL(text),
-            case .through(let proxy)? = proxies.route(for: ProxyDestination(url)).ways.first, proxy.forwards
+            proxies.rules.adviser(for: ProxyDestination(url)) == nil,
+            case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).ways.first, proxy.forwards
         else { return nil }
         return url.place
     }

@@ -20,7 +20,8 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     case 2: checkServer(String(decoding: bytes, as: UTF8.self))
     case 3: checkScript(String(decoding: bytes, as: UTF8.self))
     case 4: checkExclusions(String(decoding: bytes, as: UTF8.self))
-    default: checkDestination(String(decoding: bytes, as: UTF8.self))
+    case 5: checkDestination(String(decoding: bytes, as: UTF8.self))
+    default: checkInquiry(String(decoding: bytes, as: UTF8.self))
     }
     return 0
 }
@@ -77,10 +78,11 @@ private func check(_ server: ProxyServer) {
 
 private func checkScript(_ text: String) {
     let ways = PACResult(text).route.ways
-    precondition(ways.count <= PACResult.Limit.ways && Set(ways).count == ways.count)
-    for case .through(let server) in ways {
-        precondition(server.credential == nil)
-        check(server)
+    for case .through(let server) in ways { precondition(server.credential == nil) }
+    // What libproxy writes is a list of the same kind.
+    for ways in [ways, ProxyRoute(desktop: text).ways] {
+        precondition(ways.count <= PACResult.Limit.ways && Set(ways).count == ways.count)
+        for case .through(let server) in ways { check(server) }
     }
 }
 
@@ -114,4 +116,12 @@ private func checkDestination(_ text: String) {
     var tunnel = ConnectTunnel(to: destination)
     guard let request = try? tunnel.request(userAgent: text, authorization: text) else { return }
     precondition(request.count(where: { $0 == 0x0A }) == 5, "more or fewer lines than fields")
+}
+
+private func checkInquiry(_ text: String) {
+    guard let url = try? HTTPURL(text) else { return }
+    let inquiry = ProxyInquiry(url)
+    guard let shown = try? HTTPURL(inquiry.url) else { preconditionFailure("an address that is none") }
+    precondition(shown.host == url.host.prefix { $0 != "%" } && shown.port == url.port && shown.userinfo == nil)
+    if url.scheme.isSecure { precondition(Array(shown.target) == Array("/".utf8), "more than the host") }
 }

@@ -39,6 +39,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     private let unavailable: Answer
     private let mostThreads: Int
     private let idleSeconds: Int
+    private let name: String
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     /// Those that no thread has begun, first come first served; those behind `queueHead` that nobody waits for any
@@ -55,15 +56,18 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     /// - Parameters:
     ///   - mostThreads: How many questions are asked at a time.
     ///   - idleSeconds: How long a thread without a question is kept.
+    ///   - name: Of its threads.
     ///   - unavailable: The answer when there is no thread to ask with.
     ///   - ask: Answers a question, taking its time; called on any thread.
     init(
-        mostThreads: Int, idleSeconds: Int, unavailable: Answer, ask: @escaping @Sendable (Question) -> Answer
+        mostThreads: Int, idleSeconds: Int, name: String = "url-resolve", unavailable: Answer,
+        ask: @escaping @Sendable (Question) -> Answer
     ) {
         self.ask = ask
         self.unavailable = unavailable
         self.mostThreads = max(1, mostThreads)
         self.idleSeconds = max(0, idleSeconds)
+        self.name = name
         mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
@@ -116,7 +120,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         let mustStart = idleThreads < queuedCount && threads < mostThreads
         if mustStart { threads += 1 } else { pthread_cond_signal(condition) }
         pthread_mutex_unlock(mutex)
-        if mustStart, !DetachedThread.startIfPossible(named: "url-resolve", { self.answerQuestions() }) {
+        if mustStart, !DetachedThread.startIfPossible(named: name, { self.answerQuestions() }) {
             threadIsMissing()
         }
         return ticket

@@ -89,7 +89,8 @@ package final class NameResolver: Sendable {
 
     // MARK: The system's resolver
 
-    private static func askSystem(_ question: NameQuestion) -> NameAnswer {
+    /// Takes its time.
+    static func askSystem(_ question: NameQuestion) -> NameAnswer {
         if isLocal(question.host) {
             let address = SocketAddress(literal: question.family == .ipv4 ? "127.0.0.1" : "::1", port: 0)
             return address.map { .success([$0]) } ?? .failure(NameFailure(code: EAI_NONAME))

@@ -21,6 +21,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let space: ProtectionSpace
 
     private weak var load: SourceLoad?
+    private var search: ProxySearch?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -78,6 +79,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     package func stop() {
         load = nil
+        search?.cancel()
+        search = nil
         connection?.cancel()
         connection = nil
     }
@@ -114,13 +117,20 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
+        guard let proxies = environment.proxies else { return connect(by: .direct) }
+        search?.cancel()
+        search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }
+    }
+
+    private func connect(by route: ProxyRoute) {
+        search = nil
         let proxy: ProxyServer?
-        switch (environment.proxies?.route(for: ProxyDestination(url)) ?? .direct).ways.first {
+        switch route.ways.first {
         case .direct: proxy = nil
         case .through(let server): proxy = server
         case nil:
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
-            let end = LoopBox({ [weak self] in self?.ftpEnded(ProxyFailure.unusableSettings(.tunnel).loadError) ?? () })
+            let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
         }
         let connection = FTPConnection(

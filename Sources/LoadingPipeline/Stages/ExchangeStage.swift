@@ -15,7 +15,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private let identity: UInt64
     /// The ways to the server that are left, the one that is being gone among them.
     private var ways: ArraySlice<ProxyRoute.Way>
-    private static let noProxies: ArraySlice<ProxyRoute.Way> = [.direct]
+    private let route: ProxyRoute
     private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -37,14 +37,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var sentBodyBytes: Int64 = 0
     private var sentWireBytes: Int64 = 0
 
-    init(_ request: ExchangeRequest, to url: HTTPURL, identity: UInt64, priority: Float, for load: Load) {
+    init(
+        _ request: ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
+        for load: Load
+    ) {
         self.request = request
         self.url = url
         self.identity = identity
-        ways =
-            load.environment.proxies.map { proxies in
-                proxies.route(for: ProxyDestination(url)).ways.filter { $0.mayCarry(url) }[...]
-            } ?? Self.noProxies
+        self.route = route
+        ways = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) }[...] : route.ways[...]
         origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
@@ -70,7 +71,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func start(onNewConnection: Bool = false) {
         guard !ways.isEmpty else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
-            let failure = ProxyFailure.unusableSettings(url.scheme.isSecure ? .tunnel : .request).loadError
+            let failure = route.failure(url.scheme.isSecure ? .tunnel : .request).loadError
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(failure, isConnecting: true) } ?? () })
             return environment.loop.post { tell.value() }
         }

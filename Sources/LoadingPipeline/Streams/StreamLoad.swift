@@ -18,6 +18,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private let origin: Origin
     /// The ways to the host that are left, the one that is being gone among them.
     private var ways: ArraySlice<ProxyRoute.Way> = []
+    private var route = ProxyRoute.direct
+    private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
     private var connectivity = ConnectivityStage()
@@ -186,9 +188,17 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         lastActivity = environment.loop.now
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
-        ways = environment.proxies?.route(for: destination).ways[...] ?? [.direct]
-        goWay()
         armTimer()
+        guard let proxies = environment.proxies else { return go(.direct) }
+        search = proxies.find(destination) { [weak self] in self?.go($0) }
+    }
+
+    private func go(_ route: ProxyRoute) {
+        search = nil
+        lastActivity = environment.loop.now
+        self.route = route
+        ways = route.ways[...]
+        goWay()
     }
 
     private func goWay() {
@@ -198,7 +208,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         case .direct: passage = nil
         case nil:
             // A proxy is wanted, and there can be no such proxy.
-            return perform(machine.fail(ProxyFailure.unusableSettings(.tunnel).loadError))
+            return perform(machine.fail(route.failure(.tunnel).loadError))
         }
         let target = Origin(
             isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)
@@ -423,6 +433,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         client = nil
         environment.loop.disarm(timer)
         connectivity.end()
+        search?.cancel()
+        search = nil
         routes?.end()
         routes = nil
         connection?.close()

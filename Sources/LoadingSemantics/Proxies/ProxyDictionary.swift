@@ -40,9 +40,9 @@ package struct ProxyDictionary: Sendable, Equatable {
     }
 
     /// - Parameter answer: What the script has said, if one was asked and has given an answer.
-    func route(for destination: ProxyDestination, answer: PACResult?) -> ProxyRoute {
+    func route(for destination: ProxyDestination, answer: ProxyRoute?) -> ProxyRoute {
         if exclusions.contains(destination) { return .direct }
-        if autoConfiguration != nil, let answer { return answer.route }
+        if autoConfiguration != nil, let answer { return answer }
         let own: ProxyRoute? =
             switch destination.traffic {
             case .http: http
@@ -50,7 +50,8 @@ package struct ProxyDictionary: Sendable, Equatable {
             case .ftp: ftp
             case .other: nil
             }
-        return own ?? socks ?? .direct
+        // To go directly would show the user's network what the script was to hide.
+        return own ?? socks ?? (autoConfiguration == nil ? .direct : .unknown)
     }
 }
 

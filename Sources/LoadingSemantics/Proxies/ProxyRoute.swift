@@ -6,6 +6,8 @@ package struct ProxyRoute: Sendable, Hashable {
     }
 
     package let ways: [Way]
+    /// Whether there are none because the script could not be asked that was to pick them.
+    private var lacksScript = false
 
     package init(_ ways: [Way]) { self.ways = ways }
 
@@ -16,5 +18,32 @@ package struct ProxyRoute: Sendable, Hashable {
     /// A proxy is wanted, and nobody can tell which. To go without it would show the user's network what it was to hide.
     package static let blocked = ProxyRoute([])
 
+    /// The same, since the script that was to tell could not be asked.
+    package static let unknown: ProxyRoute = {
+        var route = blocked
+        route.lacksScript = true
+        return route
+    }()
+
+    /// Why there is no way.
+    package func failure(_ service: ProxyFailure.Service) -> ProxyFailure {
+        lacksScript ? .scriptFailed : .unusableSettings(service)
+    }
+
     package var isDirect: Bool { ways == [.direct] }
+}
+
+extension ProxyRoute {
+    /// Reads what libproxy says: a proxy a line, "direct://" for none. Nothing at all means none too; what nobody
+    /// understands is left out.
+    package init(desktop text: String) {
+        var ways: [Way] = []
+        let lines = text.utf8.prefix(PACResult.Limit.length).split(separator: UInt8(ascii: "\n"))
+        for line in lines where ways.count < PACResult.Limit.ways {
+            let line = String(Substring(line))
+            let way: Way? = line.hasPrefix("direct:") ? .direct : ProxyServer(line).map { .through($0) }
+            if let way, !ways.contains(way) { ways.append(way) }
+        }
+        self = lines.isEmpty ? .direct : ProxyRoute(ways)
+    }
 }

@@ -4,18 +4,25 @@ package struct ProxyRules: Sendable, Equatable {
         case configurations([ProxyConfigurationRules])
         case dictionary(ProxyDictionary)
         case environment(ProxyEnvironment)
+        case desktop
     }
 
     private let source: Source
 
-    /// Configurations supersede the dictionary, and that the settings of the system (C-17, C-18).
+    /// Configurations supersede the dictionary, and that the settings of the system (C-17, C-18). Of those the environment
+    /// comes before the desktop (PROXY-8).
+    ///
+    /// - Parameter knowsDesktop: Whether there is somebody to ask for the desktop's.
     package init(
-        configurations: [ProxyConfigurationRules] = [], dictionary: ProxyDictionary? = nil, system: ProxyEnvironment
+        configurations: [ProxyConfigurationRules] = [], dictionary: ProxyDictionary? = nil, system: ProxyEnvironment,
+        knowsDesktop: @autoclosure () -> Bool = false
     ) {
         if !configurations.isEmpty {
             source = .configurations(configurations)
         } else if let dictionary {
             source = .dictionary(dictionary)
+        } else if system.namesNone, knowsDesktop() {
+            source = .desktop
         } else {
             source = .environment(system)
         }
@@ -27,20 +34,27 @@ package struct ProxyRules: Sendable, Equatable {
         case .configurations: false
         case .dictionary(let dictionary): dictionary.namesNone
         case .environment(let environment): environment.namesNone
+        case .desktop: false
         }
     }
 
-    /// The script that has to be asked before the route can be told, if there is one.
-    package func script(for destination: ProxyDestination) -> ProxyScript? {
-        if case .dictionary(let dictionary) = source { dictionary.script(for: destination) } else { nil }
+    /// Who has to be asked before the route can be told, if anybody has.
+    package func adviser(for destination: ProxyDestination) -> ProxyAdviser? {
+        switch source {
+        case .configurations, .environment: nil
+        case .dictionary(let dictionary): dictionary.script(for: destination).map { .script($0) }
+        // PROXY-9
+        case .desktop: destination.isLoopback ? nil : .desktop
+        }
     }
 
-    /// - Parameter answer: What the script has said; nil where there is none, or none that could be asked.
-    package func route(for destination: ProxyDestination, answer: PACResult? = nil) -> ProxyRoute {
+    /// - Parameter answer: What the adviser has said; nil where there is none, or none that could be asked.
+    package func route(for destination: ProxyDestination, answer: ProxyRoute? = nil) -> ProxyRoute {
         switch source {
         case .configurations(let rules): ProxyConfigurationRules.route(rules, for: destination)
         case .dictionary(let dictionary): dictionary.route(for: destination, answer: answer)
         case .environment(let environment): environment.route(for: destination)
+        case .desktop: answer ?? .direct
         }
     }
 }

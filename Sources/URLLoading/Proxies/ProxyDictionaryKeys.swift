@@ -27,6 +27,8 @@ nonisolated(unsafe) public let kCFNetworkProxiesSOCKSPort: CFString = "SOCKSPort
 nonisolated(unsafe) public let kCFNetworkProxiesProxyAutoConfigEnable: CFString = "ProxyAutoConfigEnable"
 /// Where that script is.
 nonisolated(unsafe) public let kCFNetworkProxiesProxyAutoConfigURLString: CFString = "ProxyAutoConfigURLString"
+/// The script itself, in place of an address.
+nonisolated(unsafe) public let kCFNetworkProxiesProxyAutoConfigJavaScript: CFString = "ProxyAutoConfigJavaScript"
 /// The hosts no proxy is used for, a list of patterns.
 nonisolated(unsafe) public let kCFNetworkProxiesExceptionsList: CFString = "ExceptionsList"
 /// The host of the SOCKS proxy, under its name for streams.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Glibc
+internal import LoadingConnections
 internal import LoadingSemantics
 
 extension ProxyRules {
@@ -8,7 +9,9 @@ extension ProxyRules {
         self.init(
             configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
             dictionary: session.proxySettings().map { ProxyDictionary($0.compactMapValues { .init($0) }) },
-            system: ProxyEnvironment(Self.environment))
+            system: ProxyEnvironment(Self.environment),
+            // Under CGI it would believe HTTP_PROXY, which the client of the web server has said.
+            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyAdvisory.knowsDesktop)
     }
 
     /// The variables that matter, as they are now.

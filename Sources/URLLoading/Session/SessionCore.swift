@@ -59,7 +59,7 @@ final class SessionCore: @unchecked Sendable {
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: proxies,
+            proxies: ProxyRoutes(configuration, on: loop),
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }

@@ -152,7 +152,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// The proxies to use. Nil stands for the system's, an empty dictionary for none. On Linux the system's are those of the
-    /// environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Scripts that pick proxies are not run.
+    /// environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. A script that picks
+    /// proxies is run where there is Duktape.
     open var connectionProxyDictionary: [AnyHashable: Any]? {
         get { read { $0.connectionProxyDictionary } }
         set { write(newValue) { swap(&$0.connectionProxyDictionary, &$1) } }

@@ -60,7 +60,7 @@ import Testing
         #expect(try Self.schemes.map { try line(rules, "\($0)://server.example/") } == expected)
         let stream = ProxyDestination(traffic: .other, host: "server.example", port: 7)
         #expect(line(rules.route(for: stream)) == others)
-        #expect(rules.script(for: stream) == nil)
+        #expect(rules.adviser(for: stream) == nil)
     }
 
     // PROXY-8
@@ -172,8 +172,9 @@ import Testing
         ] as [(String, ProxyScript?)])
     func scripts(address: String, expected: ProxyScript?) throws {
         let rules = rules(["ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigURLString": .text(address)])
-        #expect(rules.script(for: ProxyDestination(try HTTPURL("http://server.example/"))) == expected)
-        #expect(rules.script(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
+        let server = ProxyDestination(try HTTPURL("http://server.example/"))
+        #expect(rules.adviser(for: server) == expected.map { .script($0) })
+        #expect(rules.adviser(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
         #expect(rules.areEmpty == (expected == nil))
     }
 
@@ -184,17 +185,17 @@ import Testing
             "HTTPEnable": .number(1), "HTTPProxy": .text("a"), "ExceptionsList": .texts(["*.local"]),
         ]
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        let answer = PACResult("SOCKS s; DIRECT")
-        #expect(rules(values).script(for: server) == .source("function FindProxyForURL() {}"))
+        let answer = PACResult("SOCKS s; DIRECT").route
+        #expect(rules(values).adviser(for: server) == .script(.source("function FindProxyForURL() {}")))
         #expect(line(rules(values).route(for: server, answer: answer)) == "socks5 s:1080, direct")
         #expect(line(rules(values).route(for: server)) == "http a:80")
         for host in ["localhost", "a.local"] {
             let excluded = ProxyDestination(try HTTPURL("http://\(host)/"))
-            #expect(rules(values).script(for: excluded) == nil)
+            #expect(rules(values).adviser(for: excluded) == nil)
             #expect(rules(values).route(for: excluded, answer: answer).isDirect)
         }
         values["ProxyAutoConfigEnable"] = .number(0)
-        #expect(rules(values).script(for: server) == nil)
+        #expect(rules(values).adviser(for: server) == nil)
         #expect(line(rules(values).route(for: server, answer: answer)) == "http a:80")
     }
 

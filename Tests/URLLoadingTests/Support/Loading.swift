@@ -16,7 +16,7 @@ extension Trait where Self == LeakCheckedTrait {
 
 enum Loading {
     fileprivate static let arrangeChecks: Void = {
-        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve")
+        LeakCheck.allow(threadsNamed: "url-loop", "url-watch", "url-resolve", "url-script", "url-desktop")
         // Swift Testing's own, which waits for the processes of exit tests.
         LeakCheck.allow(threadsNamed: "SWT ExT monitor")
         LeakCheck.warmUp {

@@ -1,0 +1,65 @@
+internal import CLoadingProxies
+internal import Glibc
+package import LoadingSemantics
+package import LoadingTransport
+
+/// Asks scripts, and the settings of the desktop, which way leads to a server: on threads of its own, since both take their
+/// time. What was said is remembered for a while.
+package final class ProxyAdvisory: Sendable {
+    package static let shared = ProxyAdvisory(
+        askScript: { ScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
+
+    /// Somebody's place among those who wait for an answer.
+    package struct Ticket: Sendable {
+        fileprivate let place: AnswerLine<ProxyAdviceMemory>.Ticket
+        fileprivate let isOfScript: Bool
+    }
+
+    private let scripts: AnswerLine<ProxyAdviceMemory>
+    private let desktop: AnswerLine<ProxyAdviceMemory>
+
+    private static let mostScripts = 4
+
+    package init(
+        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyInquiry) -> ProxyAdvice,
+        askDesktop: @escaping @Sendable (ProxyInquiry) -> ProxyAdvice
+    ) {
+        let ask: @Sendable (ProxyQuestion) -> ProxyAdvice = { question in
+            switch question.adviser {
+            case .script(let source): askScript(source, question.inquiry)
+            case .desktop: askDesktop(question.inquiry)
+            }
+        }
+        scripts = AnswerLine(
+            mostThreads: Self.mostScripts, idleSeconds: 10, name: "url-script", unavailable: .nothing, ask: ask)
+        // libproxy is used by one thread at a time.
+        desktop = AnswerLine(
+            mostThreads: 1, idleSeconds: 10, name: "url-desktop", unavailable: .nothing, ask: ask)
+    }
+
+    /// Whether scripts can be run on this machine. May take a moment, the first time.
+    package static var runsScripts: Bool { clx_has_engine() }
+
+    /// Whether there is something that knows the settings of the desktop. May take a moment, the first time.
+    package static var knowsDesktop: Bool { clx_has_desktop() }
+
+    /// Answers on `loop`, once and never before returning, unless the ticket is given back before.
+    package func ask(
+        script: String?, _ inquiry: ProxyInquiry, on loop: EventLoop, answer: @escaping @Sendable (ProxyAdvice) -> Void
+    ) -> Ticket {
+        let question = ProxyQuestion(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
+        let line = script == nil ? desktop : scripts
+        return Ticket(
+            place: line.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)
+    }
+
+    /// The answer is not wanted any more.
+    package func withdraw(_ ticket: Ticket) {
+        (ticket.isOfScript ? scripts : desktop).withdraw(ticket.place)
+    }
+
+    package func forgetAnswers() {
+        scripts.forgetAnswers()
+        desktop.forgetAnswers()
+    }
+}

@@ -1,0 +1,22 @@
+package import LoadingSemantics
+
+/// Which way leads to a server, asked of somebody who takes his time.
+struct ProxyQuestion: Hashable, Sendable {
+    enum Adviser: Hashable, Sendable {
+        /// The text of a script.
+        case script(String)
+        case desktop
+    }
+
+    let adviser: Adviser
+    let inquiry: ProxyInquiry
+}
+
+/// What the adviser has said.
+package enum ProxyAdvice: Sendable, Equatable {
+    case route(ProxyRoute)
+    /// Nothing that anybody understands.
+    case nothing
+    /// Nothing in the time that he has.
+    case silence
+}

@@ -1,0 +1,94 @@
+internal import CLoadingLinux
+internal import CLoadingProxies
+internal import Glibc
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// One call of a script's `FindProxyForURL`. The script runs in a process that can do nothing but compute and ask here for
+/// addresses: docs/decisions/0013. Takes its time, up to `seconds`, and that of the name servers.
+struct ScriptRun {
+    /// From the beginning to the answer.
+    static let seconds: Int64 = 5
+    /// Names that one call may ask for, the same one several times among them.
+    private static let mostNames = 32
+
+    private var run: clx_run
+    private var addresses: [String: String] = [:]
+
+    static func answer(of source: String, to inquiry: ProxyInquiry) -> ProxyAdvice {
+        guard var run = ScriptRun(source, inquiry) else { return .nothing }
+        defer { clx_end(&run.run) }
+        return run.listen()
+    }
+
+    /// Nil where there is no engine, or can be no process now.
+    private init?(_ source: String, _ inquiry: ProxyInquiry) {
+        var run = clx_run()
+        let isRunning = Self.withText(ProxyScriptFunctions.source) { functions in
+            Self.withText(source) { source in
+                Self.withText(inquiry.url) { url in
+                    Self.withText(inquiry.host) { host in clx_begin(functions, source, url, host, &run) }
+                }
+            }
+        }
+        guard isRunning else { return nil }
+        self.run = run
+    }
+
+    private static func withText<Result>(_ text: String, _ body: (clx_text) -> Result) -> Result {
+        var text = text
+        return text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { body(clx_text(bytes: $0.baseAddress, count: $0.count)) }
+        }
+    }
+
+    private mutating func listen() -> ProxyAdvice {
+        let deadline = cll_now() + Self.seconds * 1_000_000_000
+        var questions = 0
+        while true {
+            let left = (deadline - cll_now()) / 1_000_000
+            guard left > 0 else { return .silence }
+            let (kind, text) = next(within: Int32(truncatingIfNeeded: left))
+            switch kind {
+            case CLX_ANSWER: return .route(PACResult(text).route)
+            case CLX_RESOLVE, CLX_OWN:
+                questions += 1
+                guard questions <= Self.mostNames else { return .silence }
+                let address = kind == CLX_OWN ? Self.ownAddress : resolve(text)
+                Self.withText(address ?? "") { clx_tell(&run, $0) }
+            // Its time is over, or its memory; or it has found something that it may not do.
+            case CLX_SILENCE: return .silence
+            default: return .nothing
+            }
+        }
+    }
+
+    private mutating func next(within milliseconds: Int32) -> (clx_kind, String) {
+        var kind = CLX_SILENCE
+        let bytes = [UInt8](unsafeUninitializedCapacity: PACResult.Limit.length) { buffer, count in
+            buffer.withMemoryRebound(to: CChar.self) {
+                kind = clx_next(&run, milliseconds, $0.baseAddress, $0.count, &count)
+            }
+        }
+        return (kind, String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// The address by which this machine is known to the world at large. The other end is one for documentation, which no
+    /// network has (RFC 5737), so the way is that to all others.
+    private static var ownAddress: String? {
+        SocketAddress(literal: "192.0.2.1", port: 53)?.preferredSource?.description
+    }
+
+    private mutating func resolve(_ host: String) -> String? {
+        if let known = addresses[host] { return known.isEmpty ? nil : known }
+        // A name with a zero in it would be another one.
+        var found = ""
+        if !host.isEmpty, !host.utf8.contains(0),
+            case .success(let list) = NameResolver.askSystem(NameQuestion(host, .ipv4))
+        {
+            found = list.first?.description ?? ""
+        }
+        addresses[host] = found
+        return found.isEmpty ? nil : found
+    }
+}

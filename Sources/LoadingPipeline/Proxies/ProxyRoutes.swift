@@ -1,0 +1,85 @@
+package import LoadingConnections
+package import LoadingSemantics
+package import LoadingTransport
+
+/// Which ways lead to the servers of a session, where that has to be asked: of a script, or of what knows the desktop's
+/// settings. Confined to its loop.
+package final class ProxyRoutes {
+    /// Fetches a script from an address, and tells it on the loop; nil if there is none. Once.
+    package typealias Fetch = (_ address: String, _ done: @escaping @Sendable (String?) -> Void) -> Void
+
+    let rules: ProxyRules
+    let loop: EventLoop
+    let advisory: ProxyAdvisory
+    private let fetch: Fetch
+    private var scripts: [String: Script] = [:]
+    /// Until then the desktop is not asked, since it gave no answer.
+    private var desktopPause: Int64 = 0
+
+    /// How long a script that was fetched is used, and how long none is asked for where there was none.
+    private static let lifetime: Int64 = 600_000_000_000
+    private static let pause: Int64 = 30_000_000_000
+
+    private struct Script {
+        var text: String?
+        var expiry: Int64
+        /// While it is being fetched.
+        var waiting: [(String?) -> Void]?
+    }
+
+    package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyAdvisory = .shared, fetch: @escaping Fetch) {
+        self.rules = rules
+        self.loop = loop
+        self.advisory = advisory
+        self.fetch = fetch
+    }
+
+    /// The ways to a URL, told at once if nobody has to be asked for them. Then there is no search; else it goes on until
+    /// its end is told, or it is cancelled.
+    func find(_ url: HTTPURL, _ found: @escaping (ProxyRoute) -> Void) -> ProxySearch? {
+        find(ProxyDestination(url), { ProxyInquiry(url) }, found)
+    }
+
+    func find(_ destination: ProxyDestination, _ found: @escaping (ProxyRoute) -> Void) -> ProxySearch? {
+        find(destination, { ProxyInquiry(destination) }, found)
+    }
+
+    private func find(
+        _ destination: ProxyDestination, _ inquiry: () -> ProxyInquiry, _ found: @escaping (ProxyRoute) -> Void
+    ) -> ProxySearch? {
+        guard let adviser = rules.adviser(for: destination), adviser != .desktop || loop.now >= desktopPause else {
+            found(rules.route(for: destination))
+            return nil
+        }
+        let search = ProxySearch(for: destination, inquiry(), asking: adviser, in: self, found: found)
+        search.start()
+        return search
+    }
+
+    func desktopWasSilent() { desktopPause = loop.now + Self.pause }
+
+    /// The text of the script at an address, now or later; nil if there is none.
+    func script(at address: String, _ done: @escaping (String?) -> Void) {
+        var script = scripts[address] ?? Script(text: nil, expiry: 0)
+        if script.waiting != nil {
+            script.waiting?.append(done)
+            scripts[address] = script
+            return
+        }
+        if script.expiry > loop.now { return done(script.text) }
+        script.waiting = [done]
+        scripts[address] = script
+        let took = LoopBox({ [weak self] (text: String?) -> Void in self?.fetched(text, from: address) })
+        fetch(address) { took.value($0) }
+    }
+
+    private func fetched(_ text: String?, from address: String) {
+        guard var script = scripts[address], let waiting = script.waiting else { return }
+        // What was good is better than nothing.
+        if let text { script.text = text }
+        script.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
+        script.waiting = nil
+        scripts[address] = script
+        for done in waiting { done(script.text) }
+    }
+}

@@ -1,0 +1,75 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Somebody's question for the ways to a server, until it is answered, or has taken too long. Confined to its loop; tells
+/// the end once, never within `start`, and not after `cancel`.
+final class ProxySearch: LoopTimerTarget {
+    private let destination: ProxyDestination
+    private let inquiry: ProxyInquiry
+    private let adviser: ProxyAdviser
+    private let routes: ProxyRoutes
+    /// Nil when it is over.
+    private var found: ((ProxyRoute) -> Void)?
+    private var ticket: ProxyAdvisory.Ticket?
+    private let timer = LoopTimer()
+
+    /// A script has half of that, and where it comes from the rest.
+    private static let patience: Int64 = 15_000_000_000
+
+    init(
+        for destination: ProxyDestination, _ inquiry: ProxyInquiry, asking adviser: ProxyAdviser,
+        in routes: ProxyRoutes, found: @escaping (ProxyRoute) -> Void
+    ) {
+        self.destination = destination
+        self.inquiry = inquiry
+        self.adviser = adviser
+        self.routes = routes
+        self.found = found
+    }
+
+    func start() {
+        routes.loop.arm(timer, at: routes.loop.now + Self.patience, for: self)
+        switch adviser {
+        case .desktop: ask(nil)
+        case .script(.source(let text)): ask(text)
+        case .script(.url(let address)):
+            // It may be here already, and nothing is told within `start`.
+            let begin = LoopBox({ [weak self] in self?.fetch(address) ?? () })
+            routes.loop.post { begin.value() }
+        }
+    }
+
+    func cancel() {
+        found = nil
+        routes.loop.disarm(timer)
+        if let ticket { routes.advisory.withdraw(ticket) }
+        ticket = nil
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        if adviser == .desktop { routes.desktopWasSilent() }
+        end(nil)
+    }
+
+    private func fetch(_ address: String) {
+        guard found != nil else { return }
+        routes.script(at: address) { [weak self] text in
+            guard let self, found != nil else { return }
+            guard let text else { return end(nil) }
+            ask(text)
+        }
+    }
+
+    private func ask(_ script: String?) {
+        let took = LoopBox({ [weak self] (advice: ProxyAdvice) -> Void in self?.end(advice) })
+        ticket = routes.advisory.ask(script: script, inquiry, on: routes.loop) { took.value($0) }
+    }
+
+    private func end(_ advice: ProxyAdvice?) {
+        guard let found else { return }
+        cancel()
+        let answer: ProxyRoute? = if case .route(let route) = advice { route } else { nil }
+        found(routes.rules.route(for: destination, answer: answer))
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+@Suite struct DesktopProxiesTests {
+    private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
+
+    // PROXY-8: its library reads the environment too, which is how a test can tell it something
+    @Test("what libproxy says", .enabled(if: ProxyAdvisory.knowsDesktop, "libproxy is not installed"))
+    func libproxy() throws {
+        setenv("http_proxy", "http://a.test:3128", 1)
+        setenv("no_proxy", ".b.test", 1)
+        defer {
+            unsetenv("http_proxy")
+            unsetenv("no_proxy")
+        }
+        let server = try #require(ProxyServer("http://a.test:3128"))
+        #expect(DesktopProxies.route(for: try inquiry("http://c.test/")) == .route(.through(server)))
+        #expect(DesktopProxies.route(for: try inquiry("http://c.b.test/")) == .route(.direct))
+    }
+
+    // PROXY-8
+    @Test("loads ask, and share what was said") func asked() async throws {
+        let asked = EventRecorder<String>()
+        let advisory = ProxyAdvisory(
+            askScript: { _, _ in .nothing },
+            askDesktop: { inquiry in
+                asked.record(inquiry.url)
+                return .route(ProxyRoute(desktop: "socks5://s:1\ndirect://\n"))
+            })
+        let loop = EventLoops.assign()
+        let server = try #require(ProxyServer("socks5://s:1"))
+        for _ in 0..<2 {
+            let inquiry = try inquiry("http://c.test/x")
+            let advice = await withCheckedContinuation { continuation in
+                _ = advisory.ask(script: nil, inquiry, on: loop) { continuation.resume(returning: $0) }
+            }
+            #expect(advice == .route(ProxyRoute([.through(server), .direct])))
+        }
+        #expect(asked.events == ["http://c.test/x"])
+    }
+}

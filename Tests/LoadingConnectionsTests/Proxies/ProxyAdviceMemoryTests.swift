@@ -1,0 +1,42 @@
+import LoadingSemantics
+import Testing
+
+@testable import LoadingConnections
+
+@Suite struct ProxyAdviceMemoryTests {
+    private func question(_ url: String, _ script: String = "a") throws -> ProxyQuestion {
+        ProxyQuestion(adviser: .script(script), inquiry: ProxyInquiry(try HTTPURL(url)))
+    }
+
+    // PROXY-1
+    @Test("what a script has said is believed for half a minute") func lifetime() throws {
+        var memory = ProxyAdviceMemory()
+        let question = try question("http://a.test/")
+        memory.remember(.route(.direct), to: question, at: 5)
+        #expect(memory.answer(to: question, at: 30_000_000_004) == .route(.direct))
+        #expect(memory.answer(to: question, at: 30_000_000_005) == nil)
+        #expect(memory.answer(to: try self.question("http://a.test/b"), at: 6) == nil)
+        #expect(memory.answer(to: try self.question("http://a.test/", "b"), at: 6) == nil)
+        memory.forget("a.test")
+        #expect(memory.answer(to: question, at: 6) == nil)
+    }
+
+    // PROXY-1
+    @Test("a script that was silent is not asked for half a minute") func silence() throws {
+        var memory = ProxyAdviceMemory()
+        memory.remember(.silence, to: try question("http://a.test/"), at: 5)
+        #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_004) == .silence)
+        #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_005) == nil)
+        #expect(memory.answer(to: try question("http://b.test/", "b"), at: 6) == nil)
+        memory.forgetAll()
+        #expect(memory.answer(to: try question("http://b.test/"), at: 6) == nil)
+    }
+
+    @Test("there is an end to what is remembered") func bound() throws {
+        var memory = ProxyAdviceMemory()
+        for number in 0..<10_000 {
+            memory.remember(.nothing, to: try question("http://\(number).test/"), at: Int64(number))
+        }
+        #expect(memory.count <= ProxyAdviceMemory.most)
+    }
+}

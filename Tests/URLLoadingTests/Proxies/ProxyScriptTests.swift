@@ -1,0 +1,230 @@
+import Foundation
+import LoadingConnections
+import TestSupport
+import Testing
+import URLLoading
+
+/// Loads by the ways that a script picks, or the desktop. The names of the servers are known to nobody but the proxy.
+@Suite(
+    .enabled(if: ProxyAdvisory.runsScripts, "no engine for scripts is installed"), .leavesNothing,
+    .timeLimit(.minutes(2)))
+struct ProxyScriptTests {
+    private func session(script: String, _ more: [AnyHashable: Any] = [:]) -> URLSession {
+        session(
+            more.merging([kCFNetworkProxiesProxyAutoConfigEnable: 1, "ProxyAutoConfigJavaScript": script]) { $1 })
+    }
+
+    private func session(_ settings: [AnyHashable: Any]) -> URLSession {
+        URLSession {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = settings
+        }
+    }
+
+    private func text(_ session: URLSession, _ url: String) async throws -> String {
+        String(decoding: try await session.data(from: try #require(URL(string: url))).0, as: UTF8.self)
+    }
+
+    private func proxy() throws -> ScriptedServer { try ScriptedServer.answering { .text("for " + $0.target) } }
+
+    private func failure(_ session: URLSession, _ url: String) async throws -> NSError {
+        let error = await #expect(throws: URLError.self) { _ = try await text(session, url) }
+        #expect(error?.code == .cannotConnectToHost)
+        return try #require(error?.userInfo[NSUnderlyingErrorKey] as? NSError)
+    }
+
+    // PROXY-1
+    @Test("a script picks the proxy by the address") func picks() async throws {
+        let (one, other) = (try proxy(), try proxy())
+        defer {
+            one.stop()
+            other.stop()
+        }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    if (shExpMatch(url, "*/other/*")) return "PROXY 127.0.0.1:\(other.port)";
+                    return host == "a.test" ? "PROXY 127.0.0.1:\(one.port)" : "DIRECT";
+                }
+                """)
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://a.test/x") == "for http://a.test/x")
+        #expect(try await text(session, "http://a.test/other/x") == "for http://a.test/other/x")
+        #expect(one.requests.count == 1 && other.requests.count == 1)
+    }
+
+    // PROXY-1
+    @Test("the ways of an answer are gone in their order") func inOrder() async throws {
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL() {
+                    return "PROXY 127.0.0.1:1; SOCKS 127.0.0.1:1; PROXY 127.0.0.1:\(proxy.port)";
+                }
+                """)
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://a.test/") == "for http://a.test/")
+        #expect(try await text(session, "http://b.test/") == "for http://b.test/")
+    }
+
+    // PROXY-1
+    @Test("directly, where the script says so") func direct() async throws {
+        let server = try ScriptedServer.answering { .text("at " + $0.target) }
+        defer { server.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) { return host == 'localhost' ? 'DIRECT' : 'PROXY 127.0.0.1:1' }
+                """, ["ExceptionsList": ["<-loopback>"]])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url("/x", host: "localhost").absoluteString) == "at /x")
+    }
+
+    // PROXY-1, PROXY-11: whoever wrote the script is not whom the user speaks to
+    @Test("a script sees the host alone of what is secure") func secure() async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
+        defer { server.stop() }
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+        defer { proxy.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return url == "https://localhost:\(server.port)/" && host == "localhost"
+                        ? "PROXY 127.0.0.1:\(proxy.port)" : "PROXY 127.0.0.1:1";
+                }
+                """, ["ExceptionsList": ["<-loopback>"]])
+        defer { session.invalidateAndCancel() }
+        #expect(
+            try await text(session, "https://me:secret@localhost:\(server.port)/private?token=1#part") == "in")
+    }
+
+    // PROXY-1, PROXY-6
+    @Test("a script is fetched directly, and once") func fetched() async throws {
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        let home = try ScriptedServer.answering { request in
+            #expect(request.target == "/proxy.pac" && request["Cookie"] == nil)
+            return .text("function FindProxyForURL() { return 'PROXY 127.0.0.1:\(proxy.port)' }")
+        }
+        defer { home.stop() }
+        let session = session([
+            kCFNetworkProxiesProxyAutoConfigEnable: 1,
+            kCFNetworkProxiesProxyAutoConfigURLString: home.url("/proxy.pac").absoluteString,
+        ])
+        defer { session.invalidateAndCancel() }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<8 { group.addTask { try await text(session, "http://a\(number).test/") } }
+            return try await group.reduce(into: [String]()) { $0.append($1) }
+        }
+        #expect(Set(texts) == Set((0..<8).map { "for http://a\($0).test/" }))
+        #expect(home.requests.count == 1)
+    }
+
+    // PROXY-10
+    @Test("a script that cannot be had", arguments: [404, 500, 200]) func absent(status: Int) async throws {
+        let home = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        }
+        defer { home.stop() }
+        var settings: [AnyHashable: Any] = [
+            kCFNetworkProxiesProxyAutoConfigEnable: 1,
+            kCFNetworkProxiesProxyAutoConfigURLString: home.url("/proxy.pac").absoluteString,
+        ]
+        let session = session(settings)
+        defer { session.invalidateAndCancel() }
+        let cause = try await failure(session, "http://a.test/")
+        #expect(cause.domain == "kCFErrorDomainCFNetwork" && cause.code == 308)
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        settings["HTTPEnable"] = 1
+        settings["HTTPProxy"] = "127.0.0.1"
+        settings["HTTPPort"] = proxy.port
+        let other = self.session(settings)
+        defer { other.invalidateAndCancel() }
+        #expect(try await text(other, "http://a.test/") == "for http://a.test/")
+    }
+
+    // PROXY-10
+    @Test("a script without an answer fails the load, and the next at once") func hostile() async throws {
+        let session = session(script: "function FindProxyForURL() { for (;;); }")
+        defer { session.invalidateAndCancel() }
+        for host in ["a.test", "b.test", "c.test"] {
+            #expect(try await failure(session, "http://\(host)/").code == 308)
+        }
+        let start = ContinuousClock.now
+        #expect(try await failure(session, "http://d.test/").code == 308)
+        #expect(ContinuousClock.now - start < .seconds(2))
+    }
+
+    // PROXY-1: what nobody understands is no way
+    @Test("an answer of nonsense") func nonsense() async throws {
+        let session = session(script: "function FindProxyForURL() { return 'QUIC a:1; PROXY /' }")
+        defer { session.invalidateAndCancel() }
+        #expect(try await failure(session, "http://a.test/").code == 306)
+    }
+
+    // T-2
+    @Test("a task that is cancelled, or suspended, while the script runs") func interrupted() async throws {
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    for (var end = Date.now() + 300; Date.now() < end;);
+                    return "PROXY 127.0.0.1:\(proxy.port)";
+                }
+                """)
+        let url = try #require(URL(string: "http://a.test/"))
+        let ended = EventRecorder<Int>()
+        let cancelled = session.dataTask(with: url) { _, _, error in
+            ended.record((error as? URLError)?.code.rawValue ?? 0)
+        }
+        cancelled.resume()
+        cancelled.cancel()
+        let done = Signal("the suspended task's end")
+        let suspended = session.dataTask(with: url) { data, _, _ in
+            ended.record(data?.count ?? -1)
+            done.fire()
+        }
+        suspended.resume()
+        suspended.suspend()
+        suspended.resume()
+        try await done.wait()
+        #expect(ended.events == [-999, "for http://a.test/".utf8.count])
+        session.finishTasksAndInvalidate()
+    }
+
+    // STREAM-1, PROXY-1
+    @Test("a stream goes the way of the script") func stream() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.send("hello")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let proxy = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            #expect(request.method == "CONNECT" && request.target == "far.test:7")
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+        defer { proxy.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return url == "tcp://far.test:7/" ? "PROXY 127.0.0.1:\(proxy.port)" : "PROXY 127.0.0.1:1";
+                }
+                """)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "far.test", port: 7)
+        task.resume()
+        let (data, _) = try await task.readData(ofMinLength: 5, maxLength: 5, timeout: 60)
+        #expect(data.map { String(decoding: $0, as: UTF8.self) } == "hello")
+        task.cancel()
+    }
+}
