@@ -12,7 +12,7 @@ from statistics import median
 
 from . import build, clients, counting, report, trust, workloads
 from .measure import Bench, Sample, load, measure, save, timestamp
-from .server import Server
+from .server import start_servers
 from .summary import check, summarise
 
 RESULTS = build.ROOT / "results"
@@ -70,7 +70,9 @@ def choose_clients(arguments: argparse.Namespace) -> tuple[list[clients.Client],
     return [client for client in chosen if client.program in programs], programs
 
 
-def plan(arguments: argparse.Namespace, chosen: list[clients.Client], trusted: bool) -> list:
+def plan(
+    arguments: argparse.Namespace, chosen: list[clients.Client], trusted: bool, versions: set[int]
+) -> list[tuple[workloads.Workload, list[clients.Client]]]:
     work = []
     for name in arguments.workloads:
         workload = workloads.BY_NAME[name]
@@ -78,7 +80,7 @@ def plan(arguments: argparse.Namespace, chosen: list[clients.Client], trusted: b
         if workload.tls and not trusted:
             # It knows the machine's authorities only.
             able = [client for client in able if client.program != "url-session-toolchain"]
-        if able:
+        if able and workload.version in versions:
             work.append((workload.quick() if arguments.quick else workload, able))
     return work
 
@@ -103,17 +105,19 @@ def count(arguments: argparse.Namespace, bench: Bench, work: list) -> dict[str, 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
     chosen, programs = choose_clients(arguments)
-    server = Server(build.build_server(), folder)
+    versions = {workloads.BY_NAME[name].version for name in arguments.workloads}
+    servers = start_servers(build.build_server(), folder, versions, say)
     try:
         trusted = trust.install(folder / "certs")
-        bench = Bench(server, programs, trust.environment(folder / "certs", trusted), folder)
-        work = plan(arguments, chosen, trusted)
+        bench = Bench(servers, programs, trust.environment(folder / "certs", trusted), folder)
+        work = plan(arguments, chosen, trusted, set(servers))
         RESULTS.mkdir(exist_ok=True)
         if arguments.callgrind or arguments.strace:
             return finish_counts(arguments, count(arguments, bench, work))
         samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
     finally:
-        server.close()
+        for server in servers.values():
+            server.close()
     facts = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "load": median(sample.load for sample in samples) if samples else 0,
