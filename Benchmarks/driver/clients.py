@@ -83,6 +83,8 @@ ALL = [
 ]
 # Only when named: a byte at a time is another subject than the transfer.
 ON_REQUEST = [Client("ours-bytes", "url-session-ours", ("w3", "w4"), mode("bytes"))]
+# Whom ratios are given to: curl, but where it does not speak the version.
+REFERENCES = {1: "curl", 2: "curl", 3: "quic-go"}
 BY_NAME = {client.name: client for client in ALL + ON_REQUEST}
 # Not rivals: the floor and the load tools are no HTTP clients, and ours is not its own peer.
 NOT_PEERS = ("floor", "h2load", "gtlsclient", "ours", "ours-delegate", "ours-async", "ours-bytes")
