@@ -145,8 +145,13 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     summary = summarise(samples, measured)
     say(report.console(summary, list(measured.values())))
     if arguments.markdown:
-        text = report.markdown(summary, list(measured.values()), facts)
-        report.replace_section(arguments.markdown, "results", text)
+        # A part of the work replaces its own section alone.
+        for section, versions in {"results": (1,), "multiplexed": (2, 3)}.items():
+            names = [workload.name for workload in measured.values() if workload.version in versions]
+            part = {key: figures for key, figures in summary.items() if key[0] in names}
+            if part:
+                text = report.markdown(part, [measured[name] for name in names], facts)
+                report.replace_section(arguments.markdown, section, text)
     passed = not any(sample.failure for sample in samples)
     if arguments.check:
         say("")

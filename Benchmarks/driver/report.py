@@ -100,18 +100,19 @@ def matrix(summary: Summary, workloads: list[Workload], second: str, label, cell
 def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
     runs = sorted({figures.runs for figures in summary.values()})
     machine = facts["machine"]
+    versions = {workload.version for workload in workloads}
     parts = [
         f"Measured {facts['date']} on {machine['processor']}, Linux {machine['kernel']}, whose load was "
         f"{facts['load']:.1f}; {machine['versions']}. Medians of {' or '.join(map(str, runs))} runs.",
         "",
-        "### Client CPU (time for w9)",
+        "### Client CPU" + (" (time for w9)" if any(workload.cold for workload in workloads) else ""),
         "",
         *matrix(
             summary, workloads, "unit",
             lambda workload: "ms" if workload.cold else f"s/{workload.unit}",
             lambda workload, client, figures: number(figures and figures.steering(workload))),
         "",
-        "### Ratio of it to curl, over HTTP/3 to quic-go",
+        "### Ratio of it to curl" + (", over HTTP/3 to quic-go" if 3 in versions else ""),
         "",
         *matrix(
             summary, workloads, "best peer", lambda workload: best_peer(summary, workload) or "–",
@@ -130,6 +131,12 @@ def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
         *matrix(
             summary, workloads, "unit", lambda workload: "MB",
             lambda workload, client, figures: number(figures and figures.peak_mb)),
+        "",
+        "### The server's share of its CPU",
+        "",
+        *matrix(
+            summary, [workload for workload in workloads if not workload.cold], "unit", lambda workload: "%",
+            lambda workload, client, figures: f"{figures.server_share:.0%}"[:-1] if figures else "–"),
     ]
     return "\n".join(parts)
 
