@@ -64,7 +64,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var isFull = false
     var outstanding = Outstanding.nothing
     /// Bytes that were read before the flow stopped, still coded.
-    var backlog: [UInt8] = []
+    var backlog = BodyCollector()
     var bodyEnd: BodyEnd?
 
     let originalURL: String
@@ -261,7 +261,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         parts = nil
         partsAreOver = false
         bodyEnd = nil
-        backlog = []
+        backlog = BodyCollector()
         wireBytes = 0
         cookies = ClientQuestion()
         cache.begin()
@@ -390,7 +390,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         exchange = nil
         heldConnection?.letGo()
         heldConnection = nil
-        backlog = []
+        backlog = BodyCollector()
     }
 
     func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
