@@ -61,6 +61,24 @@ def build_go() -> list[str]:
     return [str(program)]
 
 
+def build_quic_go() -> list[str]:
+    """The same program with the HTTP/3 of the distribution's package, which is made for builds without modules."""
+    if not shutil.which("go"):
+        raise BuildFailure("go is not installed")
+    program = OUTPUT / "quic-go-client"
+    environment = os.environ | {
+        "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(ROOT / ".build" / "go-cache")
+    }
+    run(["go", "build", "-tags", "quic", "-o", str(program), "."], cwd=ROOT / "clients" / "go", env=environment)
+    return [str(program)]
+
+
+def build_witness(tool: str) -> list[str]:
+    if not shutil.which(tool):
+        raise BuildFailure(f"{tool} is not installed")
+    return [*build_c("witness", ["clients/witness", "clients/support"], []), "--program", tool]
+
+
 def find_node() -> list[str]:
     node = shutil.which("node")
     if not node:
@@ -79,7 +97,10 @@ def build_clients(wanted: set[str], rebuild: bool) -> tuple[dict[str, list[str]]
         "curl-multi": lambda: build_c("curl-multi", ["clients/curl-multi", "clients/support"], ["-lcurl"]),
         "url-session-ours": lambda: build_swift("url-session-ours", rebuild),
         "url-session-toolchain": lambda: build_swift("url-session-toolchain", rebuild),
+        "h2load": lambda: build_witness("h2load"),
+        "gtlsclient": lambda: build_witness("gtlsclient"),
         "go": build_go,
+        "quic-go": build_quic_go,
         "node": find_node,
     }
     programs, missing = {}, {}

@@ -8,7 +8,9 @@ from .workloads import Workload
 SMALL_WORK = ("w1", "w2a", "w2b", "w8")
 TRANSFERS = ("w3", "w4", "w5")
 COLD = ("w9", "w9s")
-EVERYTHING = SMALL_WORK + TRANSFERS + COLD
+VERSION_1 = SMALL_WORK + TRANSFERS + COLD
+VERSION_2 = ("h2a", "h2b", "h2c")
+VERSION_3 = ("h3a", "h3b", "h3c")
 
 
 @dataclass(frozen=True)
@@ -16,14 +18,16 @@ class Client:
     name: str
     # The program's key in what build.py returns.
     program: str
-    workloads: tuple[str, ...] = EVERYTHING
+    workloads: tuple[str, ...] = VERSION_1
     options: tuple[str, ...] = ()
     # Options for some workloads only.
     options_for: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # callgrind cannot follow a runtime that makes its own code or stacks.
     countable: bool = True
 
-    def command(self, program: list[str], workload: Workload, url: str, file: Path | None) -> list[str]:
+    def command(
+        self, program: list[str], workload: Workload, url: str, file: Path | None, upload: Path | None
+    ) -> list[str]:
         command = [
             *program,
             *("--url", url),
@@ -34,6 +38,10 @@ class Client:
             *self.options,
             *self.options_for.get(workload.name, ()),
         ]
+        if workload.version != 1:
+            command += ["--version", str(workload.version)]
+        if upload:
+            command += ["--upload", str(upload)]
         return command + ["--file", str(file)] if file else command
 
 
@@ -41,34 +49,42 @@ def mode(name: str) -> tuple[str, ...]:
     return ("--mode", name)
 
 
-def url_session(name: str, program: str) -> list[Client]:
+def url_session(name: str, program: str, versions: tuple[str, ...]) -> list[Client]:
     """Every way to use URLSession. The first is what most people write for each kind of work."""
+    many = tuple(workload for workload in versions if workload in ("h2a", "h3a"))
     return [
         Client(
             name,
             program,
+            VERSION_1 + versions,
             options_for={
-                **{workload: mode("completion") for workload in SMALL_WORK + COLD},
-                **{workload: mode("delegate") for workload in ("w3", "w4")},
+                **{workload: mode("completion") for workload in SMALL_WORK + COLD + ("h2a", "h3a")},
+                **{workload: mode("delegate") for workload in ("w3", "w4", "h2b", "h3b")},
+                **{workload: mode("upload") for workload in ("h2c", "h3c")},
                 "w5": mode("download"),
             },
         ),
-        Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9"), mode("delegate")),
-        Client(f"{name}-async", program, SMALL_WORK + COLD, mode("async")),
+        Client(f"{name}-delegate", program, SMALL_WORK + ("w5", "w9") + many, mode("delegate")),
+        Client(f"{name}-async", program, SMALL_WORK + COLD + many, mode("async")),
     ]
 
 
 ALL = [
     Client("floor", "floor"),
-    Client("curl", "curl-multi"),
-    Client("curl-512k", "curl-multi", TRANSFERS, ("--buffer", "524288")),
-    *url_session("ours", "url-session-ours"),
-    *url_session("fn", "url-session-toolchain"),
-    Client("go", "go", countable=False),
-    Client("node", "node", countable=False),
+    Client("h2load", "h2load", VERSION_2, countable=False),
+    Client("gtlsclient", "gtlsclient", VERSION_3, countable=False),
+    Client("curl", "curl-multi", VERSION_1 + VERSION_2),
+    Client("curl-512k", "curl-multi", TRANSFERS + ("h2b", "h2c"), ("--buffer", "524288")),
+    *url_session("ours", "url-session-ours", VERSION_2 + VERSION_3),
+    *url_session("fn", "url-session-toolchain", VERSION_2),
+    Client("go", "go", VERSION_1 + VERSION_2, countable=False),
+    Client("quic-go", "quic-go", VERSION_3, countable=False),
+    Client("node", "node", VERSION_1 + VERSION_2, countable=False),
 ]
 # Only when named: a byte at a time is another subject than the transfer.
 ON_REQUEST = [Client("ours-bytes", "url-session-ours", ("w3", "w4"), mode("bytes"))]
+# Whom ratios are given to: curl, but where it does not speak the version.
+REFERENCES = {1: "curl", 2: "curl", 3: "quic-go"}
 BY_NAME = {client.name: client for client in ALL + ON_REQUEST}
-# Not rivals: the floor is no HTTP client, and ours is not its own peer.
-NOT_PEERS = ("floor", "ours", "ours-delegate", "ours-async", "ours-bytes")
+# Not rivals: the floor and the load tools are no HTTP clients, and ours is not its own peer.
+NOT_PEERS = ("floor", "h2load", "gtlsclient", "ours", "ours-delegate", "ours-async", "ours-bytes")

@@ -12,7 +12,7 @@ from statistics import median
 
 from . import build, clients, counting, report, trust, workloads
 from .measure import Bench, Sample, load, measure, save, timestamp
-from .server import Server
+from .server import start_servers
 from .summary import check, summarise
 
 RESULTS = build.ROOT / "results"
@@ -70,7 +70,9 @@ def choose_clients(arguments: argparse.Namespace) -> tuple[list[clients.Client],
     return [client for client in chosen if client.program in programs], programs
 
 
-def plan(arguments: argparse.Namespace, chosen: list[clients.Client], trusted: bool) -> list:
+def plan(
+    arguments: argparse.Namespace, chosen: list[clients.Client], trusted: bool, versions: set[int]
+) -> list[tuple[workloads.Workload, list[clients.Client]]]:
     work = []
     for name in arguments.workloads:
         workload = workloads.BY_NAME[name]
@@ -78,7 +80,7 @@ def plan(arguments: argparse.Namespace, chosen: list[clients.Client], trusted: b
         if workload.tls and not trusted:
             # It knows the machine's authorities only.
             able = [client for client in able if client.program != "url-session-toolchain"]
-        if able:
+        if able and workload.version in versions:
             work.append((workload.quick() if arguments.quick else workload, able))
     return work
 
@@ -103,17 +105,19 @@ def count(arguments: argparse.Namespace, bench: Bench, work: list) -> dict[str, 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
     chosen, programs = choose_clients(arguments)
-    server = Server(build.build_server(), folder)
+    versions = {workloads.BY_NAME[name].version for name in arguments.workloads}
+    servers = start_servers(build.build_server(), folder, versions, say)
     try:
         trusted = trust.install(folder / "certs")
-        bench = Bench(server, programs, trust.environment(folder / "certs", trusted), folder)
-        work = plan(arguments, chosen, trusted)
+        bench = Bench(servers, programs, trust.environment(folder / "certs", trusted), folder)
+        work = plan(arguments, chosen, trusted, set(servers))
         RESULTS.mkdir(exist_ok=True)
         if arguments.callgrind or arguments.strace:
             return finish_counts(arguments, count(arguments, bench, work))
         samples = measure(bench, work, 2 if arguments.quick else arguments.repetitions, say)
     finally:
-        server.close()
+        for server in servers.values():
+            server.close()
     facts = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "load": median(sample.load for sample in samples) if samples else 0,
@@ -141,8 +145,13 @@ def finish(arguments: argparse.Namespace, facts: dict, samples: list[Sample]) ->
     summary = summarise(samples, measured)
     say(report.console(summary, list(measured.values())))
     if arguments.markdown:
-        text = report.markdown(summary, list(measured.values()), facts)
-        report.replace_section(arguments.markdown, "results", text)
+        # A part of the work replaces its own section alone.
+        for section, versions in {"results": (1,), "multiplexed": (2, 3)}.items():
+            names = [workload.name for workload in measured.values() if workload.version in versions]
+            part = {key: figures for key, figures in summary.items() if key[0] in names}
+            if part:
+                text = report.markdown(part, [measured[name] for name in names], facts)
+                report.replace_section(arguments.markdown, section, text)
     passed = not any(sample.failure for sample in samples)
     if arguments.check:
         say("")

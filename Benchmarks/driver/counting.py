@@ -36,7 +36,7 @@ class Count:
 
 def sizes(workload: Workload) -> tuple[Workload, Workload, int, str]:
     if workload.unit == "GiB":
-        small, large = workload.with_body(SMALLER_MIB * MIB), workload.with_body(LARGER_MIB * MIB)
+        small, large = workload.with_size(SMALLER_MIB * MIB), workload.with_size(LARGER_MIB * MIB)
         return small, large, LARGER_MIB - SMALLER_MIB, "MiB"
     # The same connections in both, or their opening would be counted as requests.
     small, large = replace(workload, requests=SMALLER), replace(workload, requests=LARGER)

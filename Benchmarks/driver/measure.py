@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .clients import Client
 from .processes import run_pinned
-from .server import Server
+from .server import Server, network_counter
 from .workloads import Workload
 
 
@@ -24,14 +24,19 @@ class Sample:
     peak_rss_kb: int = 0
     start_ms: float = 0
     server_cpu: float = 0
+    # As the server or the kernel counted them; 0 where nobody does.
+    connections: int = 0
     load: float = 0
     # Why the run does not count; empty when it does.
     failure: str = ""
 
 
 class Bench:
-    def __init__(self, server: Server, programs: dict[str, list[str]], environment: dict[str, str], folder: Path):
-        self.server = server
+    def __init__(
+        self, servers: dict[int, Server], programs: dict[str, list[str]], environment: dict[str, str], folder: Path
+    ):
+        # By version of HTTP.
+        self.servers = servers
         self.programs = programs
         self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
@@ -39,17 +44,28 @@ class Bench:
 
     def command(self, client: Client, workload: Workload) -> tuple[list[str], Path | None]:
         file = self.folder / "body" if workload.to_file else None
-        url = self.server.url(workload)
-        return client.command(self.programs[client.program], workload, url, file), file
+        upload = self.upload(workload.upload) if workload.upload else None
+        url = self.servers[workload.version].url(workload)
+        return client.command(self.programs[client.program], workload, url, file, upload), file
+
+    def upload(self, size: int) -> Path:
+        path = self.folder / f"upload-{size}"
+        if not path.exists():
+            self.write(path, size)
+        return path
 
     def run(self, client: Client, workload: Workload) -> Sample:
         command, file = self.command(client, workload)
         if file:
             self.touch_pages(workload.body)
         load = os.getloadavg()[0]
-        server_before = self.server.cpu_seconds()
+        server = self.servers[workload.version]
+        server_before, connections_before, octets_before = server.cpu_seconds(), server.connections(), octets()
         run = run_pinned(command, self.environment, workload.limit)
-        sample = Sample(workload.name, client.name, load=load, server_cpu=self.server.cpu_seconds() - server_before)
+        sample = Sample(workload.name, client.name, load=load, server_cpu=server.cpu_seconds() - server_before)
+        connections, moved = server.connections(), octets() - octets_before
+        if connections is not None:
+            sample.connections = connections - connections_before
         sample.start_ms = run.seconds_to_first_output * 1000
         try:
             line = json.loads(run.output)
@@ -58,6 +74,8 @@ class Bench:
             sample.process_cpu = run.cpu_seconds
             sample.peak_rss_kb = line["peak_rss_kb"]
             sample.failure = self.fault(workload, line, file)
+            if not sample.failure and connections is not None:
+                sample.failure = self.fault_on_the_wire(workload, sample.connections, moved)
         except (ValueError, KeyError) as error:
             sample.failure = f"no result ({error}); {run.errors[-300:].strip()}"
         if run.status is None:
@@ -78,14 +96,31 @@ class Bench:
             return "the file does not have the body's size"
         return ""
 
+    @staticmethod
+    def fault_on_the_wire(workload: Workload, connections: int, moved: int) -> str:
+        if connections != workload.connections:
+            return f"{connections} connections, not {workload.connections}"
+        if moved < workload.moved_bytes:
+            return f"{moved} bytes on the wire, less than {workload.moved_bytes}"
+        return ""
+
     def touch_pages(self, size: int) -> None:
         """Memory a virtual machine has never used costs its first user up to a second a GiB."""
-        block = bytes(4 << 20)
         path = self.folder / "touched"
-        with open(path, "wb", buffering=0) as file:
-            for _ in range(size // len(block) + 1):
-                file.write(block)
+        self.write(path, size)
         path.unlink()
+
+    @staticmethod
+    def write(path: Path, size: int) -> None:
+        block = memoryview(bytes(4 << 20))
+        with open(path, "wb", buffering=0) as file:
+            for start in range(0, size, len(block)):
+                file.write(block[: size - start])
+
+
+def octets() -> int:
+    """All that the kernel has moved between sockets here: the benchmark has a network of its own."""
+    return network_counter("/proc/net/netstat", "IpExt", "InOctets") or 0
 
 
 def measure(bench: Bench, work: list[tuple[Workload, list[Client]]], repetitions: int, say) -> list[Sample]:
@@ -122,7 +157,7 @@ def rate(workload: Workload, sample: Sample) -> float:
     """Requests a second, or MB a second for a transfer."""
     if not sample.seconds:
         return 0
-    return (sample.bytes / 1e6 if workload.unit == "GiB" else sample.requests) / sample.seconds
+    return (workload.moved_bytes / 1e6 if workload.unit == "GiB" else sample.requests) / sample.seconds
 
 
 def save(path: Path, header: dict, samples: list[Sample]) -> None:

@@ -59,8 +59,9 @@ def console(summary: Summary, workloads: list[Workload]) -> str:
         peer = best_peer(summary, workload)
         cpu, speed = ("CPU ms", "ms") if workload.cold else (
             f"CPU s/{workload.unit}", "MB/s" if workload.unit == "GiB" else "req/s")
+        reference = "/ " + clients.REFERENCES[workload.version]
         lines.append(f"\n{workload.name}: {workload.title}")
-        lines.append(f"  {'':13} {cpu:>18} {'lowest–highest':>15} {'/ curl':>7} {'/ best':>7} {speed:>9} "
+        lines.append(f"  {'':13} {cpu:>18} {'lowest–highest':>15} {reference:>9} {'/ best':>7} {speed:>9} "
                      f"{'peak MB':>8} {'KB/request':>10} {'server':>7} {'runs':>5}")
         for client in clients_of(summary):
             figures = summary.get((workload.name, client))
@@ -71,11 +72,11 @@ def console(summary: Summary, workloads: list[Workload]) -> str:
 
 def row(summary: Summary, workload: Workload, client: str, figures: Figures, peer: str | None) -> str:
     spread = f"{number(figures.cpu_lowest)}–{number(figures.cpu_highest)}"
-    to_curl = number(ratio(summary, workload, client, "curl"))
+    to_reference = number(ratio(summary, workload, client, clients.REFERENCES[workload.version]))
     to_best = number(ratio(summary, workload, client, peer)) if peer else "–"
     memory = memory_per_request(summary, workload, client)
     failed = f" ({figures.failures} failed)" if figures.failures else ""
-    return (f"  {client:13} {number(figures.cpu):>18} {spread:>15} {to_curl:>7} {to_best:>7} "
+    return (f"  {client:13} {number(figures.cpu):>18} {spread:>15} {to_reference:>9} {to_best:>7} "
             f"{number(figures.rate):>9} {number(figures.peak_mb):>8} {number(memory):>10} "
             f"{figures.server_share:>6.0%} {figures.runs:>5}{failed}")
 
@@ -99,22 +100,24 @@ def matrix(summary: Summary, workloads: list[Workload], second: str, label, cell
 def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
     runs = sorted({figures.runs for figures in summary.values()})
     machine = facts["machine"]
+    versions = {workload.version for workload in workloads}
     parts = [
         f"Measured {facts['date']} on {machine['processor']}, Linux {machine['kernel']}, whose load was "
         f"{facts['load']:.1f}; {machine['versions']}. Medians of {' or '.join(map(str, runs))} runs.",
         "",
-        "### Client CPU (time for w9)",
+        "### Client CPU" + (" (time for w9)" if any(workload.cold for workload in workloads) else ""),
         "",
         *matrix(
             summary, workloads, "unit",
             lambda workload: "ms" if workload.cold else f"s/{workload.unit}",
             lambda workload, client, figures: number(figures and figures.steering(workload))),
         "",
-        "### Ratio of it to curl",
+        "### Ratio of it to curl" + (", over HTTP/3 to quic-go" if 3 in versions else ""),
         "",
         *matrix(
             summary, workloads, "best peer", lambda workload: best_peer(summary, workload) or "–",
-            lambda workload, client, figures: number(ratio(summary, workload, client, "curl"))),
+            lambda workload, client, figures: number(
+                ratio(summary, workload, client, clients.REFERENCES[workload.version]))),
         "",
         "### Rate",
         "",
@@ -128,6 +131,12 @@ def markdown(summary: Summary, workloads: list[Workload], facts: dict) -> str:
         *matrix(
             summary, workloads, "unit", lambda workload: "MB",
             lambda workload, client, figures: number(figures and figures.peak_mb)),
+        "",
+        "### The server's share of its CPU",
+        "",
+        *matrix(
+            summary, [workload for workload in workloads if not workload.cold], "unit", lambda workload: "%",
+            lambda workload, client, figures: f"{figures.server_share:.0%}"[:-1] if figures else "–"),
     ]
     return "\n".join(parts)
 

@@ -110,6 +110,10 @@ def judge(budget: dict, summary: Summary, workload: Workload, subject: str) -> t
         case "cpu":
             against = budget["against"]
             return ratio(summary, workload, subject, against), budget["ratio"], f"CPU, ratio to {against}"
+        case "rate":
+            other = summary.get((budget["workload"], subject))
+            value = other.rate / figures.rate if figures and other else None
+            return value, budget["ratio"], f"rate of {budget['workload']}, ratio to this one's"
         case "start_ms":
             return figures.rate if figures else None, budget["at_most"], "ms to the first response"
         case "kb_per_request":

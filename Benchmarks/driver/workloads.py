@@ -18,6 +18,10 @@ class Workload:
     body: int = SMALL
     tls: bool = False
     to_file: bool = False
+    # The major version of HTTP, which is the server's choice, but for 3.
+    version: int = 1
+    # Bytes of the body that each request has; without one it is a GET.
+    upload: int = 0
     # What the figures are given for: 10,000 requests, a GiB, or the start of one process.
     unit: str = "10k requests"
     # Runs for each one of the others.
@@ -30,13 +34,18 @@ class Workload:
         return self.requests * self.body
 
     @property
+    def moved_bytes(self) -> int:
+        """What a transfer is about."""
+        return self.requests * self.upload or self.expected_bytes
+
+    @property
     def cold(self) -> bool:
         return self.unit == "start"
 
     def units(self) -> float:
         if self.unit == "10k requests":
             return self.requests / 10_000
-        return self.expected_bytes / GIB if self.unit == "GiB" else 1
+        return self.moved_bytes / GIB if self.unit == "GiB" else 1
 
     def with_requests(self, requests: int) -> "Workload":
         return replace(
@@ -46,8 +55,10 @@ class Workload:
             connections=min(self.connections, requests),
         )
 
-    def with_body(self, body: int) -> "Workload":
-        return replace(self, body=body, path=f"/bytes/{body}")
+    def with_size(self, size: int) -> "Workload":
+        if self.upload:
+            return replace(self, upload=size)
+        return replace(self, body=size, path=f"/bytes/{size}")
 
     def quick(self) -> "Workload":
         """About a tenth of the work, for warming up and for trying things out."""
@@ -55,7 +66,7 @@ class Workload:
             return self
         quick = replace(self, title=f"{self.title} (quick: about a tenth)")
         if self.unit == "GiB":
-            return quick.with_body(self.body // 8)
+            return quick.with_size((self.upload or self.body) // 8)
         if self.path.startswith("/hold/"):
             quick = replace(quick, path="/hold/500")
         return quick.with_requests(self.requests // 10)
@@ -63,6 +74,18 @@ class Workload:
 
 def transfer(name: str, title: str, body: int, **rest) -> Workload:
     return Workload(name, title, f"/bytes/{body}", body=body, unit="GiB", **rest)
+
+
+def multiplexed(version: int) -> list[Workload]:
+    """What there is to compare where one connection carries all."""
+    rest = {"tls": True, "version": version}
+    name = f"h{version}"
+    return [
+        Workload(f"{name}a", f"20,000 GET over HTTP/{version}, 100 in flight, one connection", "/small",
+                 requests=20_000, concurrency=100, **rest),
+        transfer(f"{name}b", f"2 GiB over HTTP/{version}, body discarded", 2 * GIB, **rest),
+        Workload(f"{name}c", f"1 GiB sent from a file over HTTP/{version}", "/small", upload=GIB, unit="GiB", **rest),
+    ]
 
 
 ALL = [
@@ -75,5 +98,7 @@ ALL = [
     Workload("w8", "10,000 requests at once, each held 2 s", "/hold/2000", 10_000, 10_000, 10_000),
     Workload("w9", "process start to first response", "/small", unit="start", repetition_factor=3, limit=60),
     Workload("w9s", "the same over TLS 1.3", "/small", tls=True, unit="start", repetition_factor=3, limit=60),
+    *multiplexed(2),
+    *multiplexed(3),
 ]
 BY_NAME = {workload.name: workload for workload in ALL}

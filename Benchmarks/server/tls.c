@@ -72,12 +72,27 @@ static int publish_authority(X509 *authority, const char *directory) {
     return symlink("benchmark-authority.pem", path) == 0;
 }
 
+/// For the servers of HTTP/2 and HTTP/3, which take theirs from files.
+static int publish_host(const struct identity *host, const char *directory) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/host.pem", directory);
+    FILE *file = fopen(path, "w");
+    if (!file) return 0;
+    int written = PEM_write_X509(file, host->certificate);
+    if (fclose(file) != 0 || !written) return 0;
+    snprintf(path, sizeof path, "%s/host.key", directory);
+    file = fopen(path, "w");
+    if (!file) return 0;
+    written = PEM_write_PrivateKey(file, host->key, NULL, NULL, 0, NULL, NULL);
+    return fclose(file) == 0 && written;
+}
+
 SSL_CTX *tls_make_context(const char *directory) {
     struct identity authority = {0}, host = {0};
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     int done = context && make_identity(&authority, "Benchmark Authority", 1, NULL) &&
                make_identity(&host, "localhost", 2, &authority) &&
-               publish_authority(authority.certificate, directory) &&
+               publish_authority(authority.certificate, directory) && publish_host(&host, directory) &&
                SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) &&
                SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") &&
                SSL_CTX_use_certificate(context, host.certificate) && SSL_CTX_use_PrivateKey(context, host.key);

@@ -86,6 +86,7 @@ cl3_session *cl3_new_loose(
 }
 
 static int finish(cl3_session *self, int result) {
+    cl3_tell_gathered(self);
     self->is_in_library = false;
     if (result == 0 && self->problem.result == 0) cl3_settle(self);
     // What both sides have done with is gone.

@@ -672,6 +672,8 @@ static int failed(cl3_session *self, int result) {
 
 // After a call into ngtcp2: what was put off, and what came of it.
 static int finish(cl3_session *self, int result) {
+    // What came before the failure was received.
+    if (result != 0 || self->problem.result) cl3_tell_gathered(self);
     self->is_in_library = false;
     if (result != 0) return failed(self, result);
     cl3_settle(self);
@@ -687,6 +689,13 @@ int cl3_receive(cl3_session *self, const uint8_t *datagram, size_t count, uint8_
     ngtcp2_pkt_info info = {.ecn = ecn & NGTCP2_ECN_MASK};
     self->is_in_library = true;
     return finish(self, ngtcp2_conn_read_pkt(quic->conn, &quic->path, &info, datagram, count, advance(quic, now)));
+}
+
+int cl3_received_all(cl3_session *self) {
+    if (self->is_over) return self->problem.result;
+    self->is_in_library = true;
+    cl3_tell_gathered(self);
+    return finish(self, 0);
 }
 
 int cl3_handle_expiry(cl3_session *self, uint64_t now) {
@@ -815,6 +824,10 @@ int cl3_write(cl3_session *self, uint64_t now, cl3_output *output) {
 }
 
 void cl3_release_room(cl3_session *self) {
+    if (!self->gathering) {
+        free(self->gathered);
+        self->gathered = NULL;
+    }
     if (self->transport != &transport || quic_of(self)->held_count) return;
     free(quic_of(self)->room);
     quic_of(self)->room = NULL;

@@ -21,6 +21,8 @@ static const size_t table_capacity = 4096;
 static const size_t blocked_streams = 16;
 // Streams whose cancellation the peer may be slow to hear of.
 static const size_t unheard_cancellations = 1000;
+// Content that is told at once.
+static const size_t gathered_capacity = 32768;
 // What a section is counted as, in bytes, whatever it says.
 static const uint64_t section_overhead = 64;
 
@@ -141,6 +143,7 @@ static int on_header(
 }
 
 static void fail_stream(cl3_session *self, cl3_stream *stream, uint64_t code, const char *text) {
+    cl3_tell_gathered(self);
     if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.invalid(self->owner, stream->slot, text);
     cl3_reset(self, stream, code);
 }
@@ -149,6 +152,7 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     cl3_session *self = user;
     cl3_stream *stream = stream_user;
     if (!stream) return 0;
+    cl3_tell_gathered(self);
     struct section *section = &stream->section;
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
@@ -206,6 +210,32 @@ static size_t release(cl3_stream *stream, size_t count) {
     return taken;
 }
 
+void cl3_tell_gathered(cl3_session *self) {
+    cl3_stream *stream = self->gathering;
+    if (!stream) return;
+    size_t count = self->gathered_count;
+    self->gathering = NULL;
+    self->gathered_count = 0;
+    if (stream->slot != SIZE_MAX && !stream->is_reset) {
+        self->callbacks.data(self->owner, stream->slot, self->gathered, count, self->gathered_pieces);
+    } else {
+        self->credit += count;
+    }
+}
+
+// False if it cannot be kept, and has to be told as it is.
+static bool gather(cl3_session *self, cl3_stream *stream, const uint8_t *bytes, size_t count) {
+    if (count >= gathered_capacity / 2) return false;
+    if (!self->gathered) self->gathered = malloc(gathered_capacity);
+    if (!self->gathered) return false;
+    if (!self->gathering) self->gathered_pieces = 0;
+    self->gathering = stream;
+    memcpy(self->gathered + self->gathered_count, bytes, count);
+    self->gathered_count += count;
+    self->gathered_pieces++;
+    return true;
+}
+
 static int on_data(
     nghttp3_conn *http, int64_t id, const uint8_t *bytes, size_t count, void *user, void *stream_user) {
     cl3_session *self = user;
@@ -214,10 +244,12 @@ static int on_data(
     size_t unreturned = count;
     if (stream == self->reading) self->read_body += count;
     else unreturned = release(stream, count);
-    if (stream->slot != SIZE_MAX && !stream->is_reset) {
-        self->callbacks.data(self->owner, stream->slot, bytes, count);
-    } else {
+    if (self->gathering != stream || count > gathered_capacity - self->gathered_count) cl3_tell_gathered(self);
+    if (stream->slot == SIZE_MAX || stream->is_reset) {
         self->credit += unreturned;
+    } else if (unreturned < count || !gather(self, stream, bytes, count)) {
+        cl3_tell_gathered(self);
+        self->callbacks.data(self->owner, stream->slot, bytes, count, 1);
     }
     return 0;
 }
@@ -232,6 +264,7 @@ static int on_end_stream(nghttp3_conn *http, int64_t id, void *user, void *strea
     cl3_stream *stream = stream_user;
     if (!stream || stream->is_ended) return 0;
     stream->is_ended = true;
+    cl3_tell_gathered(self);
     if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.ended(self->owner, stream->slot);
     return 0;
 }
@@ -332,6 +365,7 @@ static void free_stream(cl3_session *self, cl3_stream *stream);
 static int on_stream_close(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
     cl3_stream *stream = stream_user;
+    cl3_tell_gathered(self);
     if (!stream) return 0;
     self->credit += stream->held;
     size_t slot = stream->slot;
@@ -396,6 +430,10 @@ static void free_stream(cl3_session *self, cl3_stream *stream) {
         break;
     }
     if (self->reading == stream) self->reading = NULL;
+    if (self->gathering == stream) {
+        self->gathering = NULL;
+        self->gathered_count = 0;
+    }
     if (stream->previous) stream->previous->next = stream->next;
     else self->streams = stream->next;
     if (stream->next) stream->next->previous = stream->previous;
@@ -418,6 +456,7 @@ void cl3_free(cl3_session *self) {
     // The transport first: it has pointers to what the streams hold.
     self->transport->free(self);
     cl3_end_http(self);
+    free(self->gathered);
     free(self);
 }
 
@@ -618,6 +657,7 @@ int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t c
     int error = nghttp3_conn_shutdown_stream_read(self->http, id);
     if (error != 0 && error != NGHTTP3_ERR_STREAM_NOT_FOUND) return http_failed(self, error);
     if (!stream || stream->is_read_shut) return 0;
+    cl3_tell_gathered(self);
     stream->is_read_shut = true;
     if (stream->slot != SIZE_MAX && !stream->is_reset && !stream->is_ended) {
         self->callbacks.was_reset(self->owner, stream->slot, code);

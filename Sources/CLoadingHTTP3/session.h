@@ -92,6 +92,10 @@ struct cl3_session {
     cl3_stream *marked;
     cl3_stream *reading;
     size_t read_body;  // told of `reading` in the call in work
+    // Content of one stream that was read and is not told yet, in so many pieces; a datagram has little of it.
+    cl3_stream *gathering;
+    uint8_t *gathered;
+    size_t gathered_count, gathered_pieces;
     bool is_in_library;
     bool has_stream_work;
     uint64_t credit;
@@ -118,6 +122,8 @@ int cl3_acknowledged(cl3_session *self, int64_t id, uint64_t count);
 int cl3_stream_closed(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code);
 // So much of what `nghttp3_conn_writev_stream` gave went out, with the end if `is_last`.
 int cl3_wrote(cl3_session *self, int64_t id, cl3_stream *stream, const nghttp3_vec *list, size_t count, bool is_last);
+// Tells what was gathered.
+void cl3_tell_gathered(cl3_session *self);
 cl3_stream *cl3_find(cl3_session *self, int64_t id);
 // Does what was put off. Called when no library is at work.
 void cl3_settle(cl3_session *self);

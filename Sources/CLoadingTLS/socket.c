@@ -153,7 +153,8 @@ static int socket_write(BIO *bio, const char *bytes, int count) {
     if (bytes == NULL || count <= 0) return 0;
     if (socket->below != NULL) return write_below(bio, socket, bytes, count);
     ssize_t sent;
-    do sent = send(socket->descriptor, bytes, (size_t)count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (socket->has_more ? MSG_MORE : 0);
+    do sent = send(socket->descriptor, bytes, (size_t)count, flags);
     while (sent < 0 && errno == EINTR);
     if (sent < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK) BIO_set_retry_write(bio);

@@ -247,10 +247,13 @@ clt_step clt_write(clt_stream *stream, const void *bytes, size_t length, size_t 
     while (done < length) {
         size_t taken = 0;
         ERR_clear_error();
+        // A record at a time.
+        stream->socket.has_more = length - done > SSL3_RT_MAX_PLAIN_LENGTH;
         int result = SSL_write_ex(stream->ssl, (const uint8_t *)bytes + done, length - done, &taken);
         if (result != 1) { step = step_after(stream, result); break; }
         done += taken;
     }
+    stream->socket.has_more = false;
     *count = done;
     if (step == CLT_FAILED && stream->failure.posix != 0) {
         stream->failed = false;

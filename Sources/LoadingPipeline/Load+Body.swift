@@ -21,20 +21,28 @@ extension Load {
         guard !hasEnded else { return }
         if cache.served != nil { return deliverServed() }
         if isFlowing, !isDelivered {
-            let put = backlog
-            backlog = []
-            put.withUnsafeBytes { bytes in
-                var input = bytes
-                process(&input)
-                if !input.isEmpty { backlog = Array(input) }
+            let put = backlog.take()
+            if !put.isEmpty, !decoding.isActive, parts == nil, collector == nil {
+                deliver(put)
+            } else {
+                put.withUnsafeBytes { bytes in
+                    var input = bytes
+                    process(&input)
+                    if !input.isEmpty { putBy(input) }
+                }
             }
         }
         applyFlow()
         if isFlowing, isDelivered, let bodyEnd { complete(bodyEnd) }
     }
 
+    /// Keeps what the client has no room for.
+    func putBy(_ bytes: UnsafeRawBufferPointer) {
+        if !backlog.append(bytes) { end(.outOfMemory) }
+    }
+
     /// Whether the client has all that has been read so far.
-    var isDelivered: Bool { backlog.isEmpty && !decoding.mayHoldOutput && parts?.backlog.isEmpty ?? true }
+    var isDelivered: Bool { backlog.count == 0 && !decoding.mayHoldOutput && parts?.backlog.isEmpty ?? true }
 
     func finishBody(_ outcome: BodyEnd) {
         exchange = nil
@@ -101,11 +109,21 @@ extension Load {
         environment.loop.post { goOn.value() }
     }
 
+    /// A piece of so many bytes is handed out in the buffer that it is in; memory of its own would be new to the process
+    /// each time. What is smaller would hold a buffer for little.
+    private static let handedOutMinimum = 16 * 1024
+
     func deliver(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
         if collector != nil {
             guard collector?.append(bytes) == true else { return end(.outOfMemory) }
             collected(bytes.count)
+        } else if bytes.count >= Self.handedOutMinimum, bytes.count <= ReadBuffers.size,
+            let buffer = buffer ?? ReadBuffers.take()
+        {
+            self.buffer = buffer
+            buffer.copyMemory(from: start, byteCount: bytes.count)
+            deliverBuffer(bytes.count)
         } else {
             deliver(Data(bytes: start, count: bytes.count))
         }
@@ -120,7 +138,7 @@ extension Load {
     /// and the buffer used again.
     func deliverBuffer(_ count: Int) {
         guard let buffer else { return }
-        guard count >= 16 * 1024 else { return deliver(Data(bytes: buffer, count: count)) }
+        guard count >= Self.handedOutMinimum else { return deliver(Data(bytes: buffer, count: count)) }
         self.buffer = nil
         deliver(
             Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))

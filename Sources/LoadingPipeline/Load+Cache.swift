@@ -142,7 +142,8 @@ extension Load {
     /// Keeps a lasting redirect that is followed, if all of it is here: for the rest nobody waits.
     func keepRedirect() {
         guard cache.isGathering else { return }
-        guard case .complete? = bodyEnd, !decoding.isActive, let entry = cache.takeGathered(whole: Data(backlog)) else {
+        guard case .complete? = bodyEnd, !decoding.isActive, let entry = cache.takeGathered(whole: backlog.take())
+        else {
             return stopGathering()
         }
         client?.load(self, keeps: entry, of: request)

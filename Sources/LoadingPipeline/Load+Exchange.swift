@@ -127,18 +127,18 @@ extension Load {
 
     func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
         exchangeIsActive()
-        if isFlowing, backlog.isEmpty {
+        if isFlowing, backlog.count == 0 {
             var input = bytes
             process(&input)
-            if !input.isEmpty { backlog.append(contentsOf: input) }
+            if !input.isEmpty { putBy(input) }
         } else {
-            backlog.append(contentsOf: bytes)
+            putBy(bytes)
             if backlog.count >= Self.mostChallengeBody { applyFlow() }
         }
     }
 
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
-        guard isFlowing, backlog.isEmpty, !decoding.isActive, parts == nil else { return nil }
+        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil else { return nil }
         if collector != nil { return collector?.room(most) }
         guard let buffer = buffer ?? ReadBuffers.take() else { return nil }
         self.buffer = buffer
@@ -157,7 +157,7 @@ extension Load {
     }
 
     func exchangePipe() -> Int32? {
-        guard isFlowing, backlog.isEmpty, !decoding.isActive, parts == nil, let writer else { return nil }
+        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
         return writer.entrance
     }
 

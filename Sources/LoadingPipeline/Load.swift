@@ -66,7 +66,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var isFull = false
     var outstanding = Outstanding.nothing
     /// Bytes that were read before the flow stopped, still coded.
-    var backlog: [UInt8] = []
+    var backlog = BodyCollector()
     var bodyEnd: BodyEnd?
 
     let originalURL: String
@@ -265,7 +265,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         parts = nil
         partsAreOver = false
         bodyEnd = nil
-        backlog = []
+        backlog = BodyCollector()
         wireBytes = 0
         cookies = ClientQuestion()
         cache.begin()
@@ -406,7 +406,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         exchange = nil
         heldConnection?.letGo()
         heldConnection = nil
-        backlog = []
+        backlog = BodyCollector()
     }
 
     func tellEnd(_ error: LoadError?, _ body: LoadedBody) {

@@ -5,17 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct transfer {
     CURL *easy;
     uint64_t received;
+    off_t sent;
 };
 
 static struct workload workload;
 static struct totals totals;
 static long started;
-static int file = -1;
+static int file = -1, upload = -1;
+static off_t upload_size;
 static CURLM *multi;
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
@@ -30,9 +33,18 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     return length;
 }
 
+static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
+    struct transfer *transfer = context;
+    ssize_t got = pread(upload, bytes, size * count, transfer->sent);
+    if (got < 0) return CURL_READFUNC_ABORT;
+    transfer->sent += got;
+    return (size_t)got;
+}
+
 static void start(struct transfer *transfer) {
     started++;
     transfer->received = 0;
+    transfer->sent = 0;
     curl_multi_add_handle(multi, transfer->easy);
 }
 
@@ -45,6 +57,17 @@ static void prepare(struct transfer *transfer) {
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     if (workload.buffer) curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, workload.buffer);
+    if (workload.version == 2) {
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    }
+    if (upload >= 0) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)upload_size);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+        curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+        if (workload.buffer) curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, workload.buffer);
+    }
     // As the curl tool does; libcurl itself does not look at it.
     const char *authorities = getenv("SSL_CERT_DIR");
     if (authorities) curl_easy_setopt(easy, CURLOPT_CAPATH, authorities);
@@ -83,11 +106,18 @@ int main(int argc, char **argv) {
     workload = workload_from_arguments(argc, argv, 0);
     if (workload.file && (file = open(workload.file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) < 0)
         return perror(workload.file), 1;
+    if (workload.upload) {
+        struct stat status;
+        if ((upload = open(workload.upload, O_RDONLY | O_CLOEXEC)) < 0 || fstat(upload, &status) != 0)
+            return perror(workload.upload), 1;
+        upload_size = status.st_size;
+    }
     meter_start();
     curl_global_init(CURL_GLOBAL_ALL);
     multi = curl_multi_init();
     struct transfer *transfers = calloc((size_t)workload.concurrency, sizeof *transfers);
     if (!multi || !transfers) return 1;
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, workload.version == 2 ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING);
     curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, workload.connections);
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, workload.connections);
     for (long index = 0; index < workload.concurrency && index < workload.requests; index++) {

@@ -35,6 +35,27 @@ func peakResidentKilobytes() (peak int) {
 	return peak
 }
 
+func send(client *http.Client, url, upload string) (*http.Response, error) {
+	if upload == "" {
+		return client.Get(url)
+	}
+	file, err := os.Open(upload)
+	if err != nil {
+		return nil, err
+	}
+	// The client closes it.
+	request, err := http.NewRequest("POST", url, file)
+	if err != nil {
+		return nil, err
+	}
+	status, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	request.ContentLength = status.Size()
+	return client.Do(request)
+}
+
 func main() {
 	url := flag.String("url", "", "")
 	requests := flag.Int64("requests", 1, "")
@@ -42,18 +63,24 @@ func main() {
 	connections := flag.Int("connections", 1, "")
 	body := flag.Int64("body", 100, "")
 	file := flag.String("file", "", "")
+	upload := flag.String("upload", "", "")
+	version := flag.Int("version", 1, "")
 	flag.Parse()
 
 	start := time.Now()
 	userBefore, systemBefore := usage()
-	client := &http.Client{Transport: &http.Transport{
+	var transport http.RoundTripper = &http.Transport{
 		MaxConnsPerHost:     *connections,
 		MaxIdleConns:        *connections,
 		MaxIdleConnsPerHost: *connections,
-	}}
+	}
+	if *version == 3 {
+		transport = http3Transport()
+	}
+	client := &http.Client{Transport: transport}
 	var started, ended, received, errors int64
 	exchange := func() {
-		response, err := client.Get(*url)
+		response, err := send(client, *url, *upload)
 		if err != nil {
 			atomic.AddInt64(&errors, 1)
 			return

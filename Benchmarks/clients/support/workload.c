@@ -23,7 +23,7 @@ static void parse_url(struct workload *workload) {
 
 struct workload workload_from_arguments(int argc, char **argv, long default_buffer) {
     struct workload workload = {
-        .requests = 1, .concurrency = 1, .connections = 1, .body = 100, .buffer = default_buffer};
+        .requests = 1, .concurrency = 1, .connections = 1, .body = 100, .buffer = default_buffer, .version = 1};
     for (int index = 1; index + 1 < argc; index += 2) {
         const char *name = argv[index], *value = argv[index + 1];
         if (strcmp(name, "--url") == 0) workload.url = value;
@@ -33,6 +33,8 @@ struct workload workload_from_arguments(int argc, char **argv, long default_buff
         else if (strcmp(name, "--body") == 0) workload.body = strtoull(value, NULL, 10);
         else if (strcmp(name, "--buffer") == 0) workload.buffer = atol(value);
         else if (strcmp(name, "--file") == 0) workload.file = value;
+        else if (strcmp(name, "--upload") == 0) workload.upload = value;
+        else if (strcmp(name, "--version") == 0) workload.version = atoi(value);
         else refuse("unknown option", name);
     }
     if (!workload.url) refuse("missing option", "--url");
@@ -64,12 +66,10 @@ static long peak_resident_kilobytes(void) {
     return peak;
 }
 
-int meter_report(const struct totals *totals) {
+static int print_report(const struct totals *totals, double user, double sys, double user_work, double sys_work,
+                        long peak) {
     struct timespec now;
-    struct rusage usage;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    getrusage(RUSAGE_SELF, &usage);
-    double user = seconds(usage.ru_utime), sys = seconds(usage.ru_stime);
     char line[512];
     int length = snprintf(
         line, sizeof line,
@@ -77,7 +77,19 @@ int meter_report(const struct totals *totals) {
         "\"process_cpu_user\":%.6f,\"process_cpu_sys\":%.6f,\"peak_rss_kb\":%ld,\"errors\":%ld}\n",
         totals->requests, (unsigned long long)totals->bytes,
         (double)(now.tv_sec - time_at_start.tv_sec) + (double)(now.tv_nsec - time_at_start.tv_nsec) / 1e9,
-        user - seconds(usage_at_start.ru_utime), sys - seconds(usage_at_start.ru_stime), user, sys,
-        peak_resident_kilobytes(), totals->errors);
+        user_work, sys_work, user, sys, peak, totals->errors);
     return write(STDOUT_FILENO, line, (size_t)length) == length && totals->errors == 0 ? 0 : 1;
+}
+
+int meter_report(const struct totals *totals) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double user = seconds(usage.ru_utime), sys = seconds(usage.ru_stime);
+    return print_report(totals, user, sys, user - seconds(usage_at_start.ru_utime),
+                        sys - seconds(usage_at_start.ru_stime), peak_resident_kilobytes());
+}
+
+int meter_report_other(const struct totals *totals, const struct rusage *usage) {
+    double user = seconds(usage->ru_utime), sys = seconds(usage->ru_stime);
+    return print_report(totals, user, sys, user, sys, usage->ru_maxrss);
 }

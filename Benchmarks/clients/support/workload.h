@@ -3,6 +3,7 @@
 #define BENCH_WORKLOAD_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 
 struct workload {
     const char *url;
@@ -19,6 +20,10 @@ struct workload {
     long buffer;
     /// NULL: the body goes nowhere.
     const char *file;
+    /// NULL: a GET. Else the file to be sent by POST.
+    const char *upload;
+    /// Of HTTP.
+    int version;
 };
 
 struct totals {
@@ -32,5 +37,7 @@ struct workload workload_from_arguments(int argc, char **argv, long default_buff
 void meter_start(void);
 /// Prints the one line of JSON and returns the exit status.
 int meter_report(const struct totals *totals);
+/// The same for the work of another process, from what `wait4` told about it.
+int meter_report_other(const struct totals *totals, const struct rusage *usage);
 
 #endif

@@ -2,7 +2,8 @@
 // would do: no URL cache, the number of connections the work asks for, one request value used again.
 //
 // Modes: completion (handlers), delegate (body counted or written to --file as it comes), async (a task group as wide
-// as the concurrency), download (downloadTask, the file moved to --file), bytes (AsyncBytes, this package only).
+// as the concurrency), download (downloadTask, the file moved to --file), upload (uploadTask from a file), bytes
+// (AsyncBytes, this package only).
 
 import Foundation
 import Glibc
@@ -22,6 +23,10 @@ struct Workload: Sendable {
     /// Bytes each response must have.
     var body = 100
     var file: String?
+    /// What is sent by POST.
+    var upload: String?
+    /// Of HTTP. 1 and 2 are what the server has.
+    var version = 1
 
     init(arguments: [String]) {
         var index = 1
@@ -35,6 +40,8 @@ struct Workload: Sendable {
             case "--connections": connections = Int(value) ?? 0
             case "--body": body = Int(value) ?? 0
             case "--file": file = value
+            case "--upload": upload = value
+            case "--version": version = Int(value) ?? 0
             default: refuse("unknown option: \(arguments[index])")
             }
             index += 2
@@ -98,6 +105,11 @@ final class TaskRunner: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         switch workload.mode {
         case "delegate":
             return session.dataTask(with: request)
+        case "upload":
+            let file = URL(fileURLWithPath: workload.upload ?? "")
+            return session.uploadTask(with: request, fromFile: file) { [self] data, response, _ in
+                ended(response, bytes: data?.count ?? 0)
+            }
         case "download":
             return session.downloadTask(with: request) { [self] location, response, _ in
                 ended(response, bytes: keep(location))
@@ -239,16 +251,24 @@ enum URLSessionClient {
         let workload = Workload(arguments: CommandLine.arguments)
         let meter = Meter()
         guard let url = URL(string: workload.url) else { refuse("missing option: --url") }
-        let request = URLRequest(url: url)
+        var request = URLRequest(url: url)
+        if workload.upload != nil { request.httpMethod = "POST" }
+        #if URL_LOADING
+            request.assumesHTTP3Capable = workload.version == 3
+        #endif
         let configuration = URLSessionConfiguration.default
         configuration.urlCache = nil
         configuration.httpMaximumConnectionsPerHost = workload.connections
         switch workload.mode {
         case "async":
-            Task.detached { end(await runAsync(workload, request: request, configuration: configuration), meter) }
+            Task.detached { [request] in
+                end(await runAsync(workload, request: request, configuration: configuration), meter)
+            }
         #if URL_LOADING
             case "bytes":
-                Task.detached { end(await runBytes(workload, request: request, configuration: configuration), meter) }
+                Task.detached { [request] in
+                    end(await runBytes(workload, request: request, configuration: configuration), meter)
+                }
         #endif
         default:
             // The handlers run on the delegate queue's thread; this one has nothing else to do than wait.

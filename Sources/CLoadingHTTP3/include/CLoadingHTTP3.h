@@ -75,7 +75,8 @@ typedef enum {
 // `slot` is what the stream was submitted with. None is called for a stream that was detached.
 typedef struct {
     void (*section)(void *owner, size_t slot, const cl3_section *section);
-    void (*data)(void *owner, size_t slot, const uint8_t *bytes, size_t count);
+    // Content, which came in so many pieces.
+    void (*data)(void *owner, size_t slot, const uint8_t *bytes, size_t count, size_t pieces);
     // The response is whole.
     void (*ended)(void *owner, size_t slot);
     // The peer has ended its half before the response was whole.
@@ -187,6 +188,8 @@ uint64_t cl3_take_overhead(cl3_session *session);
 
 // 0, or an error, after which `cl3_problem_of` has the details and `cl3_last_words` what is to be sent yet.
 int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now);
+// To be called when all datagrams were received that are there: tells the content of the last of them.
+int cl3_received_all(cl3_session *session);
 int cl3_handle_expiry(cl3_session *session, uint64_t now);
 
 typedef struct {

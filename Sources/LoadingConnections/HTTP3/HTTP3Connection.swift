@@ -75,8 +75,9 @@
         private static let patience: Int64 = 3_000_000_000
         /// The same where there is more to lose than the next request.
         private static let patienceInUse: Int64 = 10_000_000_000
-        /// Bytes of one connection that a turn reads before the others have theirs.
-        private static let readBudget = 1024 * 1024
+        /// Bytes of one connection that a turn reads before the others have theirs. With more a client that keeps up would
+        /// still be full in each turn, and what it does not take at once is copied twice.
+        private static let readBudget = 256 * 1024
         /// Bytes that a turn sends before the others have theirs.
         private static let writeBudget = 1024 * 1024
 
@@ -364,13 +365,8 @@
         }
 
         private func receive(_ bytes: UnsafeRawBufferPointer, segment: Int, mark: UInt8) {
-            var rest = bytes
             do throws(HTTP3Error) {
-                while !rest.isEmpty, !isClosed {
-                    let datagram = UnsafeRawBufferPointer(rebasing: rest.prefix(max(segment, 1)))
-                    try session.receive(datagram, ecn: mark, at: pool.loop.now)
-                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(datagram.count))
-                }
+                try session.receive(bytes, segment: segment, ecn: mark, at: pool.loop.now)
             } catch {
                 giveUp(error)
             }

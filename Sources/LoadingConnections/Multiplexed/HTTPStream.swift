@@ -149,8 +149,11 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
             case .nothing: return .bytes(filled, isLast: true)
             case .bytes(let data, let offset, let next):
                 let count = min(data.endIndex - offset, buffer.count - filled)
-                data.copyBytes(
-                    to: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), from: offset..<(offset + count))
+                data.withUnsafeBytes { bytes in
+                    let start = offset - data.startIndex
+                    let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<(start + count)])
+                    UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyMemory(from: piece)
+                }
                 filled += count
                 if offset + count < data.endIndex {
                     sending = .bytes(data, offset: offset + count, then: next)

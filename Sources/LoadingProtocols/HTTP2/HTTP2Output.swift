@@ -1,7 +1,8 @@
 /// The bytes that go to the peer next, gathered from many frames, so that a hundred small requests are one write.
 final class HTTP2Output {
-    /// A DATA frame with as much as every peer takes, which fills a TLS record.
-    private static let bodyFrame = HTTP2FrameHead.length + 16_384
+    /// A DATA frame that fills a TLS record: a larger one would have its last bytes in a record of their own, each of which
+    /// is a call of the kernel's.
+    private static let bodyFrame = 16_384
     private static let capacity = 4 * bodyFrame
 
     private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -40,7 +41,8 @@ final class HTTP2Output {
     /// Where the content of a DATA frame goes, before its head is known.
     func bodyRoom(atMost capacity: Int) -> UnsafeMutableRawBufferPointer {
         let start = min(count &+ HTTP2FrameHead.length, room.count)
-        return UnsafeMutableRawBufferPointer(rebasing: room[start..<min(start &+ max(capacity, 0), room.count)])
+        let most = min(max(capacity, 0), Self.bodyFrame - HTTP2FrameHead.length)
+        return UnsafeMutableRawBufferPointer(rebasing: room[start..<min(start &+ most, room.count)])
     }
 
     /// Puts the head before what was written into `bodyRoom`.

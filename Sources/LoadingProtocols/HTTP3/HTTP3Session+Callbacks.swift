@@ -21,8 +21,9 @@
                     guard let section else { return }
                     HTTP3Session.of(owner)?.received(section.pointee, on: slot)
                 },
-                data: { owner, slot, bytes, count in
-                    HTTP3Session.of(owner)?.receivedBody(UnsafeRawBufferPointer(start: bytes, count: count), on: slot)
+                data: { owner, slot, bytes, count, pieces in
+                    let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
+                    HTTP3Session.of(owner)?.receivedBody(bytes, pieces: pieces, on: slot)
                 },
                 ended: { owner, slot in
                     HTTP3Session.of(owner)?.responseEnded(on: slot)

@@ -3,24 +3,42 @@
     internal import LoadingSemantics
 
     extension HTTP3Session {
-        /// Takes one datagram that came from the peer, or from somebody who pretends to be it.
+        /// Takes what came from the peer, or from somebody who pretends to be it: datagrams of `segment` bytes each, the
+        /// last of which may be shorter.
+        ///
+        /// What they have of one body is told together as far as it comes together.
         ///
         /// After an error `nextOutput(at:)` gives the last words, if there are any, and the connection is to be closed;
         /// `fail()` tells the streams. Called by the observer it throws and does nothing.
         ///
-        /// - Parameter ecn: The two bits of explicit congestion notification that it came with.
-        package func receive(_ datagram: UnsafeRawBufferPointer, ecn: UInt8, at now: Int64) throws(HTTP3Error) {
-            try work(at: now, datagrams: 1) { session in
-                let inFlight = isPingOut ? cl3_in_flight(session) : 0
-                let result = cl3_receive(
-                    session, datagram.assumingMemoryBound(to: UInt8.self).baseAddress, datagram.count, ecn,
-                    UInt64(max(now, 0)))
-                if result == 0, isPingOut, cl3_in_flight(session) < inFlight {
-                    isPingOut = false
-                    observer?.sessionReceivedPingAnswer(self)
-                }
-                return result
+        /// - Parameter ecn: The two bits of explicit congestion notification that they came with.
+        package func receive(
+            _ datagrams: UnsafeRawBufferPointer, segment: Int = .max, ecn: UInt8, at now: Int64
+        ) throws(HTTP3Error) {
+            let segment = max(segment, 1)
+            let count = max(datagrams.count &- 1, 0) / segment &+ 1
+            try work(at: now, datagrams: count) { session in
+                var rest = datagrams
+                repeat {
+                    let datagram = UnsafeRawBufferPointer(rebasing: rest.prefix(segment))
+                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(datagram.count))
+                    let result = receiveOne(datagram, ecn: ecn, by: session)
+                    if result != 0 { return result }
+                } while !rest.isEmpty && !isEnding
+                return cl3_received_all(session)
             }
+        }
+
+        private func receiveOne(_ datagram: UnsafeRawBufferPointer, ecn: UInt8, by session: OpaquePointer) -> Int32 {
+            let inFlight = isPingOut ? cl3_in_flight(session) : 0
+            let result = cl3_receive(
+                session, datagram.assumingMemoryBound(to: UInt8.self).baseAddress, datagram.count, ecn,
+                UInt64(max(now, 0)))
+            if result == 0, isPingOut, cl3_in_flight(session) < inFlight {
+                isPingOut = false
+                observer?.sessionReceivedPingAnswer(self)
+            }
+            return result
         }
 
         /// Does what is due at `deadline`. Throws as `receive(_:ecn:at:)` does.
@@ -116,10 +134,10 @@
             return streams[slot].informationalCount <= limits.maximumInformationalResponses
         }
 
-        func receivedBody(_ bytes: UnsafeRawBufferPointer, on slot: Int) {
+        func receivedBody(_ bytes: UnsafeRawBufferPointer, pieces: Int, on slot: Int) {
             unreturned &+= bytes.count
             if error == nil, !streams[slot].isMuted {
-                allowance.add(HTTP3Allowance.content)
+                allowance.add(HTTP3Allowance.content &* pieces)
                 streams[slot].window.received(bytes.count)
                 unread &+= bytes.count
                 observer?.session(self, receivedBody: bytes, on: streams[slot].number)

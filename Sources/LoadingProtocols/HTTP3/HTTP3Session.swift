@@ -168,6 +168,8 @@
         package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
         /// The same for a request that may be early data.
         package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
+        /// The observer wants the connection to end.
+        var isEnding: Bool { failsAfterwards || rejectsAfterwards != nil }
         /// Whether `nextOutput(at:)` may have something to say.
         package var wantsOutput: Bool {
             guard usable != nil else { return !lastWords.isEmpty || (error != nil && !isErrorThrown) }

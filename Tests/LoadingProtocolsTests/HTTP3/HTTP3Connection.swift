@@ -125,17 +125,30 @@
             }
             var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             _ = Glibc.poll(&poll, 1, min(wait, 50))
+            // As the kernel gives them: those of one size together, and one that is shorter behind them.
+            var together: [UInt8] = []
+            var segment = 0
             for _ in 0..<64 {
                 let count = recv(descriptor, &input, input.count, 0)
                 if count <= 0 { break }
                 if isLost() { continue }
-                try input.withUnsafeBufferPointer { octets throws(HTTP3Error) in
-                    let datagram = UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: octets[..<count]))
-                    try session.receive(datagram, ecn: 0, at: Self.now)
+                if count > segment || together.count % max(segment, 1) != 0 {
+                    try receive(together, segment: segment)
+                    together = []
                 }
+                if together.isEmpty { segment = count }
+                together += input[..<count]
             }
+            try receive(together, segment: segment)
             if let deadline = session.deadline, deadline <= Self.now { try session.handleDeadline(at: Self.now) }
             try send()
+        }
+
+        private func receive(_ datagrams: [UInt8], segment: Int) throws(HTTP3Error) {
+            if datagrams.isEmpty { return }
+            try datagrams.withUnsafeBufferPointer { octets throws(HTTP3Error) in
+                try session.receive(UnsafeRawBufferPointer(octets), segment: segment, ecn: 0, at: Self.now)
+            }
         }
 
         private func isLost() -> Bool {

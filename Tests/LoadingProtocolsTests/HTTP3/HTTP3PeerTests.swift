@@ -312,11 +312,12 @@
             #expect(count < 500)
         }
 
-        @Test("a long body in small pieces is no flood")
-        func longBody() {
+        @Test("a long body in small pieces is no flood, alone or many in a datagram", arguments: [1, 100])
+        func longBody(together: Int) {
             let client = HTTP3Client.withRequests(1)
             client.receive(F.head(200))
-            for _ in 0..<30_000 { client.receive(F.data("x")) }
+            let datagram = Array(repeatElement(F.data("x"), count: together).joined())
+            for _ in 0..<max(30_000 / together, 1_000) { client.receive(datagram) }
             client.receive([], isLast: true)
             #expect(client.takeLines().last == "0 closed")
         }
