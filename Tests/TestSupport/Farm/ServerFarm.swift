@@ -37,7 +37,9 @@ package enum ServerFarm {
         }
 
         /// Where scripts/install puts it.
-        private static let aioquicPython = NSHomeDirectory() + "/.cache/swift-url-loading/aioquic/bin/python"
+        private static let aioquicPython =
+            (ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory())
+            + "/.cache/swift-url-loading/aioquic/bin/python"
 
         package var isInstalled: Bool { executable != nil }
         package var description: String { rawValue }

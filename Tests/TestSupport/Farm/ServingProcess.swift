@@ -127,16 +127,13 @@ final class ServingProcess: Sendable {
         return Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0
     }
 
-    /// A datagram to a port that nobody has is answered with an error, which the next call tells.
+    /// A datagram to a port that nobody has is answered with an error, but not always, so the kernel is asked for its table.
     private static func isTakenForDatagrams(_ port: Int) throws -> Bool {
-        let descriptor = try datagramSocket()
-        defer { close(descriptor) }
-        guard Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0 else {
-            throw POSIXFailure("connect")
+        let table = try String(contentsOf: URL(filePath: "/proc/thread-self/net/udp"), encoding: .utf8)
+        let digits = String(port, radix: 16, uppercase: true)
+        let end = ":" + String(repeating: "0", count: max(4 - digits.count, 0)) + digits
+        return table.split(separator: "\n").dropFirst().contains { line in
+            line.split(separator: " ").dropFirst().first?.hasSuffix(end) ?? false
         }
-        var octet: UInt8 = 0
-        guard send(descriptor, &octet, 1, 0) == 1 else { return false }
-        usleep(1_000)
-        return send(descriptor, &octet, 1, 0) == 1
     }
 }
