@@ -28,8 +28,10 @@ struct ProxyExclusion: Sendable, Equatable {
             hosts = .addresses(range)
             return
         }
-        guard let (text, port) = ProxyServer.hostAndPort(entry.utf8) else { return nil }
-        self.port = port == 0 ? nil : UInt16(port)
+        guard let (text, number) = ProxyServer.hostAndPort(entry.utf8), let port = UInt16(exactly: number) else {
+            return nil
+        }
+        self.port = port == 0 ? nil : port
         if let range = Self.range(text) {
             hosts = .addresses(range)
         } else if text == "*" {
