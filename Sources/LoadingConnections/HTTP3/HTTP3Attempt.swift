@@ -195,7 +195,11 @@
             guard let connection, let isTrusted = trusted?.isTrusted else { return }
             self.connection = nil
             // The server may have gone while it was looked at.
-            guard !connection.isClosed else { return fail(connection.loss ?? .networkConnectionLost) }
+            guard !connection.isClosed else {
+                // For want of a certificate, as it may be: over TCP it would be no other.
+                let error = connection.loss ?? .networkConnectionLost
+                return end(.failure(HTTP3AttemptFailure(error: error, isRefusal: hasAskedForIdentity)))
+            }
             // Or take no requests, and then it is as if it were gone.
             guard connection.takesRequests else {
                 connection.close()

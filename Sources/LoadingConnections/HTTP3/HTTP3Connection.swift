@@ -445,10 +445,11 @@
             pool.http3Services.succeeded(service, of: home.origin.place)
         }
 
-        /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake, as those do that
-        /// miss a certificate, has read no request; and there is TCP.
+        /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake has read no request;
+        /// and there is TCP. But one that has asked for a certificate would say the same there.
         func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
-            if case .connectionLost(after: .sent) = failure, !hasAnswered, isRefusedByHandshake { return .refused }
+            let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
+            if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
             return failure
         }
 
