@@ -382,8 +382,8 @@ static bool start_tls(struct quic *quic, const cl3_opening *opening) {
     if (gnutls_priority_set_direct(quic->tls, priorities, NULL) != 0) return false;
     quic->reference = (ngtcp2_crypto_conn_ref){.get_conn = get_connection, .user_data = quic};
     gnutls_session_set_ptr(quic->tls, &quic->reference);
-    // Without a function that verifies more than that an identity goes to whom it was meant for: whoever has made the session is told the chain, and nothing goes out before its
-    // word.
+    // What verifies sees to it alone that an identity goes to whom it is meant for: whoever has made the session is told the
+    // chain, and nothing goes out before its word.
     if (gnutls_certificate_allocate_credentials(&quic->credentials) != 0) return false;
     gnutls_certificate_set_retrieve_function2(quic->credentials, on_certificate_wanted);
     if (quic->identity_reader) gnutls_certificate_set_verify_function(quic->credentials, on_server_proved);

@@ -5,7 +5,7 @@
     import URLLoading
 
     /// Client certificates over QUIC, to Caddy.
-    @Suite("HTTP/3, client certificates", .enabled(if: CertificateAskingServer.isInstalled))
+    @Suite("HTTP/3, client certificates", .needs(.caddy))
     struct HTTP3ClientCertificateTests {
         /// Shows that certificate, if any.
         private final class Client: NSObject, URLSessionTaskDelegate, Sendable {

@@ -24,18 +24,6 @@
             return request
         }
 
-        private func using<Result>(_ body: (URLSession, TransactionsDelegate) async throws -> Result) async throws
-            -> Result
-        {
-            let configuration = URLSessionConfiguration.ephemeral
-            configuration.urlCache = nil
-            configuration.timeoutIntervalForRequest = 20
-            let delegate = TransactionsDelegate()
-            let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-            defer { session.invalidateAndCancel() }
-            return try await body(session, delegate)
-        }
-
         enum Change: CaseIterable {
             /// The new address is there before the old one goes.
             case overlapping
@@ -67,7 +55,7 @@
             let far = try FarNetwork()
             let server = try server(in: far)
             defer { server.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 let (bytes, _) = try await session.bytes(for: request(server.port, "/big"))
                 var iterator = bytes.makeAsyncIterator()
                 var body: [UInt8] = []
@@ -94,7 +82,7 @@
             let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(FarNetwork.address)))
             let server = try far.perform { try ScriptedServer.answering(.everywhere, tls: tls) { .text($0.target) } }
             defer { server.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 for path in ["/1", "/2"] {
                     #expect(
                         String(decoding: try await session.data(for: request(server.port, path)).0, as: UTF8.self)
@@ -110,14 +98,4 @@
         }
     }
 
-    /// The transactions of all tasks, in the order of their ends.
-    private final class TransactionsDelegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
-        // Sendable: the recorder guards itself.
-        let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
-
-        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
-        {
-            for transaction in metrics.transactionMetrics { transactions.record(transaction) }
-        }
-    }
 #endif

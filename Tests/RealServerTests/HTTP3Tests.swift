@@ -8,17 +8,6 @@
     @Suite(.needs(.gtlsserver)) struct HTTP3Tests {
         private static let big = [UInt8].pattern(count: 8_000_000)
 
-        private func using<Result>(_ body: (URLSession, MetricsDelegate) async throws -> Result) async throws -> Result
-        {
-            let configuration = URLSessionConfiguration.ephemeral
-            configuration.urlCache = nil
-            configuration.timeoutIntervalForRequest = 20
-            let delegate = MetricsDelegate()
-            let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
-            defer { session.invalidateAndCancel() }
-            return try await body(session, delegate)
-        }
-
         private func request(_ server: GtlsServer, _ path: String) throws -> URLRequest {
             try request(server.port, path)
         }
@@ -38,7 +27,7 @@
         @Test("a server that is assumed to speak HTTP/3 is asked over it") func assumed() async throws {
             let server = try server()
             defer { server.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 let (data, response) = try await session.data(for: request(server, "/small"))
                 #expect(String(decoding: data, as: UTF8.self) == "small")
                 #expect((response as? HTTPURLResponse)?.statusCode == 200)
@@ -68,7 +57,7 @@
         @Test("a large body comes whole, and many at once") func large() async throws {
             let server = try server()
             defer { server.stop() }
-            try await using { session, _ async throws in
+            try await TransactionRecorder.record { session, _ async throws in
                 #expect(Array(try await session.data(for: request(server, "/big")).0) == Self.big)
                 try await withThrowingTaskGroup(of: Int.self) { group async throws in
                     for number in 0..<100 {
@@ -86,7 +75,7 @@
         @Test("a large body is posted, and answered") func posted() async throws {
             let server = try server()
             defer { server.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 var post = try request(server, "/small")
                 post.httpMethod = "POST"
                 let (_, response) = try await session.upload(for: post, from: Data(Self.big))
@@ -132,7 +121,7 @@
             defer { quic.stop() }
             let tcp = try server("h2", naming: quic.port)
             defer { tcp.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 let url = tcp.url("/small")
                 #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
                 try await withThrowingTaskGroup(of: String.self) { group async throws in
@@ -159,7 +148,7 @@
             defer { silence.close() }
             let tcp = try server("h2", naming: silence.port)
             defer { tcp.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 let url = tcp.url("/small")
                 #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
                 try await withThrowingTaskGroup(of: Int.self) { group async throws in
@@ -216,7 +205,7 @@
             defer { server.stop() }
             let datagrams = try SilentDatagramPort(server.port)
             defer { datagrams.close() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 for path in ["/1", "/2"] {
                     var request = URLRequest(url: server.url(path))
                     request.assumesHTTP3Capable = true
@@ -236,7 +225,7 @@
             let refusing = try RefusingPort()
             let datagrams = try SilentDatagramPort(refusing.port)
             defer { datagrams.close() }
-            try await using { session, _ async throws in
+            try await TransactionRecorder.record { session, _ async throws in
                 let start = ContinuousClock.now
                 let error = await #expect(throws: URLError.self) {
                     try await session.data(for: request(refusing.port, "/"))
@@ -258,7 +247,7 @@
                 return response
             }
             defer { tcp.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 #expect(
                     String(decoding: try await session.data(from: tcp.url("/small")).0, as: UTF8.self) == "over TCP")
                 #expect(String(decoding: try await session.data(from: tcp.url("/small")).0, as: UTF8.self) == "small")
@@ -290,7 +279,7 @@
         @Test("cancelling one leaves the others") func cancelled() async throws {
             let server = try server()
             defer { server.stop() }
-            try await using { session, metrics async throws in
+            try await TransactionRecorder.record { session, metrics async throws in
                 let task = session.dataTask(with: try request(server, "/big"))
                 task.resume()
                 async let other = session.data(for: request(server, "/big")).0.count
@@ -301,17 +290,6 @@
                     try await metrics.transactions.waitUntil("h3") { $0.contains { $0.networkProtocolName == "h3" } }
                         .isEmpty == false)
             }
-        }
-    }
-
-    /// The transactions of all tasks, in the order of their ends.
-    private final class MetricsDelegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
-        // Sendable: the recorder guards itself.
-        let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
-
-        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
-        {
-            for transaction in metrics.transactionMetrics { transactions.record(transaction) }
         }
     }
 

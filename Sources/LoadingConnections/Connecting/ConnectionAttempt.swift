@@ -160,9 +160,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                     pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
                 }
                 // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
-                if failure.isRefusal, hasAsked, home.shared == nil,
-                    service.place(for: home.origin.place) == home.origin.place
-                {
+                if failure.isRefusal, hasAsked, home.shared == nil, service.isOwn(of: home.origin.place) {
                     ownEvents = attempt.events
                     return fail(ConnectionFailure(failure.error))
                 }

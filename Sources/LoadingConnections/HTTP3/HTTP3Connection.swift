@@ -119,7 +119,7 @@
 
         var isClosed: Bool { socket.isClosed }
         var isIdle: Bool { streams.isEmpty && reservedCount == 0 }
-        var isAlternative: Bool { service.place(for: home.origin.place) != home.origin.place }
+        var isAlternative: Bool { !service.isOwn(of: home.origin.place) }
         /// Whether the server lets requests be made, once it is trusted.
         var takesRequests: Bool { !session.isGoingAway && session.maximumConcurrentStreams > 0 }
 
@@ -141,7 +141,8 @@
             guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
             guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
                 isCutOff = true
-                return isIdle ? lose(.networkConnectionLost(ENETDOWN)) : ()
+                if isIdle { lose(.networkConnectionLost(ENETDOWN)) }
+                return
             }
             isCutOff = false
             hasRoomForMore = true

@@ -8,7 +8,7 @@ package final class ProxyRoutes {
     /// Fetches a script from an address, and tells it on the loop; nil if there is none. Once.
     package typealias Fetch = (_ address: String, _ done: @escaping @Sendable (String?) -> Void) -> Void
 
-    let rules: ProxyRules
+    package let rules: ProxyRules
     let loop: EventLoop
     let advisory: ProxyAdvisory
     private let fetch: Fetch

@@ -51,15 +51,15 @@ final class SessionCore: @unchecked Sendable {
         loop = EventLoops.assign()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)
-        let proxies = ProxyRules(configuration)
+        let proxies = ProxyRoutes(configuration, on: loop)
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.areEmpty)
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
-            proxies: ProxyRoutes(configuration, on: loop),
+            proxies: proxies,
             clearDefaults: RequestDefaults.fields(isSecure: false),
             secureDefaults: RequestDefaults.fields(isSecure: true))
     }

@@ -1,11 +1,12 @@
 import Foundation
 import LoadingSemantics
+import TestSupport
 import Testing
 
 @testable import LoadingConnections
 
 /// Scripts that pick proxies, in the engine of the system.
-@Suite(.enabled(if: ProxyAdvisory.runsScripts, "no engine for scripts is installed"))
+@Suite(.needs("Duktape", ProxyAdvisory.runsScripts))
 struct ScriptRunTests {
     private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
 

@@ -1,29 +1,20 @@
 internal import Foundation
-internal import Glibc
 
 /// Caddy, which asks over QUIC and TCP for a certificate, and takes no request without. Whose it is it says over TCP only.
 package final class CertificateAskingServer: Sendable {
-    private struct NotInstalled: Error {}
-
     package var port: Int { process.port }
     private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    private static var executable: String? {
-        ["/usr/bin/caddy", "/usr/local/bin/caddy"].first { access($0, X_OK) == 0 }
-    }
-
-    package static var isInstalled: Bool { executable != nil }
-
     /// - Parameter clients: Whose certificates it takes.
     package init(_ authority: TestCertificateAuthority, clients: TestCertificateAuthority) throws {
-        guard let executable = Self.executable else { throw NotInstalled() }
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
         let root = try directory.write(clients.root.pem, to: "clients.pem")
         self.directory = directory
         process = try ServingProcess(
-            executable, environment: ["HOME": directory.path], output: directory.file("output")
+            try ServerFarm.Part.caddy.requireExecutable(), environment: ["HOME": directory.path],
+            output: directory.file("output")
         ) { port in
             // Its HTTP/3 does not see the name that a client asks for in the handshake.
             let file = try directory.write(

@@ -45,26 +45,29 @@ package enum ServerFarm {
         package var description: String { rawValue }
 
         func requireExecutable() throws -> String {
-            guard let executable else { throw Missing(part: self) }
+            guard let executable else { throw Missing(name: rawValue) }
             return executable
         }
     }
 
-    /// A program that is not on this machine.
+    /// A program or a library that is not on this machine.
     package struct Missing: Error, CustomStringConvertible {
-        package let part: Part
+        let name: String
 
-        package var description: String { "\(part) is not installed; scripts/install test installs it" }
+        package var description: String { "\(name) is not installed; scripts/install test installs it" }
     }
 }
 
 extension Trait where Self == ConditionTrait {
     /// Skips the test, by name, where the program is absent. Where all that is tested has to be, as the variable `CI` says, it
     /// fails instead.
-    package static func needs(_ part: ServerFarm.Part) -> Self {
-        let missing = ServerFarm.Missing(part: part)
+    package static func needs(_ part: ServerFarm.Part) -> Self { needs(part.rawValue, part.isInstalled) }
+
+    /// The same for a library that is looked for when it is needed.
+    package static func needs(_ name: String, _ isInstalled: @autoclosure @escaping @Sendable () -> Bool) -> Self {
+        let missing = ServerFarm.Missing(name: name)
         return .enabled("\(missing.description)") {
-            if part.isInstalled { return true }
+            if isInstalled() { return true }
             if ProcessInfo.processInfo.environment["CI"] == "true" { throw missing }
             return false
         }

@@ -2,35 +2,19 @@ internal import Foundation
 
 /// A server that takes early data, and answers every request in it with 425 (RFC 8470). In Python, over aioquic.
 package final class TooEarlyServer: Sendable {
-    struct StartFailure: Error {
-        let output: String
-    }
-
-    package let port: Int
-    private let process: ChildProcess
+    package var port: Int { process.port }
+    private let process: ServingProcess
     private let directory: TemporaryDirectory
 
-    /// Whether there is a Python that has aioquic.
-    package static let isInstalled =
-        (try? ChildProcess.run("/usr/bin/env", ["python3", "-c", "import aioquic"]).exit) == .code(0)
-
+    /// Starts it, and returns when it answers.
     package init(_ authority: TestCertificateAuthority) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
         let script = try directory.write(Self.script, to: "server.py")
-        port = try BoundSocket(.ipv4).port
-        process = try ChildProcess(
-            "/usr/bin/env",
-            ["python3", script.path, "\(port)", certificates.privateKey.path, certificates.chain.path],
-            output: directory.file("output"))
         self.directory = directory
-        let end = ContinuousClock.now + .seconds(20)
-        while !requests.contains("there") {
-            guard ContinuousClock.now < end, process.exit == nil else {
-                throw StartFailure(output: requests.joined(separator: "\n"))
-            }
-            usleep(10_000)
-        }
+        process = try ServingProcess(
+            try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
+        ) { port in [script.path, "\(port)", certificates.privateKey.path, certificates.chain.path] }
     }
 
     /// What it has said: a line for each request, after one when it is there.
