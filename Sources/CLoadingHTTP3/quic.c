@@ -376,7 +376,8 @@ static bool take_identity(struct quic *quic, const cl3_opening *opening) {
 }
 
 static bool start_tls(struct quic *quic, const cl3_opening *opening) {
-    const unsigned flags = GNUTLS_CLIENT | GNUTLS_ENABLE_EARLY_DATA | GNUTLS_NO_END_OF_EARLY_DATA;
+    const unsigned early = opening->allows_early_data ? GNUTLS_ENABLE_EARLY_DATA : 0;
+    const unsigned flags = GNUTLS_CLIENT | GNUTLS_NO_END_OF_EARLY_DATA | early;
     if (gnutls_init(&quic->tls, flags) != 0) return false;
     if (ngtcp2_crypto_gnutls_configure_client_session(quic->tls) != 0) return false;
     if (gnutls_priority_set_direct(quic->tls, priorities, NULL) != 0) return false;

@@ -5,6 +5,7 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -25,7 +26,7 @@
 
 // A script comes from a network, and may run for ever, want all memory, or know a way out of its engine. So it runs in a
 // process that is a copy of this one, made without a word to anybody (no handlers of `fork`, no SIGCHLD), that has closed
-// all files, has a bounded memory of its own, and may then call nothing of the kernel's but read, write, the clock and the
+// all files, shares no memory, has a bounded one of its own, and may then call nothing of the kernel's but read, write, the clock and the
 // end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may have the lock.
 
 enum {
@@ -144,6 +145,33 @@ static void close_all_but(int descriptor) {
     for (int other = CHANNEL + 1; other < last; other++) syscall(SYS_close, other);
 }
 
+// What this process shares with others, the files that are mapped by a database among it, it shares no more. A page of such a
+// mapping would be written for all.
+static bool unmap_shared(void) {
+    int maps = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY);
+    if (maps < 0) return false;
+    char bytes[4096];
+    long got;
+    // A line begins with "from-to perm ", in hexadecimal; the fourth of the permissions is p or s.
+    size_t values[2] = {0, 0}, field = 0, place = 0;
+    bool is_good = true;
+    while ((got = syscall(SYS_read, maps, bytes, sizeof bytes)) > 0) {
+        for (long index = 0; index < got; index++) {
+            char octet = bytes[index];
+            if (octet == '\n') {
+                values[0] = values[1] = field = place = 0;
+            } else if (field < 2) {
+                if (octet == '-' || octet == ' ') field++;
+                else values[field] = values[field] << 4 | (size_t)(octet <= '9' ? octet - '0' : octet - 'a' + 10);
+            } else if (++place == 4 && octet == 's') {
+                is_good &= syscall(SYS_munmap, values[0], values[1] - values[0]) == 0;
+            }
+        }
+    }
+    syscall(SYS_close, maps);
+    return is_good && got == 0;
+}
+
 // `zone` is what TZ is here, so that nobody looks for it in the files again.
 static _Noreturn void live(
     const clx_engine *engine, int descriptor, char *zone, clx_text functions, clx_text source, clx_text url,
@@ -165,7 +193,7 @@ static _Noreturn void live(
     environ = variables;
     void *memory = (void *)syscall(
         SYS_mmap, NULL, (size_t)MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-    if (memory != MAP_FAILED && shut_in()) {
+    if (memory != MAP_FAILED && unmap_shared() && shut_in()) {
         clx_arena arena;
         clx_arena_begin(&arena, memory, MEMORY);
         run(&arena, functions, source, url, host);

@@ -151,8 +151,10 @@ extension Load {
         if collector != nil {
             collector?.filled(count)
             collected(count)
-        } else {
+        } else if isFlowing {
             deliverBuffer(count)
+        } else {
+            putBy(UnsafeRawBufferPointer(start: buffer, count: count))
         }
     }
 

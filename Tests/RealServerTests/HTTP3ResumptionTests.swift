@@ -54,6 +54,9 @@
         // C-32, TLS-9: the request is out before the handshake is over, and its response is there after that
         @Test("a request goes out with the first packets of a resumed session", arguments: ["GET", "HEAD"])
         func early(method: String) async throws {
+            let folder = try TemporaryDirectory()
+            setenv("QLOGDIR", folder.path, 1)
+            defer { unsetenv("QLOGDIR") }
             let server = try server()
             defer { server.stop() }
             let metrics = TransactionRecorder()
@@ -80,15 +83,30 @@
                 #expect(transaction.countOfRequestHeaderBytesSent > 0)
                 #expect(transaction.countOfResponseBodyBytesReceived >= (method == "HEAD" ? 0 : 300_000))
             }
+            try await eventually { Self.packets(in: folder).count(where: Self.isEarly) == 2 }
         }
+
+        /// What the connections to addresses have written down of themselves.
+        private static func packets(in folder: TemporaryDirectory) -> [String] {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+            return names.filter { $0.hasSuffix("-127.0.0.1.sqlog") }.compactMap {
+                FileManager.default.contents(atPath: folder.file($0).path).map { String(decoding: $0, as: UTF8.self) }
+            }
+        }
+
+        private static func isEarly(_ packets: String) -> Bool { packets.contains(#""packet_type":"0RTT""#) }
+        private static func hasKeys(_ packets: String) -> Bool { packets.contains(#""packet_type":"1RTT""#) }
 
         enum Reason: CaseIterable {
             case notEnabled, classicMode, body, method, login, otherSession, flushed
         }
 
         // C-32, TLS-8, CONN-18
-        @Test("no request goes out early that should not", arguments: Reason.allCases)
+        @Test("nothing goes out early that should not", arguments: Reason.allCases)
         func late(reason: Reason) async throws {
+            let folder = try TemporaryDirectory()
+            setenv("QLOGDIR", folder.path, 1)
+            defer { unsetenv("QLOGDIR") }
             let server = try server()
             defer { server.stop() }
             let metrics = TransactionRecorder()
@@ -113,6 +131,9 @@
             let all = try await metrics.transactions.waitFor(count: 2)
             #expect(all.map(\.networkProtocolName) == ["h3", "h3"])
             #expect(all.map(\.wasEarly) == [false, false])
+            // What is early stands before the first packet with the keys of the handshake.
+            try await eventually { Self.packets(in: folder).count(where: Self.hasKeys) == 2 }
+            #expect(!Self.packets(in: folder).contains(where: Self.isEarly))
         }
 
         // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
@@ -171,6 +192,9 @@
 
         // C-32: only one of those that wait for a connection goes out early
         @Test("of many that wait for a connection each gets its own answer") func many() async throws {
+            let folder = try TemporaryDirectory()
+            setenv("QLOGDIR", folder.path, 1)
+            defer { unsetenv("QLOGDIR") }
             let server = try server()
             defer { server.stop() }
             let metrics = TransactionRecorder()

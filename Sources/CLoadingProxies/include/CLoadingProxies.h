@@ -12,7 +12,7 @@
 // Whether there is a library that runs scripts, and a way to shut it in. Any thread; takes a moment the first time.
 bool clx_has_engine(void);
 
-// A script that is running: a process that has nothing but its memory and one end of a socket.
+// A script that is running: a process that has nothing but a copy of this one's memory and one end of a socket.
 typedef struct {
     int32_t process;
     int32_t descriptor;

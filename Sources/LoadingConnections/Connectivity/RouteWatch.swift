@@ -155,6 +155,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
             close(ear.descriptor)
         }
         NameResolver.shared.forgetAnswers()
+        ProxyAdvisory.shared.forgetAnswers()
         lock.withLock {
             changeCount &+= 1
             if isBroken { self.ear = nil }

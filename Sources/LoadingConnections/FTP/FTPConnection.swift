@@ -89,7 +89,10 @@ package final class FTPConnection: ByteStreamOwner {
         guard !isOver else { return }
         switch outcome {
         case .failure(.noDescriptor): descriptorWait.begin { [weak self] in self?.start() }
-        case .failure(.lost(let failure)): end(failure.error)
+        case .failure(.lost(let failure)):
+            let observer = observer
+            cancel()
+            observer?.ftpFoundNoWay(failure)
         case .success(let stream):
             dial = nil
             stream.owner = self

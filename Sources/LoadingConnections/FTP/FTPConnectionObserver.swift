@@ -8,6 +8,8 @@ package protocol FTPConnectionObserver: AnyObject {
     func ftpRecorded(_ event: LoadEvent.Kind)
     /// The server has said something, whatever it is.
     func ftpIsAlive()
+    /// There is no connection to the server, and has been none. The last message.
+    func ftpFoundNoWay(_ failure: ConnectionFailure)
     /// What comes next is what was asked for.
     func ftpBegins(_ transfer: FTPTransfer)
     func ftpReceived(_ data: Data)

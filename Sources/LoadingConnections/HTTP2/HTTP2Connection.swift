@@ -19,6 +19,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     let stream: ByteStream
     private lazy var session = HTTP2Session(observer: self)
     var streams: [Int64: HTTPStream] = [:]
+    var gathering: [HTTPStream] = []
     /// Given out, and not begun yet.
     private var reservedCount = 0
     /// What the socket did not take. Its memory is the session's until more is asked for.
@@ -195,6 +196,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     private func receive(into buffer: UnsafeMutableRawBufferPointer) {
         var budget = Self.readBudget
+        defer { handOutGathered() }
         while !isClosed {
             guard budget > 0 else { return stream.callAgain() }
             switch stream.read(into: buffer) {

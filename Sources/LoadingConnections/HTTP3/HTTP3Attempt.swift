@@ -117,7 +117,9 @@
             race = nil
             switch result {
             case .failure(.noDescriptor): fail(.connectionAttemptFailed(EMFILE))
-            case .failure(.unreachable(let error)): fail(error)
+            // Who was asked once is not asked again over TCP.
+            case .failure(.unreachable(let error)):
+                end(.failure(HTTP3AttemptFailure(error: error, isRefusal: identity != nil)))
             case .success(let connection):
                 self.connection = connection
                 completed?()

@@ -23,6 +23,7 @@
         private var socket: DatagramSocket
         private(set) lazy var session = makeSession()
         var streams: [Int64: HTTPStream] = [:]
+        var gathering: [HTTPStream] = []
         /// Given out, and not begun yet.
         private var reservedCount = 0
         /// What went out before the handshake was through.
@@ -54,11 +55,15 @@
         private let identity: HTTP3Identity?
         /// The session that is offered to be resumed.
         private let resumed: ConnectionSecurity.QUICSession?
+        /// Whether a request goes out with the beginning of the handshake; else nothing does (TLS-9).
+        private let beginsEarly: Bool
         /// Those for the next connections, until it is known what they are worth.
         private var resumptions: [HTTP3Resumption] = []
         /// The server is trusted.
         private var hasBegun = false
 
+        /// Which sessions are of its time.
+        private let generation: Int
         private(set) var idleSince: Int64
         /// When something came last.
         private var lastHeard: Int64
@@ -92,6 +97,8 @@
             self.origin = origin
             self.identity = identity
             self.resumed = resumed
+            beginsEarly = early != nil
+            generation = pool.security.generation
             self.home = home
             self.service = service
             self.pool = pool
@@ -112,7 +119,7 @@
             return HTTP3Session(
                 configuration: configuration,
                 serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
-                endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption,
+                endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption, allowsEarlyData: beginsEarly,
                 identity: identity,
                 at: pool.loop.now, observer: self)
         }
@@ -209,7 +216,7 @@
         func keep(_ resumption: HTTP3Resumption) {
             guard hasBegun else { return resumptions.append(resumption) }
             if session.isIdentityRequested { return }
-            pool.security.keep(resumption, wasEvaluated: isTrusted, for: origin)
+            pool.security.keep(resumption, of: generation, wasEvaluated: isTrusted, for: origin)
         }
 
         /// The server is trusted. From now on the connection is the pool's.
@@ -336,6 +343,7 @@
             isHandlingReadiness = true
             replayEarly()
             body()
+            handOutGathered()
             flush()
             isHandlingReadiness = false
             setDeadline()
@@ -361,6 +369,7 @@
                 // have said so, and QUIC's own timers decide.
                 case .failed(let failure):
                     if opened != nil { return lose(.connectionAttemptFailed(failure.code)) }
+                    return socket.callAgain()
                 }
             }
         }
@@ -444,6 +453,13 @@
             guard !hasAnswered else { return }
             hasAnswered = true
             pool.http3Services.succeeded(service, of: home.origin.place)
+        }
+
+        /// A request was refused. Who has never answered one may refuse all, and there is TCP.
+        func refused() {
+            guard !hasAnswered, isAdopted, !isRetired else { return }
+            pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+            retire()
         }
 
         /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake has read no request;

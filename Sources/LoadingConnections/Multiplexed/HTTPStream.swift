@@ -30,6 +30,13 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private var isPaused = false
     /// What has come and is not done with: the server may send so much less.
     private var unconsumed = 0
+    /// What is still to come of the body; nil if that was not announced.
+    private var expected: Int64?
+    /// Where the observer wants what a turn brings of the body, and how much of that is there.
+    private var room: UnsafeMutableRawBufferPointer?
+    private var gathered = 0
+    /// Whether the connection will ask for what is gathered.
+    private var isAwaited = false
     private var endedWireBytes: Int64?
 
     private enum Sending {
@@ -47,6 +54,9 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     /// How long a body waits for `100 Continue`.
     private static let patience: Int64 = 1_000_000_000
+    /// A body whose length nobody has announced is gathered where its pieces are as long as a packet, so many bytes at a time.
+    private static let gatheredPiece = 1024
+    private static let unannouncedRoom = 64 * 1024
 
     /// - Parameter origin: Whose exchange it is: that of the connection, or one of its guests.
     init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
@@ -259,6 +269,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
             } else {
                 head.fields.firstValue("content-length").flatMap { Int64($0) }.map { .known($0) } ?? .unknown
             }
+        if case .known(let count) = length { expected = count }
         observer?.exchangeReceived(head: ResponseHead(head, connection.version), body: length)
     }
 
@@ -268,10 +279,61 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         observer?.exchangeStartedResponse()
     }
 
+    /// What comes in one turn is handed out together, since each piece costs its receiver the same, however short it is.
     func received(_ bytes: UnsafeRawBufferPointer) {
         unconsumed += bytes.count
-        observer?.exchangeReceived(body: bytes)
+        var rest = bytes
+        while !rest.isEmpty, let room = room ?? makeRoom(for: rest.count) {
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(room.count - gathered))
+            UnsafeMutableRawBufferPointer(rebasing: room[gathered...]).copyMemory(from: piece)
+            gathered += piece.count
+            rest = UnsafeRawBufferPointer(rebasing: rest[piece.count...])
+            expected? -= Int64(piece.count)
+            if gathered == room.count { handOut() }
+        }
+        if !rest.isEmpty {
+            expected? -= Int64(rest.count)
+            observer?.exchangeReceived(body: rest)
+        }
+        if gathered == 0, !isPaused { giveBackWindow() }
+    }
+
+    /// Room for a piece and for what may follow it; nil for one that is better given as it is.
+    private func makeRoom(for count: Int) -> UnsafeMutableRawBufferPointer? {
+        let most: Int
+        if let expected {
+            guard expected > count else { return nil }
+            most = Int(clamping: expected)
+        } else {
+            guard count >= Self.gatheredPiece else { return nil }
+            most = Self.unannouncedRoom
+        }
+        guard let buffer = observer?.exchangeBuffer(most: most), !buffer.isEmpty else { return nil }
+        room = buffer
+        if !isAwaited {
+            isAwaited = true
+            connection.gathering.append(self)
+        }
+        return buffer
+    }
+
+    /// The turn is over.
+    func turnEnded() {
+        isAwaited = false
+        handOut()
+    }
+
+    private func handOut() {
+        guard room != nil else { return }
+        let count = gathered
+        forgetGathered()
+        observer?.exchangeFilled(count)
         if !isPaused { giveBackWindow() }
+    }
+
+    private func forgetGathered() {
+        room = nil
+        gathered = 0
     }
 
     private func giveBackWindow() {
@@ -282,6 +344,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     }
 
     func receivedEnd() {
+        handOut()
         guard let observer, let number else { return }
         let bytes = connection.bodyWireBytes(of: number)
         endedWireBytes = bytes
@@ -294,12 +357,14 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     /// The observer hears nothing more. What it has not taken is nobody's to take any more.
     func fallSilent() {
         observer = nil
+        forgetGathered()
         stopSending()
         giveBackWindow()
     }
 
     /// The body cannot be sent.
     private func fail(_ error: LoadError) {
+        handOut()
         guard let observer else { return }
         fallSilent()
         if let number { connection.cancel(number) }
@@ -307,6 +372,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     }
 
     func fail(_ failure: HTTPStreamFailure, loss: LoadError?) {
+        handOut()
         guard let observer else { return }
         fallSilent()
         observer.exchangeFailed(

@@ -40,6 +40,8 @@ protocol MultiplexedConnection: RoutedConnection {
 
     // MARK: For its streams
 
+    /// Those that have gathered what this turn has brought. Each hears `turnEnded` when it is over.
+    var gathering: [HTTPStream] { get set }
     /// The stream's number, or why there is none.
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
     /// A stream that was given out is not used.
@@ -52,4 +54,11 @@ protocol MultiplexedConnection: RoutedConnection {
     func consumed(_ count: Int, on number: Int64)
     func setUrgency(_ urgency: Int, of number: Int64)
     func bodyWireBytes(of number: Int64) -> Int64
+}
+
+extension MultiplexedConnection {
+    /// What a turn has brought is handed out.
+    func handOutGathered() {
+        while let stream = gathering.popLast() { stream.turnEnded() }
+    }
 }

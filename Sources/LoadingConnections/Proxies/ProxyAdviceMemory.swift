@@ -1,7 +1,8 @@
 internal import LoadingSemantics
 
-/// What advisers have said lately. A script that did not answer in its time is not asked anything for a while, whatever the
-/// question: each answer would take as long.
+/// What advisers have said lately. A script that did not answer in its time, and so several times in a row, is not asked anything
+/// for a while, whatever the question: each answer would take as long. A single question may be made for it to take long by a
+/// server that leads there.
 struct ProxyAdviceMemory: ResolverMemory {
     private struct Entry {
         let answer: ProxyAdvice
@@ -11,23 +12,36 @@ struct ProxyAdviceMemory: ResolverMemory {
     /// Scripts may go by the time of day, and settings change.
     static let lifetime: Int64 = 30_000_000_000
     static let most = 256
+    /// Questions in a row after which a script counts as silent.
+    static let patience = 3
+
+    private struct Silence {
+        var count = 0
+        /// Of the last one.
+        var expiry: Int64 = 0
+    }
 
     private var entries: [ProxyQuestion: Entry] = [:]
-    private var silent: [ProxyQuestion.Adviser: Int64] = [:]
+    /// Since the last answer.
+    private var silences: [ProxyQuestion.Adviser: Silence] = [:]
 
     var count: Int { entries.count }
 
     func answer(to question: ProxyQuestion, at now: Int64) -> ProxyAdvice? {
-        if let expiry = silent[question.adviser], expiry > now { return .silence }
-        guard let entry = entries[question], entry.expiry > now else { return nil }
-        return entry.answer
+        if let entry = entries[question], entry.expiry > now { return entry.answer }
+        guard let silence = silences[question.adviser], silence.expiry > now, silence.count >= Self.patience else {
+            return nil
+        }
+        return .silence
     }
 
     mutating func remember(_ answer: ProxyAdvice, to question: ProxyQuestion, at now: Int64) {
         if answer == .silence {
-            silent = silent.filter { $0.value > now }
-            silent[question.adviser] = now + Self.lifetime
-            return
+            silences = silences.filter { $0.value.expiry > now }
+            silences[question.adviser, default: Silence()].count += 1
+            silences[question.adviser]?.expiry = now + Self.lifetime
+        } else if !silences.isEmpty {
+            silences[question.adviser] = nil
         }
         if entries.count >= Self.most { entries = entries.filter { $0.value.expiry > now } }
         if entries.count >= Self.most { entries = [:] }
@@ -38,6 +52,6 @@ struct ProxyAdviceMemory: ResolverMemory {
 
     mutating func forgetAll() {
         entries = [:]
-        silent = [:]
+        silences = [:]
     }
 }

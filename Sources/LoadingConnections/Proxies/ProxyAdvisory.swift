@@ -26,7 +26,7 @@ package final class ProxyAdvisory: Sendable {
     ) {
         let ask: @Sendable (ProxyQuestion) -> ProxyAdvice = { question in
             switch question.adviser {
-            case .script(let source): askScript(source, question.inquiry)
+            case .script(let script): askScript(script.content, question.inquiry)
             case .desktop: askDesktop(question.inquiry)
             }
         }
@@ -45,7 +45,8 @@ package final class ProxyAdvisory: Sendable {
 
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before.
     package func ask(
-        script: String?, _ inquiry: ProxyInquiry, on loop: EventLoop, answer: @escaping @Sendable (ProxyAdvice) -> Void
+        script: ProxyScriptText?, _ inquiry: ProxyInquiry, on loop: EventLoop,
+        answer: @escaping @Sendable (ProxyAdvice) -> Void
     ) -> Ticket {
         let question = ProxyQuestion(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
         let line = script == nil ? desktop : scripts

@@ -3,8 +3,7 @@ package import LoadingSemantics
 /// Which way leads to a server, asked of somebody who takes his time.
 struct ProxyQuestion: Hashable, Sendable {
     enum Adviser: Hashable, Sendable {
-        /// The text of a script.
-        case script(String)
+        case script(ProxyScriptText)
         case desktop
     }
 

@@ -5,10 +5,15 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// One call of a script's `FindProxyForURL`. The script runs in a process that can do nothing but compute and ask here for
-/// addresses: docs/decisions/0013. Takes its time, up to `seconds`, and that of the name servers.
+/// addresses: docs/decisions/0013. Takes its time, up to `time`, and that of the name servers.
 struct ScriptRun {
-    /// From the beginning to the answer.
-    static let seconds: Int64 = 5
+    /// What a script has for itself.
+    private static let time: Int64 = 5_000_000_000
+    /// What it has with the time that name servers take. They may be slow for one name, about which the script is no wiser the
+    /// next time, and quick for all others.
+    private static let timeWithNames: Int64 = 10_000_000_000
+    /// How often, in milliseconds, it is tried again where there can be no process for the moment.
+    private static let pause: Int32 = 50
     /// Names that one call may ask for, the same one several times among them.
     private static let mostNames = 32
 
@@ -16,12 +21,20 @@ struct ScriptRun {
     private var addresses: [String: String] = [:]
 
     static func answer(of source: String, to inquiry: ProxyInquiry) -> ProxyAdvice {
-        guard var run = ScriptRun(source, inquiry) else { return .nothing }
-        defer { clx_end(&run.run) }
-        return run.listen()
+        guard ProxyAdvisory.runsScripts else { return .nothing }
+        let deadline = cll_now() + time
+        while true {
+            if var run = ScriptRun(source, inquiry) {
+                defer { clx_end(&run.run) }
+                return run.listen()
+            }
+            // All descriptors are in use, as they may be for a moment.
+            guard cll_now() < deadline else { return .nothing }
+            poll(nil, 0, pause)
+        }
     }
 
-    /// Nil where there is no engine, or can be no process now.
+    /// Nil where there can be no process now.
     private init?(_ source: String, _ inquiry: ProxyInquiry) {
         var run = clx_run()
         let isRunning = Self.withText(ProxyScriptFunctions.source) { functions in
@@ -43,7 +56,8 @@ struct ScriptRun {
     }
 
     private mutating func listen() -> ProxyAdvice {
-        let deadline = cll_now() + Self.seconds * 1_000_000_000
+        let beginning = cll_now()
+        var deadline = beginning + Self.time
         var questions = 0
         while true {
             let left = (deadline - cll_now()) / 1_000_000
@@ -54,7 +68,11 @@ struct ScriptRun {
             case CLX_RESOLVE, CLX_OWN:
                 questions += 1
                 guard questions <= Self.mostNames else { return .silence }
+                let asked = cll_now()
                 let address = kind == CLX_OWN ? Self.ownAddress : resolve(text)
+                let now = cll_now()
+                guard now < beginning + Self.timeWithNames else { return .nothing }
+                deadline += now - asked
                 Self.withText(address ?? "") { clx_tell(&run, $0) }
             // Its time is over, or its memory; or it has found something that it may not do.
             case CLX_SILENCE: return .silence

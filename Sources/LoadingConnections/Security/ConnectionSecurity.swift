@@ -12,6 +12,8 @@ package final class ConnectionSecurity {
     /// Made with the first https connection: a process that speaks plain HTTP never starts OpenSSL.
     private var madeContext: TLSContext?
     private var sessions = ResumableSessions<Peer, Session>()
+    /// How often all sessions were forgotten. What a connection of before that is told is not kept.
+    private(set) var generation = 0
     #if HTTP3
         private var quicSessions = ResumableSessions<QUICPeer, QUICSession>()
     #endif
@@ -85,14 +87,16 @@ package final class ConnectionSecurity {
         sessions.take(for: Peer(origin: origin, carriesHTTP: carriesHTTP), at: Self.today)
     }
 
-    func keep(_ session: Session, for origin: Origin, carriesHTTP: Bool) {
+    func keep(_ session: Session, of generation: Int, for origin: Origin, carriesHTTP: Bool) {
+        guard generation == self.generation else { return }
         sessions.keep(session, for: Peer(origin: origin, carriesHTTP: carriesHTTP))
     }
 
     #if HTTP3
         func takeSession(for peer: QUICPeer) -> QUICSession? { quicSessions.take(for: peer, at: Self.today) }
 
-        func keep(_ resumption: HTTP3Resumption, wasEvaluated: Bool, for peer: QUICPeer) {
+        func keep(_ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, for peer: QUICPeer) {
+            guard generation == self.generation else { return }
             // No ticket is good for longer than a week, whatever a server says (RFC 8446 §4.6.1).
             let expiry = Self.today + min(resumption.lifetime, 7 * 24 * 60 * 60)
             quicSessions.keep(
@@ -105,6 +109,7 @@ package final class ConnectionSecurity {
 
     /// Forgets every session: after a flush nothing of the old connections lives on.
     func forgetResumptions() {
+        generation += 1
         sessions = ResumableSessions()
         #if HTTP3
             quicSessions = ResumableSessions()

@@ -11,6 +11,8 @@ final class SecureHandshake: ByteStreamOwner {
     private let stream: ByteStream
     private let origin: Origin
     private let security: ConnectionSecurity
+    /// Which sessions are of its time.
+    private let generation: Int
     private let carriesHTTP: Bool
     /// What App Transport Security wants of the connection, beyond what the configuration says.
     private let demands: TransportSecurityDemands?
@@ -39,6 +41,7 @@ final class SecureHandshake: ByteStreamOwner {
         self.stream = stream
         self.origin = origin
         self.security = security
+        generation = security.generation
         self.carriesHTTP = carriesHTTP
         demands = carriesHTTP ? security.demands(on: origin) : nil
         self.asker = asker
@@ -245,11 +248,11 @@ final class SecureHandshake: ByteStreamOwner {
     /// Which sessions may be resumed, and what they then are worth. Where the server asked for a certificate there are
     /// none, so that it asks again.
     private func keepSessions(wasEvaluated: Bool) {
-        stream.tls?.onResumption = { [security, origin, carriesHTTP, weak tls = stream.tls] resumption in
+        stream.tls?.onResumption = { [security, generation, origin, carriesHTTP, weak tls = stream.tls] resumption in
             if tls?.isIdentityRequested == true { return }
             security.keep(
-                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), for: origin,
-                carriesHTTP: carriesHTTP)
+                ConnectionSecurity.Session(resumption: resumption, wasEvaluated: wasEvaluated), of: generation,
+                for: origin, carriesHTTP: carriesHTTP)
         }
     }
 }

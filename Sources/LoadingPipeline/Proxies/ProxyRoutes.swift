@@ -12,7 +12,7 @@ package final class ProxyRoutes {
     let loop: EventLoop
     let advisory: ProxyAdvisory
     private let fetch: Fetch
-    private var scripts: [String: Script] = [:]
+    private var scripts: [String: Place] = [:]
     /// Until then the desktop is not asked, since it gave no answer.
     private var desktopPause: Int64 = 0
 
@@ -20,11 +20,11 @@ package final class ProxyRoutes {
     private static let lifetime: Int64 = 600_000_000_000
     private static let pause: Int64 = 30_000_000_000
 
-    private struct Script {
-        var text: String?
+    private struct Place {
+        var text: ProxyScriptText?
         var expiry: Int64
         /// While it is being fetched.
-        var waiting: [(String?) -> Void]?
+        var waiting: [(ProxyScriptText?) -> Void]?
     }
 
     package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyAdvisory = .shared, fetch: @escaping Fetch) {
@@ -59,27 +59,27 @@ package final class ProxyRoutes {
     func desktopWasSilent() { desktopPause = loop.now + Self.pause }
 
     /// The text of the script at an address, now or later; nil if there is none.
-    func script(at address: String, _ done: @escaping (String?) -> Void) {
-        var script = scripts[address] ?? Script(text: nil, expiry: 0)
-        if script.waiting != nil {
-            script.waiting?.append(done)
-            scripts[address] = script
+    func script(at address: String, _ done: @escaping (ProxyScriptText?) -> Void) {
+        var place = scripts[address] ?? Place(text: nil, expiry: 0)
+        if place.waiting != nil {
+            place.waiting?.append(done)
+            scripts[address] = place
             return
         }
-        if script.expiry > loop.now { return done(script.text) }
-        script.waiting = [done]
-        scripts[address] = script
+        if place.expiry > loop.now { return done(place.text) }
+        place.waiting = [done]
+        scripts[address] = place
         let took = LoopBox({ [weak self] (text: String?) -> Void in self?.fetched(text, from: address) })
         fetch(address) { took.value($0) }
     }
 
     private func fetched(_ text: String?, from address: String) {
-        guard var script = scripts[address], let waiting = script.waiting else { return }
+        guard var place = scripts[address], let waiting = place.waiting else { return }
         // What was good is better than nothing.
-        if let text { script.text = text }
-        script.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
-        script.waiting = nil
-        scripts[address] = script
-        for done in waiting { done(script.text) }
+        if let text { place.text = ProxyScriptText(text) }
+        place.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
+        place.waiting = nil
+        scripts[address] = place
+        for done in waiting { done(place.text) }
     }
 }

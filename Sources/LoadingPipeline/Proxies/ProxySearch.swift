@@ -61,7 +61,7 @@ final class ProxySearch: LoopTimerTarget {
         }
     }
 
-    private func ask(_ script: String?) {
+    private func ask(_ script: ProxyScriptText?) {
         let took = LoopBox({ [weak self] (advice: ProxyAdvice) -> Void in self?.end(advice) })
         ticket = routes.advisory.ask(script: script, inquiry, on: routes.loop) { took.value($0) }
     }

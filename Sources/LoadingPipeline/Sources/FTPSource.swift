@@ -1,5 +1,5 @@
 package import FoundationEssentials
-internal import LoadingConnections
+package import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
@@ -22,6 +22,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private weak var load: SourceLoad?
     private var search: ProxySearch?
+    /// The ways that are left, the one that is gone first.
+    private var ways: ArraySlice<ProxyRoute.Way> = []
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -124,15 +126,17 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func connect(by route: ProxyRoute) {
         search = nil
-        let proxy: ProxyServer?
-        switch route.ways.first {
-        case .direct: proxy = nil
-        case .through(let server): proxy = server
-        case nil:
+        ways = route.ways[...]
+        guard !ways.isEmpty else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
         }
+        connectByFirst()
+    }
+
+    private func connectByFirst() {
+        let proxy: ProxyServer? = if case .through(let server)? = ways.first { server } else { nil }
         let connection = FTPConnection(
             to: url, request, as: login, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
@@ -171,6 +175,12 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func ftpRecorded(_ event: LoadEvent.Kind) { load?.record(event) }
 
     package func ftpIsAlive() { load?.sourceIsAlive() }
+
+    package func ftpFoundNoWay(_ failure: ConnectionFailure) {
+        guard failure.permitsNextWay, ways.count > 1 else { return ftpEnded(failure.error) }
+        ways.removeFirst()
+        connectByFirst()
+    }
 
     package func ftpRefusedLogin(_ reply: FTPReply) {
         connection = nil

@@ -15,6 +15,8 @@ struct AuthenticationStage {
     private let loop: EventLoop
     /// What the request carries that is under way or next.
     private var attempt: Attempt?
+    /// Who was asked last, and may have asked back.
+    private var peer: AuthenticationPeer?
     /// What the client is being asked for, or a conversation begins about.
     private var pending: Pending?
     /// Whose conversation takes its next step now.
@@ -109,7 +111,8 @@ struct AuthenticationStage {
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
         // What one server was told is no other's, wherever it has an upload go on.
-        if let attempt, !attempt.space.belongs(to: subject.peer) { self.attempt = nil }
+        if peer != subject.peer { attempt = nil }
+        peer = subject.peer
         guard attempt == nil, !subject.saysUser else { return }
         let settings = subject.userOfSettings
         if let (space, known) = memory.entry(for: subject) {
@@ -156,6 +159,7 @@ struct AuthenticationStage {
 
     /// What a response leads to.
     mutating func step(after head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Step {
+        peer = subject.peer
         if AuthenticationAsker(status: head.status) != asker {
             // What a proxy asks says nothing of what the server makes of the user.
             return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)

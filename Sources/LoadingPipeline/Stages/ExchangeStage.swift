@@ -282,7 +282,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         hasHead = true
         record(
             .responseHead(status: head.status, isHTTP10: head.version == .http10, bytes: Int64(head.byteCount)))
-        if url.scheme.isSecure, isConnectionTrusted { environment.pool.noteAlternatives(in: head.fields, from: url) }
+        // A server that is not the origin's has nothing to say about it (RFC 7838 §6).
+        if url.scheme.isSecure, isConnectionTrusted, head.status != 421 {
+            environment.pool.noteAlternatives(in: head.fields, from: url)
+        }
         load?.exchangeReceived(head: head, body: body)
     }
 

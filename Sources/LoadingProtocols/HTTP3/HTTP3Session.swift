@@ -68,10 +68,14 @@
         private var isPeerLeaving = false
         private var isLeaving = false
 
-        /// - Parameter serverName: nil for an address, which is not told to the server.
+        /// - Parameters:
+        ///   - serverName: nil for an address, which is not told to the server.
+        ///   - allowsEarlyData: Whether anything may go out before the handshake is through, if the session that goes on
+        ///     allows it.
         package init(
             configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String?, endpoints: HTTP3Endpoints,
-            resumption: HTTP3Resumption? = nil, identity: HTTP3Identity? = nil, at now: Int64,
+            resumption: HTTP3Resumption? = nil, allowsEarlyData: Bool = false, identity: HTTP3Identity? = nil,
+            at now: Int64,
             observer: any HTTP3SessionObserver
         ) {
             self.configuration = configuration
@@ -89,7 +93,8 @@
                             cl3_bytes.with(identity) { chain, key, reader in
                                 var opening = cl3_opening(
                                     endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
-                                    allows_early_data: resumption?.hasEarlyData ?? false, identity: chain.baseAddress,
+                                    allows_early_data: allowsEarlyData && resumption?.hasEarlyData == true,
+                                    identity: chain.baseAddress,
                                     identity_count: chain.count, identity_key: key, identity_reader: reader,
                                     now: UInt64(max(now, 0)))
                                 session = cl3_new(&callbacks, owner, &limits, &opening, &result)

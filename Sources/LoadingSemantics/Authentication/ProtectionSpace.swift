@@ -53,10 +53,6 @@ package struct ProtectionSpace: Sendable, Hashable {
             place: peer.place, host: peer.host, port: peer.port, realm: option.challenge.realm, scheme: option.scheme)
     }
 
-    package func belongs(to peer: AuthenticationPeer) -> Bool {
-        place == peer.place && host == peer.host && port == peer.port
-    }
-
     package var isProxy: Bool {
         if case .proxy = place { true } else { false }
     }

@@ -98,7 +98,7 @@ extension ProxyDictionary {
 
         var script: ProxyScript? {
             guard isSet("ProxyAutoConfigEnable") else { return nil }
-            if let source = text("ProxyAutoConfigJavaScript") { return .source(source) }
+            if let source = text("ProxyAutoConfigJavaScript") { return .source(ProxyScriptText(source)) }
             guard let address = text("ProxyAutoConfigURLString"), let url = try? HTTPURL(address),
                 url.scheme == .http || url.scheme == .https
             else { return nil }

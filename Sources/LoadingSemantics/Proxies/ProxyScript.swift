@@ -2,5 +2,5 @@
 package enum ProxyScript: Sendable, Hashable {
     /// Where it is: an address of HTTP (PROXY-6).
     case url(String)
-    case source(String)
+    case source(ProxyScriptText)
 }

@@ -272,6 +272,7 @@ final class SessionCore: @unchecked Sendable {
         loop.post {
             environment.value.pool.retireAll()
             NameResolver.shared.forgetAnswers()
+            ProxyAdvisory.shared.forgetAnswers()
         }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ProxyAdviceMemoryTests {
     private func question(_ url: String, _ script: String = "a") throws -> ProxyQuestion {
-        ProxyQuestion(adviser: .script(script), inquiry: ProxyInquiry(try HTTPURL(url)))
+        ProxyQuestion(adviser: .script(ProxyScriptText(script)), inquiry: ProxyInquiry(try HTTPURL(url)))
     }
 
     // PROXY-1
@@ -22,14 +22,31 @@ import Testing
     }
 
     // PROXY-1
-    @Test("a script that was silent is not asked for half a minute") func silence() throws {
+    @Test("a script that was silent again and again is not asked for half a minute") func silence() throws {
         var memory = ProxyAdviceMemory()
-        memory.remember(.silence, to: try question("http://a.test/"), at: 5)
+        for name in ["x", "y", "a"] { memory.remember(.silence, to: try question("http://\(name).test/"), at: 5) }
         #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_004) == .silence)
         #expect(memory.answer(to: try question("http://b.test/"), at: 30_000_000_005) == nil)
         #expect(memory.answer(to: try question("http://b.test/", "b"), at: 6) == nil)
         memory.forgetAll()
         #expect(memory.answer(to: try question("http://b.test/"), at: 6) == nil)
+    }
+
+    // PROXY-1
+    @Test("one question that a script cannot answer does not silence it") func singleSilence() throws {
+        var memory = ProxyAdviceMemory()
+        memory.remember(.route(.direct), to: try question("http://c.test/"), at: 4)
+        for number in 0..<10 {
+            memory.remember(.silence, to: try question("http://\(number).a.test/"), at: 5)
+            memory.remember(.silence, to: try question("http://\(number).b.test/"), at: 5)
+            #expect(memory.answer(to: try question("http://\(number).b.test/"), at: 6) == .silence)
+            #expect(memory.answer(to: try question("http://x.test/"), at: 6) == nil)
+            memory.remember(.nothing, to: try question("http://\(number).c.test/"), at: 5)
+        }
+        // What is known is known, whatever becomes of other questions.
+        for number in 0..<3 { memory.remember(.silence, to: try question("http://\(number).d.test/"), at: 5) }
+        #expect(memory.answer(to: try question("http://x.test/"), at: 6) == .silence)
+        #expect(memory.answer(to: try question("http://c.test/"), at: 6) == .route(.direct))
     }
 
     @Test("there is an end to what is remembered") func bound() throws {

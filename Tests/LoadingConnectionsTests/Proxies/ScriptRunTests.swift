@@ -90,6 +90,42 @@ struct ScriptRunTests {
         #expect(try children() == before)
     }
 
+    // PROXY-1
+    @Test("the process of a script has no file, no shared memory, and none of the kernel's calls") func shutIn()
+        async throws
+    {
+        let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+        try #require(page != MAP_FAILED)
+        defer { munmap(page, 4096) }
+        #expect(shared(by: "self") == 1)
+        let inquiry = try inquiry("http://a.example/")
+        let before = try children()
+        async let ended = Task.detached { ScriptRun.answer(of: "/* shut in */ for (;;);", to: inquiry) }.value
+        // It computes until its time is over.
+        try await eventually {
+            (try? children())?.subtracting(before).contains { process in
+                let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+                guard status.contains("Seccomp:\t2\n"), status.contains("NoNewPrivs:\t1\n") else { return false }
+                // The rest is for the superuser to see.
+                guard getuid() == 0 else { return true }
+                let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
+                return files == ["0"] && shared(by: process) == 0
+            } == true
+        }
+        #expect(await ended == .silence)
+    }
+
+    /// How many mappings of memory of its own a process shares with others; nil if that cannot be seen.
+    private func shared(by process: String) -> Int? {
+        // The file tells no size.
+        guard let maps = try? FileHandle(forReadingAtPath: "/proc/\(process)/maps")?.readToEnd(), !maps.isEmpty else {
+            return nil
+        }
+        return String(decoding: maps, as: UTF8.self).split(separator: "\n").count { line in
+            line.split(separator: " ").dropFirst().first?.hasSuffix("s") == true
+        }
+    }
+
     // What it can reach is the language, and what the format names.
     @Test(
         "there is nothing else",

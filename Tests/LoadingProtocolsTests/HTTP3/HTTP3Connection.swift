@@ -49,7 +49,7 @@
 
         init(
             to port: Int, configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String? = "localhost",
-            resumption: HTTP3Resumption? = nil
+            resumption: HTTP3Resumption? = nil, allowsEarlyData: Bool = true
         ) throws {
             descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
             guard descriptor >= 0 else { throw POSIXFailure("socket") }
@@ -64,7 +64,7 @@
             session = HTTP3Session(
                 configuration: configuration, serverName: serverName,
                 endpoints: HTTP3Endpoints(local: Self.localAddress(of: descriptor), remote: remote),
-                resumption: resumption, at: Self.now, observer: self)
+                resumption: resumption, allowsEarlyData: allowsEarlyData, at: Self.now, observer: self)
         }
 
         deinit { Glibc.close(descriptor) }

@@ -215,8 +215,12 @@
             let first = try HTTP3Connection(to: server.port)
             try first.run(until: { !$0.resumptions.isEmpty })
             first.close()
-            let second = try HTTP3Connection(to: server.port, resumption: first.resumptions.first)
+            let resumption = try #require(first.resumptions.first)
+            #expect(resumption.hasEarlyData)
+            let second = try HTTP3Connection(to: server.port, resumption: resumption, allowsEarlyData: false)
+            #expect(!second.session.mayOpenEarlyStream)
             try second.runUntilComplete()
+            #expect(second.session.isResumed && second.session.acceptedEarlyData == nil)
             #expect(try second.load("/hello.txt").body == Array("hello".utf8))
             second.close()
         }

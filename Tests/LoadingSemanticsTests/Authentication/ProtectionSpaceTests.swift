@@ -41,9 +41,18 @@ import Testing
         let space = ProtectionSpace(of: option, at: peer)
         #expect(
             space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
-        #expect(space.belongs(to: peer))
-        #expect(!space.belongs(to: AuthenticationPeer(proxy, as: .http)))
-        #expect(!space.belongs(to: AuthenticationPeer(serverOf: try HTTPURL("https://proxy.test:3128/"))))
+    }
+
+    // AUTH-28: what is said to a proxy within TLS is not said in the clear to the same place
+    @Test func peers() throws {
+        let peers = [
+            AuthenticationPeer(try #require(ProxyServer("http://proxy.test:3128")), as: .https),
+            AuthenticationPeer(try #require(ProxyServer("https://proxy.test:3128")), as: .https),
+            AuthenticationPeer(try #require(ProxyServer("http://proxy.test:3128")), as: .http),
+            AuthenticationPeer(serverOf: try HTTPURL("https://proxy.test:3128/")),
+        ]
+        #expect(Set(peers).count == peers.count)
+        #expect(AuthenticationPeer(try #require(ProxyServer("https://PROXY.test:3128")), as: .https) == peers[1])
     }
 
     @Test func secrecy() {

@@ -186,7 +186,8 @@ import Testing
         ]
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
         let answer = PACResult("SOCKS s; DIRECT").route
-        #expect(rules(values).adviser(for: server) == .script(.source("function FindProxyForURL() {}")))
+        #expect(
+            rules(values).adviser(for: server) == .script(.source(ProxyScriptText("function FindProxyForURL() {}"))))
         #expect(line(rules(values).route(for: server, answer: answer)) == "socks5 s:1080, direct")
         #expect(line(rules(values).route(for: server)) == "http a:80")
         for host in ["localhost", "a.local"] {
