@@ -19,13 +19,29 @@
             // Asked before each request over HTTP/2: of those nearly all know nothing.
             if said.count == 0, !isAssumed { return nil }
             let services = said.services(of: origin, at: Self.today)
-            let known = services.first {
-                (mayBeElsewhere || $0.place(for: origin).host == origin.host)
-                    && !broken.contains($0.place(for: origin), at: now)
-            }
+            let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
             if let known { return known }
             return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
+
+        /// The same of what records of DNS say.
+        func service(
+            of origin: ServerPlace, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
+        ) -> AlternativeService? {
+            HTTPSRecord.http3(among: records, of: origin) {
+                isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now)
+            }
+        }
+
+        private func isUsable(
+            _ service: AlternativeService, of origin: ServerPlace, mayBeElsewhere: Bool, at now: Int64
+        ) -> Bool {
+            let place = service.place(for: origin)
+            return (mayBeElsewhere || place.host == origin.host) && !broken.contains(place, at: now)
+        }
+
+        /// Whether QUIC has failed at that place lately.
+        func isBroken(_ place: ServerPlace, at now: Int64) -> Bool { broken.contains(place, at: now) }
 
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {

@@ -362,9 +362,26 @@ package final class ConnectionPool {
 
         /// Where to try HTTP/3 for such an origin; nil if nowhere.
         func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
-            guard origin.mayShare, origin.passage == nil, security.allowsTLS13 else { return nil }
+            guard maySpeakHTTP3(origin) else { return nil }
             return http3Services.service(
                 of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+        }
+
+        /// The same by what name servers say.
+        func http3Service(of origin: Origin, among found: FoundServices) -> AlternativeService? {
+            guard maySpeakHTTP3(origin) else { return nil }
+            return http3Services.service(
+                of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+        }
+
+        /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
+        /// origin itself, it hardly does to another place of the same.
+        func mayFindHTTP3(of origin: Origin) -> Bool {
+            maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+        }
+
+        private func maySpeakHTTP3(_ origin: Origin) -> Bool {
+            origin.mayShare && origin.passage == nil && security.allowsTLS13
         }
     #endif
 
