@@ -25,7 +25,7 @@ package final class ConnectionPool {
     private let isAlwaysDirect: Bool
     private var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
-        let http3Services = HTTP3Services()
+        let http3Services: HTTP3Services
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
@@ -50,10 +50,14 @@ package final class ConnectionPool {
     /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
     private static let attemptPatience: Int64 = 5_000_000_000
 
+    /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
-        resolver: NameResolver = .shared
+        alternatives: any AlternativeServicesStore = PassingAlternatives(), resolver: NameResolver = .shared
     ) {
+        #if HTTP3
+            http3Services = HTTP3Services(alternatives)
+        #endif
         self.isAlwaysDirect = isAlwaysDirect
         self.loop = loop
         self.security = security
