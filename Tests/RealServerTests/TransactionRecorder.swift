@@ -11,12 +11,15 @@ final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
     }
 
     /// Has a session without a cache load, and writes down what it does.
+    ///
+    /// - Parameter isDirect: Whether there are no proxies, whatever the system says.
     static func record<Result>(
-        _ body: (URLSession, TransactionRecorder) async throws -> Result
+        isDirect: Bool = false, _ body: (URLSession, TransactionRecorder) async throws -> Result
     ) async throws -> Result {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = 20
+        if isDirect { configuration.connectionProxyDictionary = [:] }
         let recorder = TransactionRecorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
         defer { session.invalidateAndCancel() }

@@ -71,6 +71,16 @@ extension HSTSRecord: StepRecord {
     package var text: String { "\(host) \(expires)" }
 }
 
+extension AlternativeServicesRecord: StepRecord {
+    package static func make(_ number: Int, _ version: Int) -> AlternativeServicesRecord {
+        let service = AlternativeService(port: 443, persists: true)
+        return AlternativeServicesRecord(
+            origin: ServerPlace("h\(number).example", 443), entries: [Entry(service, expires: Int64(version))])
+    }
+
+    package var text: String { "\(origin.host) \(entries.map(\.expires))" }
+}
+
 extension StoredCredential: StepRecord {
     package static func make(_ number: Int, _ version: Int) -> StoredCredential {
         StoredCredential(

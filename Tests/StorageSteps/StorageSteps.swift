@@ -20,6 +20,7 @@ package protocol StorageSteps {
 package enum StorageKind: String, CaseIterable, Sendable {
     case cookies
     case hosts
+    case alternatives
     case credentials
     case responses
 }

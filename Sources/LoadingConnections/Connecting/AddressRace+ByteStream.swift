@@ -5,8 +5,9 @@ extension ByteStream: AddressEntrant {}
 
 extension AddressRace<ByteStream> {
     /// A race of TCP connections.
-    convenience init(to origin: Origin, on loop: EventLoop, resolver: NameResolver) {
-        self.init(to: origin, on: loop, resolver: resolver) { (address, told) throws(POSIXFailure) in
+    convenience init(to origin: Origin, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false) {
+        self.init(to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices) {
+            (address, told) throws(POSIXFailure) in
             try ByteStream.connect(
                 to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
         }

@@ -38,13 +38,18 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
 
     /// - Parameters:
     ///   - origin: Its name is looked up, and the addresses get its port.
-    init(to origin: Origin, on loop: EventLoop, resolver: NameResolver, begin: @escaping Begin) {
+    ///   - awaitsServices: Whether nothing is begun before `servicesKnown`, for a moment.
+    init(
+        to origin: Origin, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        begin: @escaping Begin
+    ) {
         self.begin = begin
         self.origin = origin
         self.loop = loop
         self.resolver = resolver
         literal = SocketAddress(literal: origin.host, port: origin.port)
-        eyeballs = HappyEyeballs(families: literal.map { [$0.family] } ?? [.ipv4, .ipv6])
+        eyeballs = HappyEyeballs(
+            families: literal.map { [$0.family] } ?? [.ipv4, .ipv6], awaitsServices: awaitsServices)
     }
 
     func start(
@@ -63,6 +68,12 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         perform(.cancelled)
         stop()
     }
+
+    /// Whether an address was gone to.
+    var hasBegun: Bool { !tried.isEmpty }
+
+    /// What services there are is known, and changes nothing here.
+    func servicesKnown() { perform(.servicesKnown) }
 
     // MARK: Names
 

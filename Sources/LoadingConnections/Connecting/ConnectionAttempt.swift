@@ -6,7 +6,8 @@ internal import LoadingTransport
 /// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
 ///
 /// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
-/// the first handshake that is through wins (CONN-8).
+/// the first handshake that is through wins (CONN-8). Where nothing is known, name servers are asked beside the addresses
+/// (CONN-6).
 final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.
@@ -29,6 +30,8 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private var coalescing: CoalescingDecision?
     /// Whether a connection of another origin's was thought of already.
     private var hasTriedCoalescing = false
+    /// The question about records of DNS, until it is answered.
+    private var servicesTicket: NameResolver.Ticket?
     /// Of HTTP/3, before TCP.
     private let headStart = LoopTimer()
     /// Why there is no connection over TCP, while there may be one over QUIC.
@@ -65,15 +68,16 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
                 return startHTTP3(service)
             }
+            askForServices()
         #endif
-        startTCP()
+        startTCP(awaitsServices: servicesTicket != nil)
     }
 
-    private func startTCP() {
+    private func startTCP(awaitsServices: Bool = false) {
         descriptorWait.end()
         let dial = dial ?? makeDial()
         self.dial = dial
-        dial.start()
+        dial.start(awaitsServices: awaitsServices)
         // The first use of TLS takes milliseconds, which pass here while the name is looked up. A failure comes again.
         if home.origin.isSecure { _ = try? pool.security.context() }
     }
@@ -89,11 +93,18 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     func cancel() {
         guard !hasEnded else { return }
-        hasEnded = true
+        end()
         endTCP()
         endHTTP3()
         coalescing?.cancel()
         coalescing = nil
+    }
+
+    private func end() {
+        hasEnded = true
+        guard let ticket = servicesTicket else { return }
+        servicesTicket = nil
+        pool.resolver.withdraw(ticket)
     }
 
     /// Somebody else waits for the connection now, or nobody for the moment.
@@ -131,8 +142,29 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     // MARK: HTTP/3
 
     #if HTTP3
-        private func startHTTP3(_ service: AlternativeService) {
+        /// Begins before the addresses are asked for, so that what is known of both comes in that order.
+        private func askForServices() {
+            guard pool.mayFindHTTP3(of: home.origin) else { return }
+            let told = LoopBox({ [weak self] (answer: ServiceAnswer) -> Void in self?.learned(answer) })
+            let question = ServiceQuestion(home.origin.host, port: home.origin.port)
+            servicesTicket = pool.resolver.findServices(question, on: pool.loop) { answer, _ in told.value(answer) }
+        }
+
+        private func learned(_ answer: ServiceAnswer) {
+            guard !hasEnded, servicesTicket != nil else { return }
+            servicesTicket = nil
+            // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
+            guard let dial, dial.isResolving else { return }
+            guard case .success(let found) = answer, let service = pool.http3Service(of: home.origin, among: found)
+            else { return dial.servicesKnown() }
+            let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
+            endTCP()
+            startHTTP3(service, lookupStart: lookupStart)
+        }
+
+        private func startHTTP3(_ service: AlternativeService, lookupStart: Int64? = nil) {
             let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+            attempt.lookupStart = lookupStart
             attempt.early = { [weak self] in self?.request }
             http3 = attempt
             let time = home.shared == nil ? Self.headStartTime : Self.upgradeTime
@@ -152,7 +184,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             pool.loop.disarm(headStart)
             switch outcome {
             case .success(let connection):
-                hasEnded = true
+                end()
                 endTCP()
                 pool.succeeded(self, with: connection, events: attempt.events)
             case .failure(let failure):
@@ -171,7 +203,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         /// HTTP/3 has not come in time, or not at all.
         private func goOnWithoutHTTP3() {
             if let shared = home.shared {
-                hasEnded = true
+                end()
                 if shared.version == .http3 { endHTTP3() } else { giveUpHTTP3() }
                 endTCP()
                 return pool.gaveUpHTTP3(self)
@@ -236,7 +268,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         guard !hasEnded, let connection = coalescing?.connection else { return }
         coalescing = nil
         guard mayShare else { return startTCP() }
-        hasEnded = true
+        end()
         pool.succeeded(self, sharing: connection)
     }
 
@@ -292,7 +324,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     private func succeed(_ stream: ByteStream) {
-        hasEnded = true
+        end()
         giveUpHTTP3()
         pool.succeeded(self, with: stream)
     }
@@ -305,7 +337,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                 return pool.loop.arm(headStart, at: pool.loop.now + Self.lastChance, for: self)
             }
         #endif
-        hasEnded = true
+        end()
         pool.failed(self, with: failure)
     }
 }

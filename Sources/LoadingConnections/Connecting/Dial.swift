@@ -39,13 +39,21 @@ final class Dial {
         self.outcome = outcome
     }
 
-    func start() {
+    /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
+    func start(awaitsServices: Bool = false) {
         onBeginning?()
-        let race = AddressRace(to: origin.firstHop, on: pool.loop, resolver: pool.resolver)
+        let race = AddressRace(
+            to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices)
         self.race = race
         race.onAddresses = { [weak self] in self?.onAddresses?($0) }
         race.start(record: { [weak self] in self?.onEvent?($0) }) { [weak self] in self?.raceEnded($0) }
     }
+
+    /// Whether no address was gone to yet.
+    var isResolving: Bool { race?.hasBegun == false }
+
+    /// What services there are is known, and changes nothing here.
+    func servicesKnown() { race?.servicesKnown() }
 
     func cancel() {
         outcome = nil

@@ -17,6 +17,8 @@
         /// A request that goes out early does so once.
         private var isEarlyOut = false
         private(set) var events: [LoadEvent] = []
+        /// When the origin's name was asked about first, if that was before.
+        var lookupStart: Int64?
         private var race: AddressRace<HTTP3Connection>?
         private var trust: ServerTrustDecision?
         /// Whom the decision was about, and what it was.
@@ -104,7 +106,14 @@
             pool.loop.post { step.value() }
         }
 
-        private func record(_ kind: LoadEvent.Kind) { events.append(LoadEvent(time: EventLog.now, kind: kind)) }
+        private func record(_ kind: LoadEvent.Kind) {
+            var time = EventLog.now
+            if case .resolutionStarted = kind, let before = lookupStart {
+                time = before
+                lookupStart = nil
+            }
+            events.append(LoadEvent(time: time, kind: kind))
+        }
 
         /// QUIC has one handshake for both.
         private func recordStart() {

@@ -5,8 +5,10 @@
     /// Where origins speak HTTP/3, as far as a session knows: what they have said (CONN-6), and where it did not work lately
     /// (CONN-8). Confined to the loop of the session's pool.
     final class HTTP3Services {
-        private var said = AlternativeServices()
+        private let said: any AlternativeServicesStore
         private var broken = BrokenServices()
+
+        init(_ said: any AlternativeServicesStore) { self.said = said }
 
         /// Where to try; nil if nowhere is known, or all that is known has failed.
         ///
@@ -16,20 +18,34 @@
         func service(
             of origin: ServerPlace, isAssumed: Bool, mayBeElsewhere: Bool, at now: Int64
         ) -> AlternativeService? {
-            // Asked before each request over HTTP/2: of those nearly all know nothing.
-            if said.count == 0, !isAssumed { return nil }
             let services = said.services(of: origin, at: Self.today)
-            let known = services.first {
-                (mayBeElsewhere || $0.place(for: origin).host == origin.host)
-                    && !broken.contains($0.place(for: origin), at: now)
-            }
+            let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
             if let known { return known }
             return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
 
+        /// The same of what records of DNS say.
+        func service(
+            of origin: ServerPlace, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
+        ) -> AlternativeService? {
+            HTTPSRecord.http3(among: records, of: origin) {
+                isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now)
+            }
+        }
+
+        private func isUsable(
+            _ service: AlternativeService, of origin: ServerPlace, mayBeElsewhere: Bool, at now: Int64
+        ) -> Bool {
+            let place = service.place(for: origin)
+            return (mayBeElsewhere || place.host == origin.host) && !broken.contains(place, at: now)
+        }
+
+        /// Whether QUIC has failed at that place lately.
+        func isBroken(_ place: ServerPlace, at now: Int64) -> Bool { broken.contains(place, at: now) }
+
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {
-            _ = said.note(fields, from: url, at: Self.today)
+            said.note(fields, from: url, at: Self.today)
         }
 
         func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
@@ -42,14 +58,14 @@
 
         /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
         func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
-            _ = said.remove(service, of: origin)
+            said.remove(service, of: origin)
             broken.failed(service.place(for: origin), at: now)
         }
 
         /// What was in the way may be gone, and what was said may have been for the other network.
         func networkChanged() {
             broken.forgetAll()
-            _ = said.networkChanged(at: Self.today)
+            said.networkChanged(at: Self.today)
         }
 
         /// Seconds since 1970.

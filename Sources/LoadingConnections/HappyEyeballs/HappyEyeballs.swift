@@ -15,6 +15,8 @@ package struct HappyEyeballs: Sendable {
         case resolutionFailed(SocketAddress.Family, LoadError)
         case attemptFailed(Attempt, LoadError)
         case attemptSucceeded(Attempt)
+        /// What else was asked beside the addresses is known, and the race is still wanted.
+        case servicesKnown
         /// The moment of the last `setDeadline` has come.
         case deadline
         /// Nobody wants the connection any more.
@@ -32,7 +34,9 @@ package struct HappyEyeballs: Sendable {
         case failed(LoadError)
     }
 
-    /// How long IPv4 waits for the answer about IPv6.
+    /// How long IPv4 waits for the answer about IPv6, and both wait for what name servers say about services, from the first
+    /// address on. All are asked at once, and mostly the same server, so what is to come comes with the others or soon after.
+    /// 50 ms is what RFC 8305 §3 recommends: nobody notices them, though a server should never answer.
     package static let resolutionDelay: Int64 = 50_000_000
     package static let defaultAttemptDelay: Int64 = 250_000_000
     /// A host with a hundred addresses gets its first few tried.
@@ -41,11 +45,13 @@ package struct HappyEyeballs: Sendable {
     private let attemptDelay: Int64
     /// The families whose answer is still to come.
     private var unresolved: Set<SocketAddress.Family>
+    /// Whether it is still to be heard what services there are.
+    private var awaitsServices: Bool
     private var waiting = CandidateQueue()
     private var running: [Attempt] = []
     private var attemptCount = 0
     private var lastAttemptTime: Int64 = 0
-    /// When IPv4 may go ahead without an answer about IPv6.
+    /// When the first attempt may begin without the answers that are missing.
     private var resolutionDelayEnd: Int64?
     private var deadline: Int64?
     private var isOver = false
@@ -55,11 +61,14 @@ package struct HappyEyeballs: Sendable {
 
     /// - Parameters:
     ///   - families: Those that are being resolved.
+    ///   - awaitsServices: Whether name servers are asked about services too.
     ///   - attemptDelay: How long an attempt runs before the next is started beside it, 10 ms to 2 s.
     package init(
-        families: Set<SocketAddress.Family> = [.ipv4, .ipv6], attemptDelay: Int64 = Self.defaultAttemptDelay
+        families: Set<SocketAddress.Family> = [.ipv4, .ipv6], awaitsServices: Bool = false,
+        attemptDelay: Int64 = Self.defaultAttemptDelay
     ) {
         unresolved = families
+        self.awaitsServices = awaitsServices
         self.attemptDelay = min(max(attemptDelay, 10_000_000), 2_000_000_000)
     }
 
@@ -82,6 +91,9 @@ package struct HappyEyeballs: Sendable {
         case .attemptSucceeded(let attempt):
             guard running.contains(attempt) else { return [] }
             return end(keeping: attempt) + [.succeeded(attempt)]
+        case .servicesKnown:
+            awaitsServices = false
+            return advance(at: now)
         case .deadline:
             // Timers may be early; then the same deadline is set again.
             deadline = nil
@@ -112,7 +124,7 @@ package struct HappyEyeballs: Sendable {
 
     private func mayStart(at now: Int64, isFailure: Bool) -> Bool {
         if attemptCount > 0 { return isFailure || running.isEmpty || now >= lastAttemptTime + attemptDelay }
-        if waiting.hasIPv6 || !unresolved.contains(.ipv6) { return true }
+        if !awaitsServices, waiting.hasIPv6 || !unresolved.contains(.ipv6) { return true }
         guard let resolutionDelayEnd else { return false }
         return now >= resolutionDelayEnd
     }

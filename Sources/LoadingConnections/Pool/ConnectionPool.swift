@@ -25,7 +25,7 @@ package final class ConnectionPool {
     private let isAlwaysDirect: Bool
     private var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
-        let http3Services = HTTP3Services()
+        let http3Services: HTTP3Services
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
     private var serversOfHTTP1: Set<Origin> = []
@@ -50,10 +50,14 @@ package final class ConnectionPool {
     /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
     private static let attemptPatience: Int64 = 5_000_000_000
 
+    /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
-        resolver: NameResolver = .shared
+        alternatives: any AlternativeServicesStore = PassingAlternatives(), resolver: NameResolver = .shared
     ) {
+        #if HTTP3
+            http3Services = HTTP3Services(alternatives)
+        #endif
         self.isAlwaysDirect = isAlwaysDirect
         self.loop = loop
         self.security = security
@@ -362,9 +366,26 @@ package final class ConnectionPool {
 
         /// Where to try HTTP/3 for such an origin; nil if nowhere.
         func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
-            guard origin.mayShare, origin.passage == nil, security.allowsTLS13 else { return nil }
+            guard maySpeakHTTP3(origin) else { return nil }
             return http3Services.service(
                 of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+        }
+
+        /// The same by what name servers say.
+        func http3Service(of origin: Origin, among found: FoundServices) -> AlternativeService? {
+            guard maySpeakHTTP3(origin) else { return nil }
+            return http3Services.service(
+                of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+        }
+
+        /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
+        /// origin itself, it hardly does to another place of the same.
+        func mayFindHTTP3(of origin: Origin) -> Bool {
+            maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
+        }
+
+        private func maySpeakHTTP3(_ origin: Origin) -> Bool {
+            origin.mayShare && origin.passage == nil && security.allowsTLS13
         }
     #endif
 

@@ -59,6 +59,21 @@ package struct AlternativeServices: Sendable {
         return put(AlternativeServicesRecord(origin: record.origin, entries: believed), at: now)
     }
 
+    /// Has the records of a copy in place of what copies have. What they have not stays, behind that. Tells what became of
+    /// each.
+    package mutating func replace(
+        with records: [AlternativeServicesRecord], at now: Int64
+    ) -> [AlternativeServicesOutcome] {
+        let passing = all(at: now).compactMap(\.passing)
+        removeAll()
+        let outcomes = records.map { insert($0, at: now) }
+        for record in passing {
+            let known = entries[record.origin]?.record.entries ?? []
+            _ = put(AlternativeServicesRecord(origin: record.origin, entries: known + record.entries), at: now)
+        }
+        return outcomes
+    }
+
     /// Where else the origin may be asked, in the order in which it prefers that. Costs next to nothing when nothing is
     /// known.
     package func services(of origin: ServerPlace, at now: Int64) -> [AlternativeService] {

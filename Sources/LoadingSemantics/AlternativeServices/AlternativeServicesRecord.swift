@@ -27,6 +27,23 @@ package struct AlternativeServicesRecord: Sendable, Hashable {
         AlternativeServicesRecord(origin: origin, entries: entries.filter(passes))
     }
 
+    /// What of it a copy on disk has; nil if that is nothing. Who reads it later does not know whether the network is the same
+    /// still (RFC 7838 §2.2). The origin's own host is where it is in any network; another may be there for this one alone,
+    /// unless it was said to be good elsewhere.
+    package var lasting: AlternativeServicesRecord? { part { lasts($0) } }
+
+    /// What is left of it in memory alone.
+    var passing: AlternativeServicesRecord? { part { !lasts($0) } }
+
+    private func lasts(_ entry: Entry) -> Bool {
+        entry.service.persists || entry.service.place(for: origin).host == origin.host
+    }
+
+    private func part(where passes: (Entry) -> Bool) -> AlternativeServicesRecord? {
+        let part = keeping(where: passes)
+        return part.entries.isEmpty ? nil : part
+    }
+
     /// Whether a copy that was told the other need not be told this: origins say the same with every response.
     func isNearly(_ other: AlternativeServicesRecord, at now: Int64) -> Bool {
         entries.count == other.entries.count

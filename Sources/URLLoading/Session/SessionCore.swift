@@ -52,10 +52,14 @@ final class SessionCore: @unchecked Sendable {
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)
         let proxies = ProxyRoutes(configuration, on: loop)
+        #if HTTP3
+            configuration.lastingAlternatives?.prepare()
+        #endif
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty)
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty,
+            alternatives: configuration.alternatives)
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
@@ -259,7 +263,7 @@ final class SessionCore: @unchecked Sendable {
     func flushStores(_ done: @escaping @Sendable () -> Void) {
         let stores: [(any FlushedStore)?] = [
             configuration.httpCookieStorage, configuration.urlCredentialStorage, urlCache,
-            configuration.hasLastingHosts ? HSTSCopy.shared : nil,
+            configuration.hasLastingHosts ? HSTSCopy.shared : nil, configuration.lastingAlternatives,
         ]
         let flushing = stores.compactMap { $0 }.flush()
         // Where nothing lasts there is nothing to wait for.

@@ -1,4 +1,5 @@
 package import Foundation
+package import LoadingConnections
 package import LoadingPipeline
 
 /// Everything a configuration says, as one value: what a session keeps and reads without a lock.
@@ -44,6 +45,10 @@ package struct SessionValues: @unchecked Sendable {
         get { ownHSTS ?? .shared }
         set { ownHSTS = newValue }
     }
+    /// Nil for those that last.
+    private var ownAlternatives: PassingAlternatives?
+    package var lastingAlternatives: LastingAlternatives? { ownAlternatives == nil ? .shared : nil }
+    package var alternatives: any AlternativeServicesStore { ownAlternatives ?? LastingAlternatives.shared }
     /// Where downloads are written; nil for the folder for temporary files.
     package var downloadFolder: String?
 
@@ -63,6 +68,7 @@ package struct SessionValues: @unchecked Sendable {
         values.urlCredentialStorage = URLCredentialStorage()
         values.urlCache = URLCache(memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: 0, directory: nil)
         values.hsts = HSTSStore()
+        values.ownAlternatives = PassingAlternatives()
         return values
     }
 

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingConnections
 internal import LoadingPipeline
 
 /// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
@@ -87,6 +88,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.urlCache?.removeAllCachedResponses()
         core.configuration.hsts.removeAll()
+        core.configuration.alternatives.removeAll()
         core.forgetCredentials()
         flush(completionHandler: completionHandler)
     }

@@ -61,6 +61,32 @@ import Testing
         #expect(race.handle(.attemptSucceeded(1), at: ms(8)) == [.succeeded(1)])
     }
 
+    // CONN-6, RFC 9460 §3: what is asked about services is waited for as IPv6 is, whatever addresses there are.
+    @Test(arguments: [SocketAddress.Family.ipv4, .ipv6])
+    func servicesAreWaitedFor(family: SocketAddress.Family) {
+        let address = family == .ipv4 ? four[0] : six[0]
+        let other: SocketAddress.Family = family == .ipv4 ? .ipv6 : .ipv4
+        var race = HappyEyeballs(awaitsServices: true)
+        #expect(race.handle(.resolved(family, [address]), at: ms(5)) == [.setDeadline(ms(55))])
+        #expect(race.handle(.resolved(other, []), at: ms(20)) == [])
+        #expect(race.handle(.servicesKnown, at: ms(30)) == [.connect(1, address), .clearDeadline])
+        var silent = HappyEyeballs(awaitsServices: true)
+        #expect(silent.handle(.resolved(family, [address]), at: ms(5)) == [.setDeadline(ms(55))])
+        #expect(silent.handle(.resolved(other, []), at: ms(40)) == [])
+        #expect(silent.handle(.deadline, at: ms(55)) == [.connect(1, address)])
+        #expect(silent.handle(.servicesKnown, at: ms(60)) == [])
+    }
+
+    // CONN-6: known before there is an address, they hold up nothing; and without any address nothing is waited for.
+    @Test func servicesThatAreKnownFirst() {
+        var race = HappyEyeballs(awaitsServices: true)
+        #expect(race.handle(.servicesKnown, at: 0) == [])
+        #expect(race.handle(.resolved(.ipv6, [six[0]]), at: ms(100)) == [.connect(1, six[0])])
+        var nowhere = HappyEyeballs(awaitsServices: true)
+        #expect(nowhere.handle(.resolutionFailed(.ipv6, unknownName), at: 0) == [])
+        #expect(nowhere.handle(.resolutionFailed(.ipv4, unknownName), at: ms(1)) == [.failed(unknownName)])
+    }
+
     // §3: a family that nobody asks about is not waited for.
     @Test func oneFamilyAlone() {
         var race = HappyEyeballs(families: [.ipv4])

@@ -18,11 +18,13 @@ final class PoolOnLoop: @unchecked Sendable {
 
     init(
         to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
-        configuration: TLSConfiguration = TLSConfiguration(), resolver: NameResolver = .shared
+        isAlwaysDirect: Bool = true, configuration: TLSConfiguration = TLSConfiguration(),
+        resolver: NameResolver = .shared
     ) {
         origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
         pool = ConnectionPool(
-            loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit, resolver: resolver)
+            loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,
+            isAlwaysDirect: isAlwaysDirect, resolver: resolver)
     }
 
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (ConnectionPool) -> Result) async -> Result {

@@ -45,6 +45,11 @@ import Testing
 
     @Test("hosts") func hosts() throws { try check(.hosts, RecordSteps<HSTSRecord>.self, isTorn: false) }
 
+    // CONN-8
+    @Test("alternatives") func alternatives() throws {
+        try check(.alternatives, RecordSteps<AlternativeServicesRecord>.self, isTorn: false)
+    }
+
     @Test("credentials") func credentials() throws {
         try check(.credentials, RecordSteps<StoredCredential>.self, isTorn: false)
     }
