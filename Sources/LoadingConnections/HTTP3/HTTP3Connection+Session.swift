@@ -44,6 +44,7 @@
             guard let closed = streams.removeValue(forKey: stream) else { return earlyEnded(stream, with: failure) }
             forgetEarly(stream)
             becameFree()
+            if failure == .refused, session.isGoingAway { saidGoodbye() }
             if let failure { closed.fail(told(failure), loss: loss) }
         }
 

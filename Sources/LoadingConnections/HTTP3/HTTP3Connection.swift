@@ -243,6 +243,8 @@
             return HTTPStream(on: self, for: origin)
         }
 
+        var standsStill: Bool { !isClosed && isIdle && !isCutOff && !session.mayOpenStream }
+
         private var mayOpenStream: Bool {
             !isClosed && !isRetired && !isCutOff && session.mayOpenStream
                 && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
@@ -446,12 +448,24 @@
             pool.http3Services.succeeded(service, of: home.origin.place)
         }
 
+        /// The server goes and has looked at no request. Had it answered one before, the next connection would be as good as this one.
+        func saidGoodbye() {
+            if !hasAnswered { pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now) }
+        }
+
         /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake has read no request;
         /// and there is TCP. But one that has asked for a certificate would say the same there.
         func told(_ failure: HTTPStreamFailure) -> HTTPStreamFailure {
             let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
             if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
             return failure
+        }
+
+        /// A connection without any response may be lost because it is one over QUIC; but one that has asked for a certificate may
+        /// have wanted another, and would over TCP.
+        var hasOtherWay: Bool {
+            guard let loss else { return false }
+            return !hasAnswered && !loss.isLackOfWay && !session.isIdentityRequested
         }
 
         private func lose(_ error: LoadError) {

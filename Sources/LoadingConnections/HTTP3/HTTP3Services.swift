@@ -7,6 +7,8 @@
     final class HTTP3Services {
         private var said = AlternativeServices()
         private var broken = BrokenServices()
+        /// The machine's addresses when the first of this was learnt, and at the last change.
+        private var addresses: LocalAddresses?
 
         /// Where to try; nil if nowhere is known, or all that is known has failed.
         ///
@@ -29,10 +31,12 @@
 
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {
+            noteAddresses()
             _ = said.note(fields, from: url, at: Self.today)
         }
 
         func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            noteAddresses()
             broken.failed(service.place(for: origin), at: now)
         }
 
@@ -42,12 +46,21 @@
 
         /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
         func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            noteAddresses()
             _ = said.remove(service, of: origin)
             broken.failed(service.place(for: origin), at: now)
         }
 
-        /// What was in the way may be gone, and what was said may have been for the other network.
-        func networkChanged() {
+        private func noteAddresses() {
+            if addresses == nil { addresses = LocalAddresses() }
+        }
+
+        /// These are the machine's addresses now. If they were others what was in the way may be gone, and what was said may
+        /// have been for the other network.
+        func networkChanged(to addresses: LocalAddresses) {
+            // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
+            guard let before = self.addresses, before != addresses else { return }
+            self.addresses = addresses
             broken.forgetAll()
             _ = said.networkChanged(at: Self.today)
         }

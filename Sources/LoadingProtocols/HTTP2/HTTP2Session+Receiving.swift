@@ -21,8 +21,9 @@ extension HTTP2Session {
                 giveUp(.enhanceYourCalm, .flood(flood))
                 throw thrown(.flood(flood))
             }
-            let result = clh_receive(session, rest.assumingMemoryBound(to: UInt8.self).baseAddress, count)
+            let part = UnsafeRawBufferPointer(rebasing: rest[..<count])
             rest.dropPrefix(count)
+            let result = opening == nil ? clh_receive(session, part) : receiveOpening(part, head, by: session)
             if result != 0 { throw thrown(fatal(Int(result))) }
             if hasGivenUp {
                 // The words for the peer name the reason, which comes back by `gaveUp`.
@@ -36,6 +37,19 @@ extension HTTP2Session {
             giveUp(.enhanceYourCalm, .flood(.unsentAnswers))
             throw thrown(.flood(.unsentAnswers))
         }
+    }
+
+    /// A server that goes before it has begun may say goodbye in the place of its settings. That is against the rules (RFC 9113
+    /// §3.4), and nghttp2 would not look at it; but the requests are known to be unread by it. So it gets settings that say nothing.
+    private func receiveOpening(
+        _ part: UnsafeRawBufferPointer, _ head: HTTP2FrameHead?, by session: OpaquePointer
+    ) -> Int32 {
+        opening?.append(contentsOf: part)
+        guard let head, let octets = opening else { return 0 }
+        opening = nil
+        let settings: [UInt8] =
+            head.type == HTTP2FrameHead.goAway ? [0, 0, 0, HTTP2FrameHead.settings, 0, 0, 0, 0, 0] : []
+        return (settings + octets).withUnsafeBytes { clh_receive(session, $0) }
     }
 
     /// nghttp2 has found the peer to break a rule of the connection. It reads nothing any more then.
@@ -169,6 +183,10 @@ extension HTTP2Session {
     func pingWasAnswered(_ payload: UInt64) {
         if error == nil { observer?.session(self, receivedPingAnswer: payload) }
     }
+}
+
+private func clh_receive(_ session: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+    clh_receive(session, bytes.assumingMemoryBound(to: UInt8.self).baseAddress, bytes.count)
 }
 
 extension HTTPFields {

@@ -28,6 +28,8 @@ package final class HTTP2Session {
 
     // What comes in.
     @exclusivity(unchecked) var scanner = HTTP2FrameScanner()
+    /// What has come of the first frame, until its head is whole.
+    @exclusivity(unchecked) var opening: [UInt8]? = []
     @exclusivity(unchecked) var allowance: HTTP2Allowance
     /// Bytes of all streams that were told and not consumed.
     @exclusivity(unchecked) var unread = 0
