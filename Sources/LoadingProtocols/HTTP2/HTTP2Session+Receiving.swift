@@ -21,6 +21,7 @@ extension HTTP2Session {
                 giveUp(.enhanceYourCalm, .flood(flood))
                 throw thrown(.flood(flood))
             }
+            if let head, head.type == HTTP2FrameHead.data { beginBodyFrame(head) }
             let part = UnsafeRawBufferPointer(rebasing: rest[..<count])
             rest.dropPrefix(count)
             let result = opening == nil ? clh_receive(session, part) : receiveOpening(part, head, by: session)
@@ -113,6 +114,8 @@ extension HTTP2Session {
             return
         }
         streams[slot].hasHead = true
+        let mayHaveBody = !streams[slot].isHead && head.status != 204 && head.status != 304
+        streams[slot].missing = mayHaveBody ? max(section.body_length, 0) : 0
         allowance.add(HTTP2Allowance.request)
         observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
         if section.ends_stream { responseEnded(on: slot) }
@@ -134,8 +137,31 @@ extension HTTP2Session {
         return streams[slot].informationalCount <= limits.maximumInformationalResponses
     }
 
+    /// A frame that ends a body which is not whole with it: nghttp2 will reset the stream, and not say for what.
+    ///
+    /// Padding counts as content here, so that what is short by less than its padding is malformed in the wrong way. It ends either
+    /// way.
+    private func beginBodyFrame(_ head: HTTP2FrameHead) {
+        frameContent = 0
+        guard head.has(HTTP2FrameHead.endsStream), let slot = slot(of: head.stream),
+            streams[slot].missing > head.payloadLength, !streams[slot].isMuted, !streams[slot].hasEnded
+        else { return }
+        if streams[slot].failure == nil { streams[slot].failure = .truncated }
+        // Of an empty frame nothing more is told.
+        if head.payloadLength == 0 { countBody(0, on: slot) }
+    }
+
+    /// The frame's head comes with the first of its content.
+    private func countBody(_ count: Int, on slot: Int) {
+        if frameContent == 0 { streams[slot].receivedBodyFrameBytes &+= HTTP2FrameHead.length }
+        frameContent &+= count
+        streams[slot].receivedBodyFrameBytes &+= count
+        streams[slot].missing &-= Int64(count)
+    }
+
     func receivedBody(_ bytes: UnsafeRawBufferPointer, on slot: Int) {
         unreturned &+= bytes.count
+        countBody(bytes.count, on: slot)
         if error == nil, !streams[slot].isMuted {
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
@@ -145,7 +171,9 @@ extension HTTP2Session {
     }
 
     func receivedBodyFrame(ofLength length: Int, endsStream: Bool, on slot: Int) {
-        streams[slot].receivedBodyFrameBytes &+= HTTP2FrameHead.length &+ length
+        // Its head, if there was no content to count it with, and its padding.
+        if frameContent == 0 { countBody(0, on: slot) }
+        streams[slot].receivedBodyFrameBytes &+= length &- frameContent
         if endsStream { responseEnded(on: slot) }
     }
 
@@ -161,6 +189,11 @@ extension HTTP2Session {
 
     func streamIsInvalid(_ text: String, on slot: Int) {
         if error == nil, !streams[slot].isMuted { mute(slot, .malformed(text)) }
+    }
+
+    func streamIsTruncated(on slot: Int) {
+        guard error == nil, !streams[slot].isMuted else { return }
+        mute(slot, streams[slot].hasHead ? .truncated : .malformed("The response has no status."))
     }
 
     func streamClosed(_ code: HTTP2ErrorCode, on slot: Int) {
