@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test test-tsan test-asan soak fuzz bench lint format layers clean
+.PHONY: run test test-plain test-tsan test-asan soak fuzz bench lint format layers clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
@@ -21,6 +21,11 @@ endif
 test:
 	@scripts/install test
 	$(SWIFT) test --no-parallel $(filter)
+
+# Without HTTP/3, which a package trait turns off.
+test-plain:
+	@scripts/install test
+	$(SWIFT) test --no-parallel --disable-default-traits --scratch-path .build-plain $(filter)
 
 test-tsan:
 	@scripts/install test

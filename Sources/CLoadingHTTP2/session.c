@@ -36,6 +36,7 @@ struct clh_session {
     size_t count;
     size_t capacity;
     int32_t status;
+    int64_t body_length;
     // What it would have come to, kept or not.
     size_t total_bytes;
     size_t total_count;
@@ -82,11 +83,22 @@ static void begin_section(clh_session *self) {
     self->byte_count = 0;
     self->count = 0;
     self->status = -1;
+    self->body_length = -1;
     self->total_bytes = 0;
     self->total_count = 0;
 }
 
 static bool is_blank(uint8_t octet) { return octet == ' ' || octet == '\t'; }
+
+// -1 if it is no number, or none that a body may have.
+static int64_t number(const uint8_t *digits, size_t count) {
+    int64_t value = 0;
+    for (size_t index = 0; index < count; index++) {
+        if (digits[index] < '0' || digits[index] > '9' || value > INT64_MAX / 10 - 1) return -1;
+        value = value * 10 + (digits[index] - '0');
+    }
+    return count > 0 ? value : -1;
+}
 
 static int add_field(
     clh_session *self, const uint8_t *name, size_t name_length, const uint8_t *value, size_t value_length) {
@@ -100,6 +112,7 @@ static int add_field(
         if (value_length == 3) self->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
         return 0;
     }
+    if (name_length == 14 && memcmp(name, "content-length", 14) == 0) self->body_length = number(value, value_length);
     self->total_bytes += name_length + value_length;
     self->total_count++;
     if (self->total_bytes > self->limits.section_bytes || self->total_count > self->limits.section_fields) {
@@ -151,24 +164,33 @@ static int on_invalid_header(
     return add_field(user, name, name_length, value, value_length);
 }
 
-static void end_section(clh_session *self, const nghttp2_frame *frame) {
-    int32_t stream = frame->hd.stream_id;
-    size_t slot = clh_slot(self, stream);
-    if (slot == SIZE_MAX) return;
-    if (self->total_bytes > self->limits.section_bytes || self->total_count > self->limits.section_fields) {
-        self->callbacks.invalid(self->owner, stream, slot, "The fields are too many or too long.");
-        nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
-        return;
-    }
+static void tell_section(clh_session *self, int32_t stream, size_t slot, bool ends_stream) {
     clh_section section = {
         .status = self->status,
-        .ends_stream = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0,
+        .ends_stream = ends_stream,
+        .body_length = self->body_length,
         .bytes = self->bytes,
         .byte_count = self->byte_count,
         .positions = self->positions,
         .count = self->count,
     };
     self->callbacks.section(self->owner, stream, slot, &section);
+}
+
+static bool is_too_long(const clh_session *self) {
+    return self->total_bytes > self->limits.section_bytes || self->total_count > self->limits.section_fields;
+}
+
+static void end_section(clh_session *self, const nghttp2_frame *frame) {
+    int32_t stream = frame->hd.stream_id;
+    size_t slot = clh_slot(self, stream);
+    if (slot == SIZE_MAX) return;
+    if (is_too_long(self)) {
+        self->callbacks.invalid(self->owner, stream, slot, "The fields are too many or too long.");
+        nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
+        return;
+    }
+    tell_section(self, stream, slot, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
 }
 
 // ---- frames from the peer
@@ -224,7 +246,16 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
     // The others may be errors of the connection.
     if (error != NGHTTP2_ERR_HTTP_HEADER && error != NGHTTP2_ERR_HTTP_MESSAGING) return 0;
     size_t slot = frame->hd.stream_id > 0 ? clh_slot(self, frame->hd.stream_id) : SIZE_MAX;
-    if (slot != SIZE_MAX) self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, nghttp2_strerror(error));
+    if (slot == SIZE_MAX) return 0;
+    // Of a section that ends its stream, and whose fields are in order, nothing else can be wrong than that the body is short.
+    bool is_end = frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    bool is_head = self->status >= 200 && self->body_length > 0;
+    if (error == NGHTTP2_ERR_HTTP_MESSAGING && is_end && !is_too_long(self) && (is_head || self->status < 0)) {
+        if (is_head) tell_section(self, frame->hd.stream_id, slot, false);
+        self->callbacks.truncated(self->owner, frame->hd.stream_id, slot);
+    } else {
+        self->callbacks.invalid(self->owner, frame->hd.stream_id, slot, nghttp2_strerror(error));
+    }
     return 0;
 }
 

@@ -111,6 +111,17 @@ static int count_field(cl3_session *self, cl3_stream *stream, size_t length) {
     return 0;
 }
 
+// 0 if it is no number, or none that a body may have.
+static int64_t number(nghttp3_vec digits) {
+    int64_t value = 0;
+    for (size_t index = 0; index < digits.len; index++) {
+        uint8_t digit = digits.base[index];
+        if (digit < '0' || digit > '9' || value > INT64_MAX / 10 - 1) return 0;
+        value = value * 10 + (digit - '0');
+    }
+    return value;
+}
+
 static int on_header(
     nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name_buffer, nghttp3_rcbuf *value_buffer,
     uint8_t flags, void *user, void *stream_user) {
@@ -127,6 +138,7 @@ static int on_header(
         }
         return 0;
     }
+    if (token == NGHTTP3_QPACK_TOKEN_CONTENT_LENGTH) section->body_length = number(value);
     int result = count_field(self, stream, name.len + value.len);
     if (result <= 0) return result;
     if (!has_room(section, name.len + value.len)) return NGHTTP3_ERR_NOMEM;
@@ -142,9 +154,13 @@ static int on_header(
     return 0;
 }
 
+// Without a text the response is truncated.
 static void fail_stream(cl3_session *self, cl3_stream *stream, uint64_t code, const char *text) {
     cl3_tell_gathered(self);
-    if (stream->slot != SIZE_MAX && !stream->is_reset) self->callbacks.invalid(self->owner, stream->slot, text);
+    if (stream->slot != SIZE_MAX && !stream->is_reset) {
+        if (text) self->callbacks.invalid(self->owner, stream->slot, text);
+        else self->callbacks.truncated(self->owner, stream->slot);
+    }
     cl3_reset(self, stream, code);
 }
 
@@ -154,6 +170,7 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     if (!stream) return 0;
     cl3_tell_gathered(self);
     struct section *section = &stream->section;
+    if (section->status >= 200) stream->body_length = section->body_length;
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
     } else if (stream->slot != SIZE_MAX && !stream->is_reset) {
@@ -242,6 +259,7 @@ static int on_data(
     cl3_stream *stream = stream_user;
     if (!stream) return 0;
     size_t unreturned = count;
+    stream->content += (int64_t)count;
     if (stream == self->reading) self->read_body += count;
     else unreturned = release(stream, count);
     if (self->gathering != stream || count > gathered_capacity - self->gathered_count) cl3_tell_gathered(self);
@@ -638,7 +656,11 @@ int cl3_read(
         self->credit += count - body;
         self->overhead += count - body;
         stream->is_broken = true;
-        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, nghttp3_strerror((int)consumed));
+        // Content that there is too much of is left in its frame.
+        bool is_truncated = consumed == NGHTTP3_ERR_MALFORMED_HTTP_MESSAGING && is_last
+            && stream->content < stream->body_length && nghttp3_conn_get_frame_payload_left(self->http, id) == 0;
+        fail_stream(
+            self, stream, NGHTTP3_H3_MESSAGE_ERROR, is_truncated ? NULL : nghttp3_strerror((int)consumed));
         return 0;
     }
     self->overhead += (size_t)consumed;

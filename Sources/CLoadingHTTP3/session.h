@@ -23,6 +23,7 @@ struct section {
     size_t count;
     size_t capacity;
     int32_t status;
+    int64_t body_length;  // as it is announced, or 0
     size_t wire_length;
     // What it would have come to, kept or not.
     size_t total_bytes;
@@ -37,6 +38,8 @@ struct cl3_stream {
     // What comes in.
     struct section section;
     size_t received;
+    // What has come of the body, and how long it is to be, if that was announced.
+    int64_t content, body_length;
     // What nghttp3 holds until the table has what it needs.
     size_t held;
     bool is_read_shut;

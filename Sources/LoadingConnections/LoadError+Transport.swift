@@ -62,7 +62,7 @@ extension LoadError {
             switch failure {
             case .malformed(let text): .cannotParseResponse(text)
             case .connectionLost: loss ?? .networkConnectionLost
-            case .refused, .http11Required, .reset, .cancelled:
+            case .refused, .http11Required, .reset, .truncated, .cancelled:
                 LoadError(code: LoadError.networkConnectionLost.code, cause: .http("\(version): \(failure)"))
             }
     }

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 package import LoadingConnections
-package import LoadingProtocols
+internal import LoadingProtocols
 package import LoadingSemantics
 
 /// For whom a load is done: a task, seen from the engine. Called on the load's loop; must not block.

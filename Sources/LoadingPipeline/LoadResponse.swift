@@ -1,4 +1,4 @@
-package import LoadingProtocols
+internal import LoadingProtocols
 package import LoadingSemantics
 
 /// The head of a response, and what is known of its body.

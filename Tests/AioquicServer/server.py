@@ -6,6 +6,7 @@ GET, HEAD  /name       a file
            /guarded    the file "small", for the user "me" with the password "secret"
            /trailers   the file "small", with the trailer X-Checksum
            /held       the first bytes of a body that never ends
+           /short      the first bytes of a body, and its end
            /broken     the first bytes of a body, and the stream is reset
            /dropped    nothing: the stream is reset
 POST       /count      how many bytes came
@@ -95,6 +96,9 @@ class Connection(QuicConnectionProtocol):
             self.http.send_data(stream, bytes(1000), end_stream=False)
             if path == "/broken":
                 self.reset(stream)
+        elif path == "/short":
+            self.send_head(stream, 200, HELD_LENGTH, [])
+            self.http.send_data(stream, bytes(1000), end_stream=True)
         elif path == "/dropped":
             self.reset(stream)
         elif path.startswith("/status/"):

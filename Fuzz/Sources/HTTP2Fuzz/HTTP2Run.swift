@@ -200,7 +200,7 @@ final class HTTP2Run: HTTP2SessionObserver {
         precondition(failure != nil || before == .ended, "whole without an end")
         states[stream] = .closed
         if failure == nil { mix(bodies[stream] ?? 0) }
-        if !isRestless { mix(UInt64(UInt32(bitPattern: stream)) << 32 | (failure == nil ? 5 : 6)) }
+        if !isRestless { mix(UInt64(UInt32(bitPattern: stream)) << 32 | Self.number(of: failure)) }
     }
 
     func session(
@@ -243,6 +243,14 @@ final class HTTP2Run: HTTP2SessionObserver {
     func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) { mix(payload) }
 
     // MARK: The digest
+
+    private static func number(of failure: HTTPStreamFailure?) -> UInt64 {
+        switch failure {
+        case nil: 5
+        case .truncated: 9
+        default: 6
+        }
+    }
 
     private func mix(_ head: HTTPStreamResponseHead) {
         mix(UInt64(head.status))

@@ -216,7 +216,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         precondition(failure != nil || before == .ended, "whole without an end")
         states[stream] = .closed
         if failure == nil { mix(bodies[stream] ?? 0) }
-        if !isRestless { mix(UInt64(stream) << 32 | (failure == nil ? 5 : 6)) }
+        if !isRestless { mix(UInt64(stream) << 32 | Self.number(of: failure)) }
     }
 
     func session(
@@ -268,6 +268,14 @@ final class HTTP3Run: HTTP3SessionObserver {
     }
 
     // MARK: The digest
+
+    private static func number(of failure: HTTPStreamFailure?) -> UInt64 {
+        switch failure {
+        case nil: 5
+        case .truncated: 9
+        default: 6
+        }
+    }
 
     private func mix(_ head: HTTPStreamResponseHead) {
         mix(UInt64(head.status))

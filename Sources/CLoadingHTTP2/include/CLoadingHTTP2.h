@@ -33,6 +33,7 @@ enum { CLH_NEVER_INDEXED = 1 };
 typedef struct {
     int32_t status;  // three digits, or -1: trailers
     bool ends_stream;
+    int64_t body_length;  // as it is announced, or -1
     const uint8_t *bytes;
     size_t byte_count;
     const clh_position *positions;
@@ -69,6 +70,8 @@ typedef struct {
     void (*was_reset)(void *owner, int32_t stream, size_t slot, uint32_t code);
     // The stream breaks a rule and will be reset. `text` is constant.
     void (*invalid)(void *owner, int32_t stream, size_t slot, const char *text);
+    // A section ends the stream and has all that belongs there, but the body before it is not whole; the stream will be reset.
+    void (*truncated)(void *owner, int32_t stream, size_t slot);
     void (*closed)(void *owner, int32_t stream, size_t slot, uint32_t code);
     void (*settings)(void *owner);
     void (*going_away)(void *owner, int32_t last_stream, uint32_t code);

@@ -83,6 +83,8 @@ typedef struct {
     void (*was_reset)(void *owner, size_t slot, uint64_t code);
     // The stream breaks a rule and is being reset. `text` is constant.
     void (*invalid)(void *owner, size_t slot, const char *text);
+    // The stream ends as if its response were whole, but the body is shorter than announced; it will be reset.
+    void (*truncated)(void *owner, size_t slot);
     // Both halves are at their end, and the stream is gone.
     void (*closed)(void *owner, size_t slot);
     // The server takes no requests from this stream on.

@@ -107,6 +107,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return HTTPStream(on: self, for: origin)
     }
 
+    var standsStill: Bool { !isClosed && isIdle && !session.mayOpenStream }
+    var hasOtherWay: Bool { false }
+
     private var mayOpenStream: Bool {
         !isClosed && !isRetired && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams

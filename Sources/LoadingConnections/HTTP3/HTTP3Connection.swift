@@ -250,6 +250,8 @@
             return HTTPStream(on: self, for: origin)
         }
 
+        var standsStill: Bool { !isClosed && isIdle && !isCutOff && !session.mayOpenStream }
+
         private var mayOpenStream: Bool {
             !isClosed && !isRetired && !isCutOff && session.mayOpenStream
                 && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
@@ -455,11 +457,12 @@
             pool.http3Services.succeeded(service, of: home.origin.place)
         }
 
-        /// A request was refused. Who has never answered one may refuse all, and there is TCP.
+        /// A request was refused. Who has never answered one may refuse all, and there is TCP; had he answered one before, the next
+        /// connection would be as good as this one.
         func refused() {
-            guard !hasAnswered, isAdopted, !isRetired else { return }
+            guard !hasAnswered else { return }
             pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
-            retire()
+            if isAdopted, !isRetired { retire() }
         }
 
         /// What a stream is told of its end. A server that ends the connection for what it saw of the handshake has read no request;
@@ -468,6 +471,13 @@
             let isElsewhereBetter = isRefusedByHandshake && !hasAnswered && !session.isIdentityRequested
             if case .connectionLost(after: .sent) = failure, isElsewhereBetter { return .refused }
             return failure
+        }
+
+        /// A connection without any response may be lost because it is one over QUIC; but one that has asked for a certificate may
+        /// have wanted another, and would over TCP.
+        var hasOtherWay: Bool {
+            guard let loss else { return false }
+            return !hasAnswered && !loss.isLackOfWay && !session.isIdentityRequested
         }
 
         private func lose(_ error: LoadError) {

@@ -7,6 +7,8 @@
     final class HTTP3Services {
         private let said: any AlternativeServicesStore
         private var broken = BrokenServices()
+        /// The machine's addresses when the first of this was learnt or used, and at the last change.
+        private var addresses: LocalAddresses?
 
         init(_ said: any AlternativeServicesStore) { self.said = said }
 
@@ -20,7 +22,10 @@
         ) -> AlternativeService? {
             let services = said.services(of: origin, at: Self.today)
             let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
-            if let known { return known }
+            if let known {
+                noteAddresses()
+                return known
+            }
             return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
 
@@ -45,10 +50,14 @@
 
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {
+            // Asked of each response: few have one.
+            guard fields.contains("Alt-Svc") else { return }
+            noteAddresses()
             said.note(fields, from: url, at: Self.today)
         }
 
         func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            noteAddresses()
             broken.failed(service.place(for: origin), at: now)
         }
 
@@ -58,12 +67,21 @@
 
         /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
         func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            noteAddresses()
             said.remove(service, of: origin)
             broken.failed(service.place(for: origin), at: now)
         }
 
-        /// What was in the way may be gone, and what was said may have been for the other network.
-        func networkChanged() {
+        private func noteAddresses() {
+            if addresses == nil { addresses = LocalAddresses() }
+        }
+
+        /// These are the machine's addresses now. If they were others what was in the way may be gone, and what was said may
+        /// have been for the other network.
+        func networkChanged(to addresses: LocalAddresses) {
+            // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
+            guard let before = self.addresses, before != addresses else { return }
+            self.addresses = addresses
             broken.forgetAll()
             said.networkChanged(at: Self.today)
         }

@@ -378,7 +378,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
-                requiresHTTP1: failure == .http11Required))
+                requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay))
     }
 }
 

@@ -25,6 +25,10 @@ protocol MultiplexedConnection: RoutedConnection {
     /// Whom it leads to, and what was agreed upon; nil if that is not known.
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
+    /// Whether it carries nothing, and the server does not let it carry anything.
+    var standsStill: Bool { get }
+    /// Whether its server may be reached in another way that has not failed, now that it is lost.
+    var hasOtherWay: Bool { get }
 
     // MARK: For its pool
 

@@ -19,10 +19,8 @@ extension ConnectionPool {
         let mark = RouteWatch.shared.mark(on: loop)
         if let addresses = LocalAddresses() {
             #if HTTP3
-                // Most of what is told changes nothing: a lifetime is renewed, or somebody else's interface comes.
-                if addresses != lastAddresses { http3Services.networkChanged() }
+                http3Services.networkChanged(to: addresses)
             #endif
-            lastAddresses = addresses
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
         if connectionCount > 0 { watchRoutes(since: mark) }

@@ -33,8 +33,6 @@ package final class ConnectionPool {
     private(set) var generation = 0
     /// While changes of the machine's routes are waited for.
     var routes: RouteWait?
-    /// The machine's addresses at the last change.
-    var lastAddresses: LocalAddresses?
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
@@ -122,10 +120,12 @@ package final class ConnectionPool {
             }
         }
         origin.waiting.append(request)
+        request.line = origin
         if mayStartAttempt(at: origin) {
             startAttempt(for: request, at: origin)
-        } else if isUnknown(origin.origin) {
-            origin.share(with: request)
+        } else {
+            if isUnknown(origin.origin) { origin.share(with: request) }
+            if origin.standsStill { request.taker?.connectionIsBeingMade() } else { origin.noteStandstill() }
         }
     }
 
@@ -199,6 +199,7 @@ package final class ConnectionPool {
             origin.waiting.remove(next)
             hand(stream, of: origin, to: next, isReused: true, events: [])
         }
+        origin.noteStandstill()
     }
 
     /// Serves from the connection that all share, if there is one.

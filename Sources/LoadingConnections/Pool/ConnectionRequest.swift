@@ -21,6 +21,8 @@ package final class ConnectionRequest {
     /// The attempt of somebody else whose connection may carry this request too.
     var sharedAttempt: ConnectionAttempt?
     var isWaiting = false
+    /// Where it waits.
+    weak var line: OriginConnections?
     /// Its number in the order in which those who wait have come.
     var arrival: UInt64 = 0
 
@@ -37,8 +39,10 @@ package final class ConnectionRequest {
         self.taker = taker
     }
 
-    /// Whether a connection is being made for this request, and nobody else is asked about it.
-    package var isBeingServed: Bool { attempt != nil || sharedAttempt?.isAsking == false }
+    /// Whether a connection is being made for this request, and nobody else is asked about it; or its server is to let it go.
+    package var isBeingServed: Bool {
+        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
+    }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }

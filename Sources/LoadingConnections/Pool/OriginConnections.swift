@@ -9,6 +9,8 @@ final class OriginConnections {
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
     private(set) var shared: (any MultiplexedConnection)?
+    /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
+    private(set) var standsStill = false
     /// The attempt at a connection of a later version than that one's. Who waits for it is not served otherwise.
     var upgrade: ConnectionAttempt?
     /// That one, and those that carry their last requests.
@@ -84,7 +86,18 @@ final class OriginConnections {
 
     /// It carries on with what it has, and takes nothing new.
     func retire(_ connection: any MultiplexedConnection) {
-        if shared === connection { shared = nil }
+        guard shared === connection else { return }
+        shared = nil
+        noteStandstill()
+    }
+
+    /// Looks whether the server lets requests be made. Who waits is told when it does not any more.
+    func noteStandstill() {
+        let standsStill = !waiting.isEmpty && shared?.standsStill == true
+        guard standsStill != self.standsStill else { return }
+        self.standsStill = standsStill
+        guard standsStill else { return }
+        for request in waiting.requests { request.taker?.connectionIsBeingMade() }
     }
 
     func forget(_ connection: any MultiplexedConnection) {
@@ -125,6 +138,7 @@ final class OriginConnections {
         connections = [:]
         multiplexed = [:]
         shared = nil
+        standsStill = false
         idle = []
         closedIdleCount = 0
     }

@@ -307,13 +307,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         recordBreak()
         connection = nil
         guard let load else { return }
+        // Whether the next connection may fare better than this one.
+        let isOneOfSeveral = isReused || failure.hasOtherWay
         // A stream that was read from is asked for again.
         let lost = LostExchange(
-            method: request.method, progress: failure.progress, isReusedConnection: isReused,
+            method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4).
-        guard !hasHead, isReused || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
+        guard !hasHead, isOneOfSeveral || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
             return end { $0.exchangeFailed(failure.error, isConnecting: false) }

@@ -21,6 +21,9 @@ extension HTTP2Session {
             invalid: { owner, _, slot, text in
                 HTTP2Session.of(owner)?.streamIsInvalid(text.map { String(cString: $0) } ?? "", on: slot)
             },
+            truncated: { owner, _, slot in
+                HTTP2Session.of(owner)?.streamIsTruncated(on: slot)
+            },
             closed: { owner, _, slot, code in
                 HTTP2Session.of(owner)?.streamClosed(HTTP2ErrorCode(rawValue: code), on: slot)
             },

@@ -21,8 +21,10 @@ extension HTTP2Session {
                 giveUp(.enhanceYourCalm, .flood(flood))
                 throw thrown(.flood(flood))
             }
-            let result = clh_receive(session, rest.assumingMemoryBound(to: UInt8.self).baseAddress, count)
+            if let head, head.type == HTTP2FrameHead.data { beginBodyFrame(head) }
+            let part = UnsafeRawBufferPointer(rebasing: rest[..<count])
             rest.dropPrefix(count)
+            let result = opening == nil ? clh_receive(session, part) : receiveOpening(part, head, by: session)
             if result != 0 { throw thrown(fatal(Int(result))) }
             if hasGivenUp {
                 // The words for the peer name the reason, which comes back by `gaveUp`.
@@ -36,6 +38,19 @@ extension HTTP2Session {
             giveUp(.enhanceYourCalm, .flood(.unsentAnswers))
             throw thrown(.flood(.unsentAnswers))
         }
+    }
+
+    /// A server that goes before it has begun may say goodbye in the place of its settings. That is against the rules (RFC 9113
+    /// §3.4), and nghttp2 would not look at it; but the requests are known to be unread by it. So it gets settings that say nothing.
+    private func receiveOpening(
+        _ part: UnsafeRawBufferPointer, _ head: HTTP2FrameHead?, by session: OpaquePointer
+    ) -> Int32 {
+        opening?.append(contentsOf: part)
+        guard let head, let octets = opening else { return 0 }
+        opening = nil
+        let settings: [UInt8] =
+            head.type == HTTP2FrameHead.goAway ? [0, 0, 0, HTTP2FrameHead.settings, 0, 0, 0, 0, 0] : []
+        return (settings + octets).withUnsafeBytes { clh_receive(session, $0) }
     }
 
     /// nghttp2 has found the peer to break a rule of the connection. It reads nothing any more then.
@@ -99,6 +114,8 @@ extension HTTP2Session {
             return
         }
         streams[slot].hasHead = true
+        let mayHaveBody = !streams[slot].isHead && head.status != 204 && head.status != 304
+        streams[slot].missing = mayHaveBody ? max(section.body_length, 0) : 0
         allowance.add(HTTP2Allowance.request)
         observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
         if section.ends_stream { responseEnded(on: slot) }
@@ -120,8 +137,31 @@ extension HTTP2Session {
         return streams[slot].informationalCount <= limits.maximumInformationalResponses
     }
 
+    /// A frame that ends a body which is not whole with it: nghttp2 will reset the stream, and not say for what.
+    ///
+    /// Padding counts as content here, so that what is short by less than its padding is malformed in the wrong way. It ends either
+    /// way.
+    private func beginBodyFrame(_ head: HTTP2FrameHead) {
+        frameContent = 0
+        guard head.has(HTTP2FrameHead.endsStream), let slot = slot(of: head.stream),
+            streams[slot].missing > head.payloadLength, !streams[slot].isMuted, !streams[slot].hasEnded
+        else { return }
+        if streams[slot].failure == nil { streams[slot].failure = .truncated }
+        // Of an empty frame nothing more is told.
+        if head.payloadLength == 0 { countBody(0, on: slot) }
+    }
+
+    /// The frame's head comes with the first of its content.
+    private func countBody(_ count: Int, on slot: Int) {
+        if frameContent == 0 { streams[slot].receivedBodyFrameBytes &+= HTTP2FrameHead.length }
+        frameContent &+= count
+        streams[slot].receivedBodyFrameBytes &+= count
+        streams[slot].missing &-= Int64(count)
+    }
+
     func receivedBody(_ bytes: UnsafeRawBufferPointer, on slot: Int) {
         unreturned &+= bytes.count
+        countBody(bytes.count, on: slot)
         if error == nil, !streams[slot].isMuted {
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
@@ -131,7 +171,9 @@ extension HTTP2Session {
     }
 
     func receivedBodyFrame(ofLength length: Int, endsStream: Bool, on slot: Int) {
-        streams[slot].receivedBodyFrameBytes &+= HTTP2FrameHead.length &+ length
+        // Its head, if there was no content to count it with, and its padding.
+        if frameContent == 0 { countBody(0, on: slot) }
+        streams[slot].receivedBodyFrameBytes &+= length &- frameContent
         if endsStream { responseEnded(on: slot) }
     }
 
@@ -147,6 +189,11 @@ extension HTTP2Session {
 
     func streamIsInvalid(_ text: String, on slot: Int) {
         if error == nil, !streams[slot].isMuted { mute(slot, .malformed(text)) }
+    }
+
+    func streamIsTruncated(on slot: Int) {
+        guard error == nil, !streams[slot].isMuted else { return }
+        mute(slot, streams[slot].hasHead ? .truncated : .malformed("The response has no status."))
     }
 
     func streamClosed(_ code: HTTP2ErrorCode, on slot: Int) {
@@ -169,6 +216,10 @@ extension HTTP2Session {
     func pingWasAnswered(_ payload: UInt64) {
         if error == nil { observer?.session(self, receivedPingAnswer: payload) }
     }
+}
+
+private func clh_receive(_ session: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+    clh_receive(session, bytes.assumingMemoryBound(to: UInt8.self).baseAddress, bytes.count)
 }
 
 extension HTTPFields {

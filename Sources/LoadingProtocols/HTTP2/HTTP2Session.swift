@@ -28,6 +28,8 @@ package final class HTTP2Session {
 
     // What comes in.
     @exclusivity(unchecked) var scanner = HTTP2FrameScanner()
+    /// What has come of the first frame, until its head is whole.
+    @exclusivity(unchecked) var opening: [UInt8]? = []
     @exclusivity(unchecked) var allowance: HTTP2Allowance
     /// Bytes of all streams that were told and not consumed.
     @exclusivity(unchecked) var unread = 0
@@ -35,6 +37,10 @@ package final class HTTP2Session {
     @exclusivity(unchecked) var unreturned = 0
     /// What is unread of streams that are closed.
     private var lingering: [Int32: Int] = [:]
+    /// How much of the content of the DATA frame in work was told.
+    @exclusivity(unchecked) var frameContent = 0
+    /// The stream that is being told as closed, and how many bytes of its body's frames have come.
+    @exclusivity(unchecked) private var closing = (number: 0 as Int32, bytes: 0)
 
     // What goes out.
     let output = HTTP2Output()
@@ -110,9 +116,10 @@ package final class HTTP2Session {
         guard let session = usable else { return lastWords.isEmpty }
         return !clh_wants_read(session) && !clh_wants_write(session)
     }
-    /// Bytes of the DATA frames of a stream that have come whole, with their heads and padding; until `closed` returns.
+    /// Bytes of the DATA frames of a stream, with their heads and padding; until `closed` returns.
     package func receivedBodyFrameBytes(on stream: Int32) -> Int {
-        slot(of: stream).map { streams[$0].receivedBodyFrameBytes } ?? 0
+        guard let slot = slot(of: stream) else { return closing.number == stream ? closing.bytes : 0 }
+        return streams[slot].receivedBodyFrameBytes
     }
 
     private var allowsRequests: Bool {
@@ -146,7 +153,8 @@ package final class HTTP2Session {
             throw .notAllowed
         }
         streams[slot] = HTTP2Stream(
-            number: number, window: configuration.windows.initialStream, hasBody: request.hasBody)
+            number: number, window: configuration.windows.initialStream, hasBody: request.hasBody,
+            isHead: request.method == "HEAD")
         unsent.append((number, slot))
         lastNumber = number
         allowance.add(HTTP2Allowance.request)
@@ -250,13 +258,14 @@ package final class HTTP2Session {
 
     private func takeSlot() -> Int {
         if let slot = freeSlots.popLast() { return slot }
-        streams.append(HTTP2Stream(number: 0, window: 0, hasBody: false))
+        streams.append(HTTP2Stream(number: 0, window: 0, hasBody: false, isHead: false))
         return streams.count &- 1
     }
 
     /// A stream is nobody's any more. What was not consumed of it still is to be.
     func release(_ slot: Int) {
         let number = streams[slot].number
+        closing = (number, streams[slot].receivedBodyFrameBytes)
         if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
         if !streams[slot].isHeadSent { headWasSent(number) }
         streams[slot].number = 0

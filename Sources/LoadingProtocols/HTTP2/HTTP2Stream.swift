@@ -6,6 +6,8 @@ struct HTTP2Stream {
     var number: Int32
     var window: HTTP2StreamWindow
     let hasBody: Bool
+    /// Whether it asks for a head alone.
+    let isHead: Bool
     var isHeadSent = false
     /// Any response has begun, an interim one too.
     var isAnswered = false
@@ -21,11 +23,14 @@ struct HTTP2Stream {
     /// Bytes of interim responses that tell of an upload's progress.
     var progressLength = 0
     var receivedBodyFrameBytes = 0
+    /// How much of the body is still to come, when its length is announced.
+    var missing: Int64 = 0
 
-    init(number: Int32, window: Int, hasBody: Bool) {
+    init(number: Int32, window: Int, hasBody: Bool, isHead: Bool) {
         self.number = number
         self.window = HTTP2StreamWindow(size: window)
         self.hasBody = hasBody
+        self.isHead = isHead
     }
 
     var progress: LostExchange.Progress {

@@ -34,6 +34,9 @@
                 invalid: { owner, slot, text in
                     HTTP3Session.of(owner)?.streamIsInvalid(text.map { String(cString: $0) } ?? "", on: slot)
                 },
+                truncated: { owner, slot in
+                    HTTP3Session.of(owner)?.streamIsTruncated(on: slot)
+                },
                 closed: { owner, slot in
                     HTTP3Session.of(owner)?.streamClosed(on: slot)
                 },

@@ -158,6 +158,10 @@
         func streamIsInvalid(_ text: String, on slot: Int) {
             if error == nil { mute(slot, .malformed(text)) }
         }
+
+        func streamIsTruncated(on slot: Int) {
+            if error == nil { mute(slot, .truncated) }
+        }
     }
 
     extension HTTPFields {

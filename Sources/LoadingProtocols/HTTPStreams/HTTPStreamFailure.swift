@@ -10,6 +10,8 @@ package enum HTTPStreamFailure: Error, Equatable, Sendable {
     case reset(code: UInt64, after: LostExchange.Progress)
     /// The response breaks a rule of HTTP. The stream was reset; the connection goes on.
     case malformed(String)
+    /// The response has ended as if it were whole, before as much of its body had come as it has announced. The stream was reset.
+    case truncated
     /// This side has reset it, or the body failed.
     case cancelled
     /// The connection cannot go on.
@@ -20,7 +22,7 @@ package enum HTTPStreamFailure: Error, Equatable, Sendable {
         switch self {
         case .refused, .http11Required: .refused
         case .reset(_, let progress), .connectionLost(let progress): progress
-        case .malformed: .answered
+        case .malformed, .truncated: .answered
         case .cancelled: .sent
         }
     }

@@ -99,6 +99,62 @@ struct HTTP2ResponseTests {
         #expect(lines(F.headers(1, block, ends: true)).first?.hasSuffix("| a=\u{1}ÿ | b= end") == true)
     }
 
+    // MARK: Short
+
+    // CONN-27, MET-10: the bytes on the wire count, too
+    @Test(
+        "a body that ends before its length resets its stream, and says so",
+        arguments: [
+            ([F.data(1, "to", ends: true)], "to", 11), ([F.data(1, "to"), F.data(1, "", ends: true)], "to", 20),
+            ([F.data(1, "t"), F.data(1, "o"), F.headers(1, F.block([("a", "b")]), ends: true)], "to", 20),
+        ])
+    func short(frames: [[UInt8]], body: String, count: Int) {
+        let bytes = F.head(1, 200, [("content-length", "3")]) + frames.flatMap(\.self)
+        for cut in [1, 5, 1_000] {
+            let client = HTTP2Client.withRequests(2)
+            var counts: [Int] = []
+            client.reaction = { client, line in
+                if line == "1 closed truncated" { counts.append(client.session.receivedBodyFrameBytes(on: 1)) }
+            }
+            for start in stride(from: 0, to: bytes.count, by: cut) {
+                client.receive(Array(bytes[start..<min(start + cut, bytes.count)]))
+            }
+            #expect(client.takeFrameLines() == ["RST_STREAM 1 1"])
+            client.receive(F.head(3, 204, ends: true))
+            #expect(
+                client.takeLines() == [
+                    "1 head 200 (40) | content-length=3", "1 body \(body)", "1 closed truncated", "3 head 204 (22) end",
+                    "3 ended", "3 closed",
+                ])
+            #expect(counts == [count])
+        }
+    }
+
+    // CONN-27
+    @Test("a head alone, of a response that has said that there is a body")
+    func shortByAll() {
+        let heard = lines(F.head(1, 200, [("content-length", "3")], ends: true))
+        #expect(heard == ["1 head 200 (40) | content-length=3", "1 closed truncated"])
+        #expect(HTTPStreamFailure.truncated.progress == .answered)
+    }
+
+    // MET-10
+    @Test("what has come of a body that breaks off is counted", arguments: [true, false])
+    func brokenOff(isReset: Bool) {
+        let client = HTTP2Client.withRequests(1)
+        var counts: [Int] = []
+        client.reaction = { client, line in
+            if line.contains("closed") { counts.append(client.session.receivedBodyFrameBytes(on: 1)) }
+        }
+        // A whole frame, with its padding, and half of one.
+        client.receive(F.head(1, 200) + F.frame(0, flags: 8, stream: 1, [3, 0x78, 0, 0, 0]))
+        client.receive(Array(F.data(1, "four").prefix(11)))
+        #expect(client.session.receivedBodyFrameBytes(on: 1) == 14 + 11)
+        if isReset { client.session.reset(1) } else { client.session.fail() }
+        _ = client.takeOutput()
+        #expect(counts == [25])
+    }
+
     // MARK: Malformed
 
     /// A response that breaks a rule ends its stream alone.
@@ -107,8 +163,6 @@ struct HTTP2ResponseTests {
         arguments: [
             F.head(1, 200) + F.head(1, 200),
             F.head(1, 200, [("content-length", "3")]) + F.data(1, "four"),
-            F.head(1, 200, [("content-length", "3")]) + F.data(1, "to", ends: true),
-            F.head(1, 200, [("content-length", "3")], ends: true),
             F.head(1, 200, [("content-length", "3"), ("content-length", "4")]),
             F.head(1, 200, [("content-length", "x")]),
             F.head(1, 100, ends: true),

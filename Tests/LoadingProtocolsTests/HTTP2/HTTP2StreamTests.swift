@@ -49,6 +49,27 @@ struct HTTP2StreamTests {
     }
 
     // CONN-4
+    @Test("a GOAWAY in the place of the settings, however it is cut", arguments: [1, 8, 9, 10, 100])
+    func goAwayFirst(cut: Int) {
+        let client = HTTP2Client()
+        for _ in 0..<2 { client.submit() }
+        _ = client.takeOutput()
+        let bytes = F.goAway(0)
+        for start in stride(from: 0, to: bytes.count, by: cut) {
+            client.receive(Array(bytes[start..<min(start + cut, bytes.count)]))
+        }
+        #expect(
+            client.takeLines() == ["settings", "going away after 0 with 0", "3 closed refused", "1 closed refused"])
+        #expect(client.session.isGoingAway)
+        client.submit()
+        #expect(client.takeLines() == ["refused to submit: notAllowed"])
+        // Anything else is no beginning.
+        let other = HTTP2Client()
+        other.receive(F.ping())
+        #expect(other.takeLines().first?.hasPrefix("error violation") == true)
+    }
+
+    // CONN-4
     @Test("two GOAWAYs, the second with the true last stream")
     func goAwayTwice() {
         let client = HTTP2Client.withRequests(2)

@@ -202,11 +202,32 @@
             #expect(client.takeLines().last == "4 closed")
         }
 
-        @Test("a response that is shorter than it says, or ends before its head")
-        func short() {
-            let client = HTTP3Client.withRequests(3)
-            client.receive(F.head(200, [("content-length", "4")]) + F.data("abc"), isLast: true)
+        // CONN-27
+        @Test("a response that is shorter than it says", arguments: [1, 4, 1_000])
+        func short(cut: Int) {
+            for (bytes, body) in [
+                (F.data("abc"), ["0 body abc"]), (F.data("a") + F.data("bc") + F.headers([("a", "b")]), ["0 body abc"]),
+                (F.data(""), []), ([], []),
+            ] {
+                let client = HTTP3Client.withRequests(1)
+                let bytes = F.head(200, [("content-length", "4")]) + bytes
+                for start in stride(from: 0, to: bytes.count, by: cut) {
+                    let end = min(start + cut, bytes.count)
+                    client.receive(Array(bytes[start..<end]), isLast: end == bytes.count)
+                }
+                #expect(Array(client.takeLines().dropFirst()) == body + ["0 closed truncated"])
+            }
+        }
+
+        @Test("a response that is longer than it says, to its end") func long() {
+            let client = HTTP3Client.withRequests(1)
+            client.receive(F.head(200, [("content-length", "2")]) + F.data("abc"), isLast: true)
             #expect(client.takeLines().last?.hasPrefix("0 closed malformed") == true)
+        }
+
+        @Test("a response that ends before its head")
+        func headless() {
+            let client = HTTP3Client.withRequests(3)
             client.receive(F.head(100), isLast: true, on: 4)
             #expect(client.takeLines().last?.hasPrefix("4 closed malformed") == true)
             client.receive([], isLast: true, on: 8)

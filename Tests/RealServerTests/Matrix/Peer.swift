@@ -34,13 +34,6 @@ struct Peer: Sendable, Hashable, CustomTestStringConvertible {
         default: "-1005"
         }
     }
-    /// What a response comes to that it breaks off. Caddy takes what its origin broke off for whole, so the body is shorter
-    /// than was announced, which over these versions is malformed.
-    var brokenOff: String { make == .caddy && isShared ? "-1017" : "-1005" }
-    /// The same, when it ends meanwhile: Caddy may have lost its origin before its client.
-    func brokenOff(by ending: ServerEnding) -> Set<String> {
-        make == .caddy && version == .http2 && ending == .orderly ? ["-1005", "-1017"] : ["-1005"]
-    }
 
     /// What is answered to somebody who has posted this.
     func count(of body: [UInt8]) -> String { make == .gtlsserver ? "count" : "\(body.count)" }

@@ -1,4 +1,4 @@
-package import Foundation
+internal import Foundation
 internal import Glibc
 
 /// squid, a proxy for HTTP. It keeps nothing, and makes tunnels to any port.

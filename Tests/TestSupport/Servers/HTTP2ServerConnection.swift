@@ -31,11 +31,12 @@ package final class HTTP2ServerConnection {
 
     private static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-    /// Reads the client's preface, and sends settings: pairs of a number and a value.
-    package init(_ connection: ServerConnection, settings: [(UInt16, UInt32)] = []) throws {
+    /// Reads the client's preface, and sends settings: pairs of a number and a value. Without any it sends nothing.
+    package init(_ connection: ServerConnection, settings: [(UInt16, UInt32)]? = []) throws {
         self.connection = connection
         let preface = try connection.receive(exactly: Self.preface.utf8.count)
         guard preface == Array(Self.preface.utf8) else { throw NotHTTP2() }
+        guard let settings else { return }
         try send(
             FrameType.settings, stream: 0, settings.flatMap { Self.bytes($0.0) + Self.bytes($0.1) })
     }

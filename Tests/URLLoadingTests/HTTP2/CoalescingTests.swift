@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import URLLoading
@@ -90,6 +91,55 @@ import URLLoading
             #expect(try await text(session, server, "a.localhost") == "0")
         }
         #expect(server.connectionCount == 2)
+    }
+
+    // CONN-3: what a server has said of a name holds for each connection that could be shared, and for that name alone
+    @Test("a name that was sent away is not tried there again") func remembered() async throws {
+        let server = try server("a.localhost", "b.localhost", "c.localhost") { http2, number in
+            switch number {
+            case 0:
+                try http2.respond(on: try http2.readRequest(), body: "a")
+                try http2.respond(on: try http2.readRequest(), status: 421, body: "not me")
+            case 1:
+                // Gone behind its first response.
+                let stream = try http2.readRequest()
+                try http2.goAway(lastStream: stream)
+                try http2.respond(on: stream, body: "b")
+                return _ = try http2.connection.waitForClose()
+            default: break
+            }
+            while true { try http2.respond(on: try http2.readRequest(), body: "\(number)") }
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            #expect(try await text(session, server, "a.localhost") == "a")
+            #expect(try await text(session, server, "b.localhost", body: "1") == "b")
+            #expect(try await text(session, server, "b.localhost", body: "2") == "2")
+            #expect(try await text(session, server, "a.localhost") == "0")
+            // Of all others nothing is known, and the connection to one of the two is theirs as well.
+            #expect(["0", "2"].contains(try await text(session, server, "c.localhost")))
+        }
+        #expect(server.connectionCount == 3)
+    }
+
+    // C-9: packets of one class are not those of another, whoever's certificate it is
+    @Test("requests of one service type share a connection, and no others") func serviceTypes() async throws {
+        let server = try server("a.localhost", "b.localhost", script: echo)
+        defer { server.stop() }
+        try await using { session async throws in
+            var answers: [String] = []
+            for (host, type) in [
+                ("a.localhost", .default), ("a.localhost", .background), ("b.localhost", .background),
+                ("b.localhost", .default), ("b.localhost", .voice), ("a.localhost", .background),
+            ] as [(String, URLRequest.NetworkServiceType)] {
+                let request = URLRequest(url: server.url("/", host: host)).with { $0.networkServiceType = type }
+                answers.append(String(decoding: try await session.data(for: request).0, as: UTF8.self))
+            }
+            #expect(answers == ["0.1", "1.1", "1.3", "0.3", "2.1", "1.5"])
+            let classes = ClientSockets.values(of: IP_TOS, at: Int32(IPPROTO_IP), connectedTo: server.port)
+            #expect(classes.sorted() == [0, 1 << 2, 46 << 2])
+        }
+        #expect(server.connectionCount == 3)
     }
 
     // CONN-3: a connection of its own that says so is believed

@@ -292,7 +292,7 @@ import URLLoading
 
     // CONN-24: who waits for somebody else's connection fails with it
     @Test("no connection for anybody") func nobody() async throws {
-        let server = try ScriptedServer { try $0.close() }
+        let server = try ScriptedServer { $0.close() }
         defer { server.stop() }
         try await using { session async throws in
             let url = try #require(URL(string: "https://localhost:\(server.port)/"))
@@ -455,7 +455,7 @@ import URLLoading
                 // Nothing of the body comes before the end.
                 while true {
                     let frame = try http2.readFrame()
-                    if frame.type == FrameType.data { try http2.connection.reset() }
+                    if frame.type == FrameType.data { http2.connection.reset() }
                     if frame.type == FrameType.reset { break }
                 }
                 return _ = try http2.connection.waitForClose()

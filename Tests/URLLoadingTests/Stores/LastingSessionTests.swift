@@ -82,7 +82,7 @@ import Testing
             ])
         for (name, mode) in user.places {
             var isFolder: ObjCBool = false
-            FileManager.default.fileExists(atPath: user.home.path + "/" + name, isDirectory: &isFolder)
+            _ = FileManager.default.fileExists(atPath: user.home.path + "/" + name, isDirectory: &isFolder)
             #expect(mode == (isFolder.boolValue ? 0o700 : 0o600), "\(name)")
         }
     }

@@ -1,0 +1,68 @@
+import LoadingSemantics
+import LoadingTransport
+import TestSupport
+import Testing
+
+@testable import LoadingConnections
+
+/// What the kernel tells of links and routes while every address stays where it was.
+@Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteMessageTests {
+    private let heard = EventRecorder<String>()
+
+    /// Has something happen, and returns when the pool has heard of it.
+    private func tell(_ house: PoolOnLoop, _ words: [String]) async throws {
+        let name = words.joined(separator: " ")
+        // Who waits first is told first, and the pool waits already.
+        let wait = await house.onLoop { [heard] pool in
+            let mark = RouteWatch.shared.mark(on: pool.loop)
+            return LoopBox(RouteWatch.shared.wait(since: mark, on: pool.loop) { heard.record(name) })
+        }
+        try NetworkNamespace.ip(words)
+        try await heard.wait(for: name)
+        await house.onLoop { _ in wait.value.end() }
+    }
+
+    // CONN-8, CONN-14, S-8
+    @Test("a message that changes no address changes nothing") func messageWithoutChange() async throws {
+        try NetworkNamespace.raiseLoopback()
+        try NetworkNamespace.addWayOut()
+        let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
+        defer { server.stop() }
+        // Not by loopback's address, which nothing takes away.
+        let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
+        let busy = await house.customer("busy", keeps: true)
+        try await house.heard.wait(for: "busy took a new one")
+        _ = await house.customer("idle")
+        try await house.heard.wait(for: "idle took a new one")
+        #if HTTP3
+            let place = Origin(isSecure: true, host: "localhost", port: 443)
+            let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
+            #expect(await house.onLoop(isTried))
+            await house.onLoop { pool in
+                pool.http3Services.failed(AlternativeService(port: 443), of: place.place, at: pool.loop.now)
+            }
+        #endif
+        for words in [
+            ["link", "set", "out", "mtu", "1400"], ["route", "add", "192.0.2.0/24", "via", "10.0.0.2"],
+            ["route", "del", "192.0.2.0/24"],
+        ] {
+            try await tell(house, words)
+            #expect(await house.onLoop { $0.connectionCount } == 2)
+            #if HTTP3
+                #expect(!(await house.onLoop(isTried)), "\(words)")
+            #endif
+        }
+        _ = await house.customer("next")
+        #expect(house.heard.events.last == "next took a used one")
+        #expect(await house.onLoop { _ in busy.connection?.isClosed } == false)
+        await house.onLoop { _ in busy.putBack() }
+        #if HTTP3
+            // That it can tell.
+            try await tell(house, ["address", "add", "10.0.0.7/24", "dev", "out"])
+            #expect(await house.onLoop(isTried))
+        #endif
+        #expect(await house.onLoop { $0.connectionCount } == 2)
+        #expect(server.connectionCount == 2)
+        await house.close()
+    }
+}

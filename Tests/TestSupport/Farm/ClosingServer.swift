@@ -1,0 +1,87 @@
+internal import Foundation
+
+/// A server of HTTP/3 that closes each connection, in the way that it is told. In Python, over aioquic.
+package final class ClosingServer: Sendable {
+    package enum Moment: String, CaseIterable, Sendable {
+        /// When the handshake is through, in order and without a word why.
+        case handshake
+        /// The same, with an error of QUIC's that is no alert of TLS.
+        case error
+        /// When the first request has come.
+        case request
+        /// The same, but for one to whose connection it has said goodbye before, so that nothing of it was looked at.
+        case goodbye
+    }
+
+    package var port: Int { process.port }
+    private let process: ServingProcess
+    private let directory: TemporaryDirectory
+
+    /// Starts it, and returns when it answers.
+    package init(at moment: Moment, _ authority: TestCertificateAuthority) throws {
+        let directory = try TemporaryDirectory()
+        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        let script = try directory.write(Self.script, to: "server.py")
+        self.directory = directory
+        process = try ServingProcess(
+            try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
+        ) { port in [script.path, "\(port)", certificates.privateKey.path, certificates.chain.path, moment.rawValue] }
+    }
+
+    /// What it has said: a line for each handshake and each request.
+    package var events: [String] {
+        let text = (try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    package func stop() { process.end() }
+
+    private static let script = """
+        import asyncio, sys
+        from aioquic.asyncio import QuicConnectionProtocol, serve
+        from aioquic.buffer import encode_uint_var
+        from aioquic.h3.connection import FrameType, H3Connection, encode_frame
+        from aioquic.h3.events import HeadersReceived
+        from aioquic.quic.configuration import QuicConfiguration
+        from aioquic.quic.events import HandshakeCompleted
+
+        port, key, chain, moment = sys.argv[1:]
+
+        class Server(QuicConnectionProtocol):
+            http = None
+
+            def quic_event_received(self, event):
+                if isinstance(event, HandshakeCompleted):
+                    print("handshake", flush=True)
+                    if moment == "handshake":
+                        return self.end(0x100)
+                    if moment == "error":
+                        self._quic.close(error_code=0xA, frame_type=0, reason_phrase="no")
+                        return self.transmit()
+                    self.http = H3Connection(self._quic)
+                if self.http is None:
+                    return
+                for heard in self.http.handle_event(event):
+                    if isinstance(heard, HeadersReceived):
+                        print(dict(heard.headers)[b":method"].decode(), flush=True)
+                        if moment == "goodbye":
+                            frame = encode_frame(FrameType.GOAWAY, encode_uint_var(0))
+                            self._quic.send_stream_data(self.http._local_control_stream_id, frame)
+                            self.transmit()
+                            asyncio.get_running_loop().call_later(0.05, self.end, 0x100)
+                        else:
+                            self.end(0x100)
+
+            def end(self, code):
+                self._quic.close(error_code=code)
+                self.transmit()
+
+        async def main():
+            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=2)
+            configuration.load_cert_chain(chain, key)
+            await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
+            await asyncio.Event().wait()
+
+        asyncio.run(main())
+        """
+}
