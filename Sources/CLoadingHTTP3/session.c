@@ -111,6 +111,15 @@ static int count_field(cl3_session *self, cl3_stream *stream, size_t length) {
     return 0;
 }
 
+// nghttp3 lets some of them pass, and what ends a line elsewhere is in no value that anybody may have meant.
+static bool has_line_end(nghttp3_vec value) {
+    for (size_t index = 0; index < value.len; index++) {
+        uint8_t octet = value.base[index];
+        if (octet == 0 || octet == '\r' || octet == '\n') return true;
+    }
+    return false;
+}
+
 // 0 if it is no number, or none that a body may have.
 static int64_t number(nghttp3_vec digits) {
     int64_t value = 0;
@@ -138,6 +147,7 @@ static int on_header(
         }
         return 0;
     }
+    if (name.len == 0 || has_line_end(value)) section->is_malformed = true;
     if (token == NGHTTP3_QPACK_TOKEN_CONTENT_LENGTH) section->body_length = number(value);
     int result = count_field(self, stream, name.len + value.len);
     if (result <= 0) return result;
@@ -173,6 +183,8 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     if (section->status >= 200) stream->body_length = section->body_length;
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
+    } else if (section->is_malformed) {
+        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "A field holds what no field may.");
     } else if (stream->slot != SIZE_MAX && !stream->is_reset) {
         cl3_section whole = {
             .status = section->status,

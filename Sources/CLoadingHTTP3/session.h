@@ -25,6 +25,7 @@ struct section {
     int32_t status;
     int64_t body_length;  // as it is announced, or 0
     size_t wire_length;
+    bool is_malformed;
     // What it would have come to, kept or not.
     size_t total_bytes;
     size_t total_count;
