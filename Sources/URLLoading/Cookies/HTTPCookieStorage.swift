@@ -109,8 +109,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         let time = date.timeIntervalSince1970
         change { jar, changes in
             let removed = jar.removeAll { $0.created >= time }
-            // With what others have just stored, and all traces.
-            changes += time <= 0 ? [.everythingRemoved] : removed.map { .removed($0) }
+            if time <= 0 {
+                // With what others have just stored, and all traces; but for cookies that claim to be older than that.
+                changes.append(.everythingRemoved)
+                changes += jar.lasting(at: Self.now).map { .stored($0) }
+            } else {
+                changes += removed.map { .removed($0) }
+            }
             return !removed.isEmpty
         }
     }
@@ -172,12 +177,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private func store(_ cookies: [HTTPCookie], from request: CookieRequest?) {
         let now = Self.now
         let policy = CookieAcceptPolicy(cookieAcceptPolicy)
+        // The properties of a subclass are the caller's code, and not to be asked under the lock.
+        let offers = cookies.compactMap { cookie in
+            (cookie.origin ?? request).map { (cookie: Cookie(cookie, in: $0.partition), origin: $0) }
+        }
         change { jar, changes in
             var isChanged = false
-            for cookie in cookies {
-                guard let origin = cookie.origin ?? request else { continue }
-                let cookie = Cookie(cookie, in: origin.partition)
-                let outcome = jar.store(cookie, from: origin, policy: policy, at: now)
+            for offer in offers {
+                let outcome = jar.store(offer.cookie, from: offer.origin, policy: policy, at: now)
                 if outcome.isAdded(to: &changes) { isChanged = true }
             }
             return isChanged
