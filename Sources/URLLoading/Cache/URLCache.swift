@@ -181,7 +181,8 @@ open class URLCache: NSObject, @unchecked Sendable {
             return key
         }
         let bare = address.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(address[..<$0]) } ?? address
-        return CacheKey(address: bare, partition: request.cookiePartitionIdentifier)
+        // It is written to the disk, where no password is to be.
+        return CacheKey(address: URLReference.withoutPassword(bare), partition: request.cookiePartitionIdentifier)
     }
 }
 
