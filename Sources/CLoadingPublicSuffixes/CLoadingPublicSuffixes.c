@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 // What libpsl calls its types, so that building needs none of its headers.
@@ -20,9 +19,7 @@ static struct {
 
 static pthread_once_t loading = PTHREAD_ONCE_INIT;
 
-static atomic_bool is_read = false;
-
-static void find(void) {
+static void load(void) {
     void *handle = dlopen("libpsl.so.5", RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) return;
     // The newer one of the list in the library and the list of the system. Lives as long as the process.
@@ -32,14 +29,7 @@ static void find(void) {
     library.suffixes = latest(NULL);
 }
 
-static void load(void) {
-    find();
-    atomic_store(&is_read, true);
-}
-
 void clp_read(void) { pthread_once(&loading, load); }
-
-bool clp_is_read(void) { return atomic_load(&is_read); }
 
 bool clp_is_public_suffix(const char *domain) {
     clp_read();

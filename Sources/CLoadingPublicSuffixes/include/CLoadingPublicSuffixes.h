@@ -12,7 +12,4 @@ bool clp_is_public_suffix(const char *domain);
 // Reads the list, which takes files and a library. Calls after the first wait for that one.
 void clp_read(void);
 
-// Whether the list has been read, if there is one.
-bool clp_is_read(void);
-
 #endif

@@ -89,10 +89,14 @@ struct CacheStage {
             }
         }
         if request.method == "HEAD" {
-            let changed = CacheValidationRules.readHead(
+            let effects = CacheValidationRules.readHead(
                 status: status, fields: fields, requestTime: requestTime, responseTime: now, to: request, stored: stored
             )
-            return changed[0].map { .refresh($0) } ?? .nothing
+            return switch effects[0] {
+            case .changed(let response)?: .refresh(response)
+            case .removed?: .outdated
+            case nil: .nothing
+            }
         }
         let decision = CacheStorageRules.decide(
             request, status: status, fields: fields, requestTime: requestTime, responseTime: now, isComplete: true)
@@ -113,7 +117,9 @@ struct CacheStage {
     }
 
     /// A response that is not kept is newer than what is stored all the same.
-    private var outdated: Effect { entry == nil ? .nothing : .outdated }
+    private var outdated: Effect { mayHoldOlder ? .outdated : .nothing }
+
+    private var mayHoldOlder: Bool { entry != nil || found?.isLookedUp == false }
 
     var isGathering: Bool { gathering != nil }
 
@@ -129,7 +135,7 @@ struct CacheStage {
     /// The body is not kept: it is too large, or goes elsewhere. True if something older is stored.
     mutating func stopGathering() -> Bool {
         defer { gathering = nil }
-        return gathering != nil && entry != nil
+        return gathering != nil && mayHoldOlder
     }
 
     /// What is to be kept of a response that has come to its end; nil, and nothing has changed, if it is too large.

@@ -12,6 +12,7 @@ internal import Synchronization
 package final class HSTSStore: @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`.
 
+    private let suffixes: PublicSuffixes
     private let preload: HSTSPreload
     private let clock: @Sendable () -> Int64
     /// Whether there is anything to look for, so that who has learnt nothing takes no lock.
@@ -43,6 +44,7 @@ package final class HSTSStore: @unchecked Sendable {
         suffixes: PublicSuffixes, preload: HSTSPreload = .topLevelDomains,
         clock: (@Sendable () -> Int64)? = nil
     ) {
+        self.suffixes = suffixes
         self.preload = preload
         self.clock = clock ?? { Int64(time(nil)) }
         // The table of those that were known before is looked up without the lock.
@@ -61,6 +63,15 @@ package final class HSTSStore: @unchecked Sendable {
         if isEmpty.load(ordering: .acquiring) { return false }
         let now = clock()
         return lock.withLock { hosts.covers(host, at: now) }
+    }
+
+    /// Does what a response says; a moment later if the list of public suffixes is still being read, for which no loop waits.
+    package func noteWhenAtHand(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) {
+        if suffixes.isAtHand(for: url.host) {
+            note(fields, from: url, isTrusted: isTrusted)
+        } else {
+            suffixes.whenAtHand { [self] in note(fields, from: url, isTrusted: isTrusted) }
+        }
     }
 
     /// Does what a response says.

@@ -22,7 +22,8 @@ package enum CachePolicy: UInt8, Sendable, CaseIterable {
         return request ?? session
     }
 
-    var ignoresStored: Bool {
+    /// Whether nobody even looks for what is stored.
+    package var ignoresStored: Bool {
         self == .reloadIgnoringLocalCacheData || self == .reloadIgnoringLocalAndRemoteCacheData
     }
 

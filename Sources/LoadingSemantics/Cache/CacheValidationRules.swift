@@ -25,16 +25,21 @@ package enum CacheValidationRules {
         return .confirmed(confirmed(first), others: meant.filter { $0 != first }.map(confirmed))
     }
 
-    /// What a response to HEAD does to the stored responses that could have answered a GET (CACHE-20): those that
-    /// change, by their indices.
+    /// What a response to HEAD does to the stored responses that could have answered a GET (CACHE-20), by the indices of
+    /// those to which it does something.
     package static func readHead(
         status: Int, fields: HTTPFields, requestTime: Int64, responseTime: Int64, to request: CacheRequest,
         stored: [StoredResponse]
-    ) -> [Int: StoredResponse] {
+    ) -> [Int: CacheHeadEffect] {
         guard request.method == "HEAD", status == 200, !request.isForRange, !CacheControl(request.fields).noStore
         else { return [:] }
-        var changed: [Int: StoredResponse] = [:]
+        var effects: [Int: CacheHeadEffect] = [:]
         for index in stored.indices where stored[index].status == 200 && stored[index].matches(request) {
+            // RFC 9111 §5.2.2.5: no part of such a response is stored.
+            if CacheStorageRules.isForbidden(fields) {
+                effects[index] = .removed
+                continue
+            }
             var response = stored[index]
             if speaksOfSame(fields, as: response.fields) {
                 response = refreshed(response, fields, requestTime, responseTime)
@@ -42,9 +47,9 @@ package enum CacheValidationRules {
             } else {
                 response.needsValidation = true
             }
-            changed[index] = response
+            effects[index] = .changed(response)
         }
-        return changed
+        return effects
     }
 
     private static func refreshed(

@@ -19,9 +19,16 @@ package struct CookieIdentity: Sendable, Hashable {
             && CookieText.areSame(left.domain, right.domain)
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
+    /// By the texts themselves: what hosts choose is not to find one place in a table.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(path)
+        hasher.combine(domain)
+        hasher.combine(partition)
+        hasher.combine(isHostOnly)
+    }
 
-    /// Alike for those that are equal, and seldom for others, but not hard to make alike.
+    /// Alike for those that are equal, and seldom for others, but not hard to make alike: for the few cookies of one site.
     var fingerprint: UInt64 {
         var result: UInt64 = isHostOnly ? 0xCBF2_9CE4_8422_2325 : 0x8422_2325_CBF2_9CE4
         for text in [name, path, domain] {

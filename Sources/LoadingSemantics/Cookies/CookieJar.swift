@@ -127,9 +127,6 @@ package struct CookieJar: Sendable {
 
     /// Takes out those that have ended.
     package mutating func removeExpired(at now: Double) -> [CookieIdentity] { removeAll { $0.isExpired(at: now) } }
-
-    /// Takes out those that end with the session.
-    package mutating func endSession() -> [CookieIdentity] { removeAll { $0.expires == nil } }
 }
 
 extension CookieJar {

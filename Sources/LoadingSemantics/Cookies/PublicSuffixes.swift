@@ -3,12 +3,44 @@
 /// The list is somebody else's: this asks it, and draws the lines between sites by its answers. A single label is a
 /// public suffix in any case, so that without a list top-level domains are safe at least.
 package struct PublicSuffixes: Sendable {
-    private let isListed: @Sendable (String) -> Bool
+    /// A list that has to be read first.
+    package struct Reading: Sendable {
+        let isDone: @Sendable () -> Bool
+        let whenDone: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// - Parameter isListed: Whether a domain of two labels or more is a public suffix. It gets lower-case ASCII
-    ///   without a dot at the end, but whatever labels a server makes up.
-    package init(_ isListed: @escaping @Sendable (String) -> Bool) {
+        /// - Parameters:
+        ///   - isDone: Whether nobody would wait for it any more.
+        ///   - whenDone: Has it read, and calls when that is done, in the order of asking; at once if it is done.
+        package init(
+            isDone: @escaping @Sendable () -> Bool,
+            whenDone: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        ) {
+            self.isDone = isDone
+            self.whenDone = whenDone
+        }
+    }
+
+    private let isListed: @Sendable (String) -> Bool
+    private let reading: Reading?
+
+    /// - Parameters:
+    ///   - reading: Nil for a list that is there.
+    ///   - isListed: Whether a domain of two labels or more is a public suffix. It gets lower-case ASCII without a dot at the
+    ///     end, but whatever labels a server makes up.
+    package init(_ reading: Reading? = nil, _ isListed: @escaping @Sendable (String) -> Bool) {
+        self.reading = reading
         self.isListed = isListed
+    }
+
+    /// Whether the site of a host can be told without waiting for a disk.
+    package func isAtHand(for host: String) -> Bool {
+        guard let reading else { return true }
+        return reading.isDone() || CookieDomain.isAddress(host) || !host.utf8.contains(UInt8(ascii: "."))
+    }
+
+    /// Calls when every site can, at once or on another thread.
+    package func whenAtHand(_ body: @escaping @Sendable () -> Void) {
+        if let reading { reading.whenDone(body) } else { body() }
     }
 
     /// Without a list.

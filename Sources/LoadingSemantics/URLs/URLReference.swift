@@ -1,5 +1,5 @@
 /// A URL or a relative reference, cut into its five parts (RFC 3986 §4.1, appendix B) and otherwise left alone.
-struct URLReference: Equatable {
+package struct URLReference: Equatable {
     var scheme: ArraySlice<UInt8>?
     var authority: ArraySlice<UInt8>?
     var path: ArraySlice<UInt8>
@@ -99,12 +99,22 @@ struct URLReference: Equatable {
 
 extension URLReference {
     /// A URL without the user and the password that it may name.
-    static func withoutUserinfo(_ url: String) -> String {
+    package static func withoutUserinfo(_ url: String) -> String {
         var reference = URLReference(Array(url.utf8))
         guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")) else {
             return url
         }
         reference.authority = authority[(mark + 1)...]
+        return String(decoding: reference.bytes, as: UTF8.self)
+    }
+
+    /// A URL with the user that it may name, but without the password.
+    package static func withoutPassword(_ url: String) -> String {
+        var reference = URLReference(Array(url.utf8))
+        guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")),
+            let colon = authority[..<mark].firstIndex(of: UInt8(ascii: ":"))
+        else { return url }
+        reference.authority = authority[..<colon] + authority[mark...]
         return String(decoding: reference.bytes, as: UTF8.self)
     }
 }

@@ -31,6 +31,7 @@ enum CredentialNote: Hashable, Sendable {
 
 extension CredentialNote: ArchivedRecord {
     static var table: String { StoredCredential.table }
+    static var isSecret: Bool { true }
     static var identityColumns: [String] { StoredCredential.identityColumns }
     static var contentColumns: [String] { StoredCredential.contentColumns }
     static var design: DatabaseDesign { StoredCredential.design }

@@ -25,6 +25,9 @@ package final class PermanentCredentials {
     private var waiting = WaitingChanges<StoredCredential>()
     private var state = State.unknown
 
+    /// Who refuses so many notes refuses them all.
+    private static let mostRefusals = 8
+
     private enum State: Hashable {
         case unknown, reached
         case away
@@ -184,11 +187,17 @@ package final class PermanentCredentials {
         // It is about what was there before the others.
         if let index = duties.firstIndex(of: .everythingRemoved) { duties.swapAt(0, index) }
         var failure: KeyringFailure?
+        var refusals = 0
         for note in duties {
             guard let change = note.change else { continue }
-            failure = attempt(change, in: keyring)
-            if failure != nil { break }
-            done.insert(note)
+            if let trouble = attempt(change, in: keyring) {
+                failure = trouble
+                refusals += 1
+                // One that is refused does not hold up the others, unless it is about what was there before them.
+                if trouble != .failed || note == .everythingRemoved || refusals == Self.mostRefusals { break }
+            } else {
+                done.insert(note)
+            }
         }
         forgetDone()
         return failure
@@ -196,11 +205,9 @@ package final class PermanentCredentials {
 
     /// Another process may have changed a note meanwhile, or added one, which is then still to be done.
     private func forgetDone() {
-        guard !done.isEmpty, let remaining = file.removeUnchanged(done) else { return }
+        guard !done.isEmpty, file.removeUnchanged(done) else { return }
         for note in done where notes?[note.identity] == note { notes?[note.identity] = nil }
         done = []
-        // Beside that of the keyring. So nothing of the passwords is left in any file.
-        if remaining <= 1 { file.forgetRemoved() }
     }
 
     // MARK: The state of the keyring

@@ -3,6 +3,8 @@ package typealias CredentialArchive = RecordArchive<StoredCredential>
 
 extension StoredCredential: ArchivedRecord {
     package static let table = "credentials"
+    /// AUTH-23
+    package static let isSecret = true
     package static let identityColumns = [
         "host", "port", "protocol", "realm", "authentication_method", "proxy_type", "user",
     ]

@@ -32,7 +32,8 @@ package final class Database {
     private let allowance: UnsafeMutablePointer<Int32>
     /// In steps of SQLite's machine, and how often that many may be done of a small file.
     private static let allowed: (steps: Int32, times: Int32) = (100_000, 500)
-    private let times: Int32
+    private var times = Database.allowed.times
+    private var statementCount: UInt64 = 0
 
     /// - Parameter patience: How long to wait for another process, in milliseconds.
     package init(_ path: String, _ mode: Mode = .write, patience: Int32 = 2000) throws(StorageFailure) {
@@ -56,9 +57,6 @@ package final class Database {
         sqlite3_busy_timeout(handle, patience)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.largestValue)
         csq_defend(handle)
-        // To look at each row of a large file takes fewer steps than the file has bytes.
-        let size = (try? Place(path).size) ?? 0
-        times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
         allowance = .allocate(capacity: 1)
         allowance.initialize(to: times)
         sqlite3_progress_handler(
@@ -88,7 +86,7 @@ package final class Database {
 
     /// Statements without values, of which no rows are wanted.
     package func execute(_ statements: String) throws(StorageFailure) {
-        allowance.pointee = times
+        renewAllowance()
         let code = sqlite3_exec(handle, statements, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(.write, code) }
     }
@@ -117,7 +115,7 @@ package final class Database {
             let code = Self.bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
             guard code == SQLITE_OK else { throw failure(.write, code) }
         }
-        allowance.pointee = times
+        renewAllowance()
         while true {
             switch sqlite3_step(statement) {
             case SQLITE_ROW: try each(Self.row(of: statement))
@@ -130,6 +128,16 @@ package final class Database {
     /// Rows that the last statement has changed.
     package var changes: Int { Int(sqlite3_changes(handle)) }
     package var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    private func renewAllowance() {
+        // To look at each row of a large file takes fewer steps than the file has bytes. It may have grown.
+        if statementCount % 1000 == 0 {
+            let size = (try? Place(path).size) ?? 0
+            times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
+        }
+        statementCount &+= 1
+        allowance.pointee = times
+    }
 
     private func prepared(_ text: String) throws(StorageFailure) -> OpaquePointer {
         if let statement = statements[text] { return statement }

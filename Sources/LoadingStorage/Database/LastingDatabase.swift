@@ -17,6 +17,8 @@ final class LastingDatabase {
     private var identity: FileIdentity?
     /// A later release's file is not touched.
     private var isGivenUp = false
+    /// Which file was in use last, be it closed by now; nil when its loss was noticed.
+    private var used: FileIdentity?
     /// Whether a file was lost that nobody has heard of yet.
     private var isLost = false
 
@@ -51,7 +53,8 @@ final class LastingDatabase {
         }
     }
 
-    /// Whether somebody has removed the file that was in use, or put another in its place. Told once.
+    /// Whether the file that was in use is gone, or another has its place, as after a repair: what it had may be gone with it.
+    /// Told once.
     func hasLostFile() -> Bool {
         noticeLoss()
         defer { isLost = false }
@@ -59,8 +62,18 @@ final class LastingDatabase {
     }
 
     private func noticeLoss() {
-        guard database?.hasMoved == true else { return }
+        guard let used else { return }
+        if let database, !database.hasMoved { return }
+        if database == nil {
+            do throws(StorageFailure) {
+                if try Place(path).identity == used { return }
+            } catch {
+                // What cannot be looked at may be there all the same.
+                if error.reason != .system(ENOENT) { return }
+            }
+        }
         database = nil
+        self.used = nil
         isLost = true
     }
 
@@ -111,8 +124,13 @@ final class LastingDatabase {
         } else {
             database = nil
         }
-        if case .newer = failure.reason { isGivenUp = true }
-        if trouble == nil {
+        var isNew = trouble == nil
+        if case .newer = failure.reason, !isGivenUp {
+            isGivenUp = true
+            // Whatever it was before: that is what it stays.
+            isNew = true
+        }
+        if isNew {
             trouble = failure
             tell(.inMemory(failure))
         }
@@ -143,6 +161,9 @@ final class LastingDatabase {
         self.isReadOnly = isReadOnly
         generation += 1
         database = new
+        // It may have been put there since that was looked at.
+        if let used, used != identity { isLost = true }
+        used = identity
         return new
     }
 

@@ -4,6 +4,8 @@ package protocol ArchivedRecord: Sendable, Hashable {
 
     static var design: DatabaseDesign { get }
     static var table: String { get }
+    /// Whether nothing of one may be left in a file once it is removed, or another is in its place.
+    static var isSecret: Bool { get }
     /// The columns behind `id` and `seal`: those that are the identity, and then the others.
     static var identityColumns: [String] { get }
     static var contentColumns: [String] { get }
@@ -24,6 +26,8 @@ package protocol ArchivedRecord: Sendable, Hashable {
 }
 
 extension ArchivedRecord {
+    package static var isSecret: Bool { false }
+
     /// The table of the first version, with one row for each identity.
     ///
     /// Columns have no types, so that each value comes back as what it was.

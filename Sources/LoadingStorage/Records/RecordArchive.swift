@@ -11,16 +11,23 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     private let file: LastingDatabase
     private let statements = RecordStatements<Record>()
+    private let tell: @Sendable (StorageMessage) -> Void
 
     /// What the file does not have yet.
     private var waiting = WaitingChanges<Record>()
     /// Whether some of what was removed may be left in a file.
     private var isForgetting = false
+    /// Whether something was left out that is too large for a file.
+    private var hasLeftOut = false
+    /// Together with what tells it apart, in bytes. What is larger would keep all that is written with it out of the file.
+    private static var largestRecord: Int { 16 << 20 }
+
     /// Which state of the file was read last.
     private var lastRead: (generation: Int, version: Int64)?
 
     package init(in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
         file = LastingDatabase(Record.design, in: directory, tell: tell)
+        self.tell = tell
     }
 
     deinit { flush() }
@@ -125,39 +132,50 @@ package final class RecordArchive<Record: ArchivedRecord> {
             }
         }
         guard isDone != nil else { return false }
-        if waiting.isEverythingRemoved { isForgetting = true }
+        if waiting.isEverythingRemoved || Record.isSecret && waiting.mayTakeAway { isForgetting = true }
         waiting.settle()
         return true
     }
 
     /// Removes those records that are still so in the file: what another process has put in the place of one stays.
     ///
-    /// - Returns: How many records there are then; nil if that cannot be done now.
-    func removeUnchanged(_ records: some Collection<Record>) -> Int? {
-        guard flush() else { return nil }
-        return file.write { (database) throws(StorageFailure) in
+    /// - Returns: False if that cannot be done now.
+    func removeUnchanged(_ records: some Collection<Record>) -> Bool {
+        guard flush() else { return false }
+        let isDone: Void? = file.write { (database) throws(StorageFailure) in
             for record in records {
                 let identity = Record.values(of: record.identity)
                 let row = SealedRow.seal(identity + record.content)
                 try database.run(statements.deleteUnchanged, Array(row.prefix(1 + identity.count)))
             }
-            return Int(clamping: try database.value(statements.count).integer ?? 0)
         }
-    }
-
-    /// Sees to it that nothing of what was removed is left in any file.
-    func forgetRemoved() {
-        isForgetting = true
-        flush()
+        guard isDone != nil else { return false }
+        if Record.isSecret {
+            isForgetting = true
+            flush()
+        }
+        return true
     }
 
     private func note(_ change: Change) {
-        if case .stored(let record) = change, !record.isLasting {
-            waiting.add(.removed(record.identity))
-        } else {
-            waiting.add(change)
+        switch change {
+        case .stored(let record) where !record.isLasting: note(.removed(record.identity))
+        case .stored(let record)
+        where Self.size(record.content + Record.values(of: record.identity)) > Self.largestRecord:
+            leaveOut(record)
+        // Nothing so large is there.
+        case .removed(let identity) where Self.size(Record.values(of: identity)) > Self.largestRecord: break
+        default: waiting.add(change)
         }
     }
+
+    private func leaveOut(_ record: Record) {
+        if !hasLeftOut { tell(.inMemory(StorageFailure(.write, path, .database(SQLITE_TOOBIG)))) }
+        hasLeftOut = true
+        note(.removed(record.identity))
+    }
+
+    private static func size(_ values: [DatabaseValue]) -> Int { values.reduce(0) { $0 + $1.size } }
 }
 
 /// The statements for one kind of records.
@@ -167,7 +185,6 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
     let delete: String
     let deleteUnchanged: String
     let deleteAll = "DELETE FROM \(Record.table)"
-    let count = "SELECT count(*) FROM \(Record.table)"
 
     init() {
         let columns = (["seal"] + Record.identityColumns + Record.contentColumns)

@@ -180,18 +180,33 @@ package final class ResponseArchive {
     ) -> ResponseRow? {
         var row = ResponseRow(key: key.text, head: head, stored: now, bodyCount: count, bodySeal: seal, file: nil)
         if case .file(let file) = body { row.file = file.name }
-        return row.size <= capacityInBytes && row.size - count <= Self.largestHead ? row : nil
+        return mayBeStored(row) ? row : nil
     }
 
-    /// Puts another head before the same body, such as after a 304. False if the entry is gone.
+    private func mayBeStored(_ row: ResponseRow) -> Bool {
+        row.size <= capacityInBytes && row.size - row.bodyCount <= Self.largestHead
+    }
+
+    /// Puts another head before the same body, such as after a 304. False if the entry is gone, or goes because that head is
+    /// too large.
     @discardableResult
     package func update(_ entry: ArchivedEntry, _ head: ArchivedResponse) -> Bool {
         let isDone = write { (index, gone) throws(StorageFailure) in
             guard var row = try self.row(of: entry, in: index) else { return false }
             let size = row.size
             row.head = head
-            try index.run(ResponseRow.update, row.sealed + [.integer(entry.number)])
+            guard mayBeStored(row) else {
+                try delete("id = ?", [.integer(entry.number)], in: index, &gone)
+                return false
+            }
+            // Before, since the sum may have to be looked for first.
             try add(row.size - size, in: index)
+            try index.run(ResponseRow.update, row.sealed + [.integer(entry.number)])
+            // It was used, and is not what makes room for itself.
+            try index.run(
+                "UPDATE responses SET used = ? WHERE id = ?",
+                [.integer(try nextUse(in: index)), .integer(entry.number)])
+            try makeRoom(0, in: index, &gone)
             return true
         }
         if isDone == nil { remove(entry) }
@@ -210,7 +225,12 @@ package final class ResponseArchive {
     }
 
     package func removeAll() {
-        if note({ $0.everything = true }) { flush() }
+        if note({ $0.everything = true }) {
+            flush()
+        } else {
+            // An index that somebody has removed leaves bodies that nobody finds.
+            bodies.removeOrphans(unlessIn: []) { _ in index.exists }
+        }
     }
 
     package func remove(_ entry: ArchivedEntry) {

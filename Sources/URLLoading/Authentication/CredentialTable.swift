@@ -28,6 +28,8 @@ struct CredentialTable: RecordMemory {
     }
 
     private var entries: [KnownSpace.Values: Entry] = [:]
+    /// What is on its way into the table may have been removed before it comes.
+    var removals = CredentialRemovals()
 
     var all: [(space: URLProtectionSpace, credentials: [String: URLCredential])] {
         entries.values.map { ($0.space.object, $0.credentials.mapValues(\.object)) }
@@ -40,6 +42,12 @@ struct CredentialTable: RecordMemory {
     func defaultCredential(for space: KnownSpace.Values) -> URLCredential? {
         guard let entry = entries[space], let user = entry.defaultUser else { return nil }
         return entry.credentials[user]?.object
+    }
+
+    /// Nil also for a user whose credential is not here.
+    func defaultUser(for space: KnownSpace.Values) -> String? {
+        guard let entry = entries[space], let user = entry.defaultUser else { return nil }
+        return entry.credentials[user] == nil ? nil : user
     }
 
     /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.

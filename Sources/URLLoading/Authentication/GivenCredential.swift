@@ -4,5 +4,5 @@ struct GivenCredential {
     /// Whether the storage has it, or had it.
     let isStored: Bool
     /// How often something had been removed from the storage by then.
-    let removalCount: Int
+    let removalsBefore: Int
 }

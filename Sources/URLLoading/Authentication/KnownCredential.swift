@@ -11,6 +11,7 @@ struct KnownCredential {
         var persistence: URLCredential.Persistence
 
         var isLasting: Bool { persistence == .permanent }
+        var isKept: Bool { persistence == .permanent || persistence == .forSession }
     }
 
     let object: URLCredential

@@ -101,7 +101,7 @@ extension TaskCore {
             return
         }
         authentication.given[question.space] = GivenCredential(
-            credential: credential, isStored: credential == stored, removalCount: storage?.removalCount ?? 0)
+            credential: credential, isStored: credential == stored, removalsBefore: storage?.removalCount ?? 0)
         load?.answerChallenge(.credential(known))
     }
 
@@ -129,12 +129,15 @@ extension TaskCore {
     }
 
     /// Puts a credential into the storage (AUTH-22): as the default one, unless the caller has made another user's that. Not
-    /// after something was removed since it was given: who logs out while a server answers stays logged out.
+    /// after it was removed since it was given: who logs out while a server answers stays logged out.
     func keep(_ given: GivenCredential, for space: URLProtectionSpace, _ task: URLSessionTask) {
         guard let storage = core.configuration.urlCredentialStorage else { return }
         let credential = given.credential
+        if type(of: storage) == URLCredentialStorage.self {
+            return storage.keepAccepted(credential, for: space, unlessRemovedAfter: given.removalsBefore)
+        }
         storage.getDefaultCredential(for: space, task: task) { known in
-            guard storage.removalCount == given.removalCount else { return }
+            if storage.hasRemoved(credential, for: space, after: given.removalsBefore) { return }
             if known == nil || known?.user == credential.user {
                 storage.setDefaultCredential(credential, for: space, task: task)
             } else {

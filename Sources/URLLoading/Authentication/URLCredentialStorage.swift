@@ -19,7 +19,8 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is in the records, or atomic.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
     @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
-    /// Of removals, also of what was not there: what is on its way into the storage may have been meant.
+    /// Of removals, also of what was not there: what is on its way into the storage may have been meant. What they were of says
+    /// the table.
     private let removals = Atomic(0)
 
     /// An empty storage of its own, in memory.
@@ -83,9 +84,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
         guard let credential = KnownCredential(credential)?.values else { return }
         let space = KnownSpace.Values(space)
-        removals.add(1, ordering: .relaxed)
+        let number = removals.add(1, ordering: .relaxed).newValue
         let isAllKnown = records.isAllKnown
-        change { table, changes in table.remove(credential, for: space, isAllKnown: isAllKnown, &changes) }
+        change { table, changes in
+            table.removals.add(credential.user, in: space, number: number)
+            return table.remove(credential, for: space, isAllKnown: isAllKnown, &changes)
+        }
     }
 
     /// The credential to try first in a space: the one set as default.
@@ -138,9 +142,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
 
     private func keep(_ credential: URLCredential, for space: URLProtectionSpace, asDefault: Bool) {
-        guard let credential = KnownCredential(credential),
-            [.forSession, .permanent].contains(credential.values.persistence)
-        else { return }
+        guard let credential = KnownCredential(credential), credential.values.isKept else { return }
         let space = KnownSpace(space)
         let isAllKnown = records.isAllKnown
         change { table, changes in
@@ -151,12 +153,36 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     /// Removes everything: also what could not be read, what others have stored since, and what a credential of the session
     /// hides (S-89).
     package func removeAll() {
-        removals.add(1, ordering: .relaxed)
-        change { table, changes in table.removeAll(&changes) }
+        let number = removals.add(1, ordering: .relaxed).newValue
+        change { table, changes in
+            table.removals.addAll(number: number)
+            return table.removeAll(&changes)
+        }
     }
 
     /// How often something was removed so far.
     var removalCount: Int { removals.load(ordering: .relaxed) }
+
+    /// Whether that user's credential was removed after so many removals.
+    func hasRemoved(_ credential: URLCredential, for space: URLProtectionSpace, after count: Int) -> Bool {
+        guard let user = KnownCredential(credential)?.values.user else { return false }
+        let space = KnownSpace.Values(space)
+        return records.read { $0.removals.hasAny(of: user, in: space, after: count) }
+    }
+
+    /// Keeps a credential that a server has accepted, unless it was removed after so many removals: as the default one, if
+    /// that is no other user's.
+    func keepAccepted(_ credential: URLCredential, for space: URLProtectionSpace, unlessRemovedAfter count: Int) {
+        guard let credential = KnownCredential(credential), credential.values.isKept else { return }
+        let space = KnownSpace(space)
+        let isAllKnown = records.isAllKnown
+        change { table, changes in
+            let user = credential.values.user
+            if table.removals.hasAny(of: user, in: space.values, after: count) { return CredentialTable.Outcome() }
+            let other = table.defaultUser(for: space.values).map { $0 != user } ?? false
+            return table.set(credential, for: space, asDefault: !other, isAllKnown: isAllKnown, &changes)
+        }
+    }
 
     private func change(
         _ body: (inout CredentialTable, inout [CredentialTable.Change]) -> CredentialTable.Outcome

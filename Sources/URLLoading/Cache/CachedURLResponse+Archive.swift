@@ -13,13 +13,13 @@ extension ArchivedResponse {
 
     private static let version = "HTTP/1.1"
 
-    /// Nil for one that has no address.
+    /// Nil for one that has no address. A password that stands in the address is not for a disk.
     init?(_ cached: CachedURLResponse) {
         let response = cached.response
-        guard let url = response.url else { return nil }
+        guard let url = response.url.map({ URLReference.withoutUserinfo($0.absoluteString) }) else { return nil }
         let userInfo = cached.userInfoData
         if response is HTTPURLResponse, let facts = cached.facts {
-            self.init(url: url.absoluteString, response: facts, protocolName: Self.version, userInfo: userInfo)
+            self.init(url: url, response: facts, protocolName: Self.version, userInfo: userInfo)
             return
         }
         var fields = HTTPFields()
@@ -27,7 +27,7 @@ extension ArchivedResponse {
         if let encoding = response.textEncodingName { fields.append(Field.encoding, encoding) }
         fields.append(Field.length, String(response.expectedContentLength))
         self.init(
-            url: url.absoluteString, response: StoredResponse(status: 0, fields: fields), protocolName: nil,
+            url: url, response: StoredResponse(status: 0, fields: fields), protocolName: nil,
             userInfo: userInfo)
     }
 

@@ -78,23 +78,32 @@ final class ResponseDisk: FlushedStore {
 
     /// Stores a response in the place of what its key had, or only removes that.
     func store(_ response: CachedURLResponse, for key: CacheKey, at time: Date) {
-        let size = ResponseMemory.size(of: response, key: key.text)
-        if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
-        waiting.add(size, ordering: .relaxed)
         isWritten.store(true, ordering: .relaxed)
-        perform { [self] archive in
+        performCounted(response, key) { archive in
             if !archive.store(response, for: key, at: time) { archive.remove(key) }
-            waiting.subtract(size, ordering: .relaxed)
         }
     }
 
     /// Puts a response in the place of one with the same body, if it is that which is stored.
     func replaceHead(of old: CachedURLResponse, with new: CachedURLResponse, for key: CacheKey) {
-        perform { archive in
+        performCounted(new, key) { archive in
             guard let entry = archive.entry(for: key), entry.head.response == old.facts,
                 let head = ArchivedResponse(new)
             else { return }
             archive.update(entry, head)
+        }
+    }
+
+    /// Does what has that response wait in memory until then; only removes what its key has if too much waits.
+    private func performCounted(
+        _ response: CachedURLResponse, _ key: CacheKey, _ work: @escaping @Sendable (ResponseArchive) -> Void
+    ) {
+        if waiting.load(ordering: .relaxed) > Self.mostWaiting { return remove([key]) }
+        let size = ResponseMemory.size(of: response, key: key.text)
+        waiting.add(size, ordering: .relaxed)
+        perform { [self] archive in
+            work(archive)
+            waiting.subtract(size, ordering: .relaxed)
         }
     }
 

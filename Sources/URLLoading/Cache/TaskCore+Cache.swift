@@ -17,6 +17,7 @@ extension TaskCore {
         guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else {
             return .now(nil)
         }
+        if request.cachePolicy.ignoresStored { return contents(of: cache, for: load) }
         if type(of: cache) == URLCache.self {
             let key = request.cacheKey
             cached = key.flatMap { cache.responseInMemory(for: $0) }
@@ -31,6 +32,21 @@ extension TaskCore {
                 // Their properties are the caller's code too.
                 let contents = CacheContents(entry: found.flatMap { CacheEntry($0) }, limit: cache.limit)
                 core.loop.post { provide.value(found, contents) }
+            })
+        return .later
+    }
+
+    /// What is said of a cache that is not asked (CACHE-10, CACHE-11): how much it takes.
+    private func contents(of cache: URLCache, for load: Load) -> ClientAnswer<CacheContents?> {
+        cached = nil
+        if type(of: cache) == URLCache.self {
+            return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
+        }
+        let provide = provider(for: load)
+        core.loop.callOut(
+            CalledOut { [core] in
+                let contents = CacheContents(entry: nil, limit: cache.limit, isLookedUp: false)
+                core.loop.post { provide.value(nil, contents) }
             })
         return .later
     }
@@ -69,7 +85,8 @@ extension TaskCore {
         }
         if isAsked, case .whole = destination { tellBodyEarly(entry.body) }
         let finish = LoopBox({ load.finishKeeping() })
-        propose(proposed, isAsked: isAsked, replacing: cached != nil) { finish.value() }
+        let mayHoldOlder = cached != nil || load.request.cachePolicy.ignoresStored
+        propose(proposed, isAsked: isAsked, replacing: mayHoldOlder) { finish.value() }
         return .later
     }
 

@@ -181,7 +181,8 @@ open class URLCache: NSObject, @unchecked Sendable {
             return key
         }
         let bare = address.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(address[..<$0]) } ?? address
-        return CacheKey(address: bare, partition: request.cookiePartitionIdentifier)
+        // It is written to the disk, where no password is to be.
+        return CacheKey(address: URLReference.withoutPassword(bare), partition: request.cookiePartitionIdentifier)
     }
 }
 
@@ -266,15 +267,21 @@ extension URLCache {
         disk.find(key) { [self] found in answer(endLookup(of: key, found: found)) }
     }
 
+    /// Stores what was loaded, in the tiers that have room for so much (CACHE-4). What it is to replace goes in any case.
     func store(_ response: CachedURLResponse, for key: CacheKey) {
-        let allowed: CacheRoom.Tiers
-        switch response.storagePolicy {
-        case .allowed: allowed = [.memory, .disk]
-        case .allowedInMemoryOnly: allowed = .memory
-        case .notAllowed: return
-        }
+        let allowed: CacheRoom.Tiers =
+            switch response.storagePolicy {
+            case .allowed: [.memory, .disk]
+            case .allowedInMemoryOnly: .memory
+            case .notAllowed: []
+            }
         let tiers = room.tiers(for: Int64(response.data.count), allowed: allowed)
         if tiers.isEmpty { remove([key]) } else { store(response, for: key, in: tiers) }
+    }
+
+    /// The same for a response to any request.
+    func storeLoaded(_ response: CachedURLResponse, for request: URLRequest) {
+        if let key = Self.key(of: request) { store(response, for: key) }
     }
 
     /// Puts a response in the place of one with the same body that is still the same: what was removed or stored meanwhile

@@ -26,6 +26,15 @@ extension CookieRequest {
     }
 }
 
+extension CookieRequest {
+    /// Whether the sites that it is about can be told without waiting for the list of public suffixes.
+    var hasSuffixesAtHand: Bool {
+        let suffixes = PublicSuffixes.system
+        if case .web(let document) = document, !suffixes.isAtHand(for: document.host) { return false }
+        return suffixes.isAtHand(for: url.host)
+    }
+}
+
 extension CookieRequest.Document {
     fileprivate init(_ url: URL?) {
         guard let url else {

@@ -13,7 +13,7 @@ struct EarlyCookies {
             self.fields = fields.filter { (try? SetCookie($0)) != nil }
             self.request = request
             self.policy = policy
-            size = self.fields.reduce(0) { $0 + $1.utf8.count }
+            size = self.fields.reduce(request.size) { $0 + $1.utf8.count }
         }
     }
 
@@ -48,5 +48,13 @@ struct EarlyCookies {
     mutating func takeAll() -> [Receipt] {
         defer { self = EarlyCookies() }
         return receipts
+    }
+}
+
+extension CookieRequest {
+    /// About how many bytes it takes.
+    fileprivate var size: Int {
+        let documentSize = if case .web(let page) = document { page.absoluteForm.count } else { 0 }
+        return url.absoluteForm.count + documentSize + (partition?.utf8.count ?? 0)
     }
 }

@@ -26,7 +26,7 @@ extension Cookie {
             case .sameSiteStrict?: .strict
             default: .unspecified
             }
-        expires = cookie.expiresDate?.timeIntervalSince1970
+        expires = cookie.expiresDate?.ifFinite?.timeIntervalSince1970
         self.partition = partition
         ports = cookie.portList?.compactMap { UInt16(exactly: $0.intValue) }
         if cookie.version != 0 { annotations[Annotation.version] = String(cookie.version) }

@@ -45,16 +45,16 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
         origin = nil
         let version = Self.text(properties[.version]).flatMap { Int($0) } == 1 ? 1 : 0
-        let created = properties[.created] as? Date ?? Date()
+        let created = (properties[.created] as? Date)?.ifFinite ?? Date()
         var expires: Date?
         var isSessionOnly: Bool
         if version == 0 {
-            expires = (properties[.expires] as? Date) ?? Self.text(properties[.expires]).flatMap(Self.date)
+            expires = (properties[.expires] as? Date)?.ifFinite ?? Self.text(properties[.expires]).flatMap(Self.date)
             isSessionOnly = expires == nil
         } else {
             let age = Self.text(properties[.maximumAge]).flatMap { Double($0) }
-            expires = age.map { created.addingTimeInterval($0) }
-            isSessionOnly = age == nil
+            expires = age.flatMap { created.addingTimeInterval($0).ifFinite }
+            isSessionOnly = expires == nil
         }
         if let discard = Self.text(properties[.discard]), discard == "TRUE" { isSessionOnly = true }
         if isSessionOnly { expires = nil }
@@ -149,7 +149,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// Without the value, which may be a secret.
     open override var description: String {
         "<\(type(of: self)): \(name) \(domain)\(path)\(isSecure ? " secure" : "")"
-            + "\(expiresDate.map { " expires \($0)" } ?? "")>"
+            + "\((expiresDate?.ifFinite).map { " expires \($0)" } ?? "")>"
     }
 
     private static func text(_ value: Any?) -> String? {
@@ -175,4 +175,9 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         let policy = HTTPCookieStringPolicy(rawValue: text.lowercased())
         return policy == .sameSiteLax || policy == .sameSiteStrict ? policy : nil
     }
+}
+
+extension Date {
+    /// Nil for what is no time, which Foundation does not survive being asked to describe.
+    var ifFinite: Date? { timeIntervalSinceReferenceDate.isFinite ? self : nil }
 }

@@ -25,6 +25,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private var policy = HTTPCookie.AcceptPolicy.always
     /// Guarded by `lock`.
     private var early = EarlyCookies()
+    /// How often somebody has been asked to take those into the jar, and has not done it yet. Guarded by `lock`.
+    private var earlyOrders = 0
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -109,8 +111,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         let time = date.timeIntervalSince1970
         change { jar, changes in
             let removed = jar.removeAll { $0.created >= time }
-            // With what others have just stored, and all traces.
-            changes += time <= 0 ? [.everythingRemoved] : removed.map { .removed($0) }
+            if time <= 0 {
+                // With what others have just stored, and all traces; but for cookies that claim to be older than that.
+                changes.append(.everythingRemoved)
+                changes += jar.lasting(at: Self.now).map { .stored($0) }
+            } else {
+                changes += removed.map { .removed($0) }
+            }
             return !removed.isEmpty
         }
     }
@@ -172,12 +179,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private func store(_ cookies: [HTTPCookie], from request: CookieRequest?) {
         let now = Self.now
         let policy = CookieAcceptPolicy(cookieAcceptPolicy)
+        // The properties of a subclass are the caller's code, and not to be asked under the lock.
+        let offers = cookies.compactMap { cookie in
+            (cookie.origin ?? request).map { (cookie: Cookie(cookie, in: $0.partition), origin: $0) }
+        }
         change { jar, changes in
             var isChanged = false
-            for cookie in cookies {
-                guard let origin = cookie.origin ?? request else { continue }
-                let cookie = Cookie(cookie, in: origin.partition)
-                let outcome = jar.store(cookie, from: origin, policy: policy, at: now)
+            for offer in offers {
+                let outcome = jar.store(offer.cookie, from: offer.origin, policy: policy, at: now)
                 if outcome.isAdded(to: &changes) { isChanged = true }
             }
             return isChanged
@@ -194,14 +203,22 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
 /// What the loader asks of a storage that is no subclass.
 extension HTTPCookieStorage {
-    /// Whether it can be asked on a loop: nothing has to be read from a disk any more.
-    var isAtHand: Bool { records.isAtHand }
+    /// Whether it can be asked on a loop about what belongs to that request: nothing has to be read from a disk any more.
+    func isAtHand(for request: CookieRequest) -> Bool { request.hasSuffixesAtHand && records.isAtHand }
 
     /// Calls when it can, at once or on another thread.
-    func whenAtHand(_ body: @escaping @Sendable () -> Void) { records.whenAtHand(body) }
+    func whenAtHand(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
+        if request.hasSuffixesAtHand {
+            records.whenAtHand(body)
+        } else {
+            PublicSuffixes.system.whenAtHand { [records] in records.whenAtHand(body) }
+        }
+    }
 
-    /// Whether it is known to have no cookies; nil if it cannot be asked on a loop.
-    var isEmptyAtHand: Bool? { records.readIfAtHand { $0.isEmpty } }
+    /// Whether it is known to have no cookies; nil if that cannot be told on a loop.
+    var isEmptyAtHand: Bool? {
+        lock.withLock { earlyOrders == 0 } ? records.readIfAtHand { $0.isEmpty } : nil
+    }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
     func field(for request: CookieRequest) -> String? {
@@ -226,13 +243,19 @@ extension HTTPCookieStorage {
     /// The same as soon as the storage can be asked without waiting, and announces it.
     func receiveWhenAtHand(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
         let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy)
-        guard lock.withLock({ early.add(receipt) }) else { return }
-        whenAtHand { [self] in
+        let isFirst = lock.withLock {
+            guard early.add(receipt) else { return false }
+            earlyOrders += 1
+            return true
+        }
+        guard isFirst else { return }
+        whenAtHand(for: request) { [self] in
             var isChanged = false
             for receipt in lock.withLock({ early.takeAll() })
             where receive(receipt.fields, from: receipt.request, policy: receipt.policy) {
                 isChanged = true
             }
+            lock.withLock { earlyOrders -= 1 }
             if isChanged { announceChangeLater() }
         }
     }

@@ -1,15 +1,56 @@
 internal import CLoadingPublicSuffixes
 internal import LoadingEvents
 internal import LoadingSemantics
+internal import Synchronization
 
 extension PublicSuffixes {
-    /// The system's list; without one, top-level domains only.
-    static let system = PublicSuffixes { domain in domain.withCString { clp_is_public_suffix($0) } }
+    /// The system's list; without one, top-level domains only. To read it takes files and a library, for which no loop waits.
+    static let system = PublicSuffixes(
+        PublicSuffixes.Reading(isDone: { isSystemRead }, whenDone: { systemReading.whenDone($0) })
+    ) { domain in domain.withCString { clp_is_public_suffix($0) } }
 
-    /// Has a thread read the system's list, the first time. Whoever asks the list before that is done waits for the rest;
-    /// so it is begun when a request goes out whose response may set cookies.
-    static let readingSystem: Void = { _ = DetachedThread.startIfPossible(named: "url-suffixes") { clp_read() } }()
+    /// Has a thread read the system's list, the first time. It is begun when a request goes out whose response may set
+    /// cookies.
+    static func readSystem() { systemReading.whenDone {} }
 
-    /// Whether the system's list has been read.
-    static var isSystemRead: Bool { clp_is_read() }
+    /// Whether the system's list has been read, and all who waited for it have been called.
+    static var isSystemRead: Bool { systemReading.isDone }
+
+    private static let systemReading = SystemReading()
+
+    private final class SystemReading: @unchecked Sendable {
+        // Sendable because what varies is guarded by `lock`, or atomic.
+        private let lock = Lock()
+        private var isOrdered = false
+        private var awaiting: [@Sendable () -> Void] = []
+        private let done = Atomic(false)
+
+        var isDone: Bool { done.load(ordering: .acquiring) }
+
+        /// Calls at once, or on a thread of its own when the list has been read, in the order of asking.
+        func whenDone(_ body: @escaping @Sendable () -> Void) {
+            let (isNow, mustStart) = lock.withLock {
+                if isDone { return (true, false) }
+                awaiting.append(body)
+                defer { isOrdered = true }
+                return (false, !isOrdered)
+            }
+            if isNow { return body() }
+            if mustStart, !DetachedThread.startIfPossible(named: "url-suffixes", { self.read() }) { read() }
+        }
+
+        private func read() {
+            clp_read()
+            // Those who wait come first, and in their order.
+            while true {
+                let told = lock.withLock {
+                    if awaiting.isEmpty { done.store(true, ordering: .releasing) }
+                    defer { awaiting = [] }
+                    return awaiting
+                }
+                if told.isEmpty { return }
+                for body in told { body() }
+            }
+        }
+    }
 }

@@ -20,19 +20,18 @@ extension TaskCore {
         // Cookies need the list, and what the host of a secure connection may say of itself (HSTS). Of machines without a
         // domain it is not asked.
         if !PublicSuffixes.isSystemRead, storage != nil || request.url.scheme.isSecure, !request.url.needsNoNameServer {
-            PublicSuffixes.readingSystem
+            PublicSuffixes.readSystem()
         }
         guard let storage, core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
-        let isEmpty = isPlain ? storage.isEmptyAtHand : nil
-        if isEmpty == true { return .now(nil) }
+        if isPlain, storage.isEmptyAtHand == true { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
         if isPlain {
             let origin = CookieRequest(request, document: shown.mainDocumentURL)
-            if isEmpty != nil { return .now(storage.field(for: origin)) }
+            if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
             guard let load = load as? Load else { return .now(nil) }
             let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
-            storage.whenAtHand { [core] in
+            storage.whenAtHand(for: origin) { [core] in
                 let field = storage.field(for: origin)
                 core.loop.post { provide.value(field) }
             }
@@ -66,7 +65,9 @@ extension TaskCore {
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
         let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
         if type(of: storage) == HTTPCookieStorage.self {
-            guard storage.isAtHand else { return storage.receiveWhenAtHand(fields, from: origin, policy: policy) }
+            guard storage.isAtHand(for: origin) else {
+                return storage.receiveWhenAtHand(fields, from: origin, policy: policy)
+            }
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return core.loop.callOut(CalledOut { storage.announceChange() })
         }

@@ -6,10 +6,7 @@ extension ForeignError {
     /// (ERR-2).
     func shown(at url: URL?) -> any Error {
         guard var info = urlError?.errorUserInfo, let code = urlError?.code else { return error }
-        if let url, info[NSURLErrorFailingURLErrorKey] == nil {
-            info[NSURLErrorFailingURLErrorKey] = url
-            info["NSErrorFailingURLStringKey"] = url.absoluteString
-        }
+        if let url, info[NSURLErrorFailingURLErrorKey] == nil { URLError.addFailingURL(url, to: &info) }
         return URLError(code, userInfo: info)
     }
 

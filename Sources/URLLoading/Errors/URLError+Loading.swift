@@ -29,6 +29,15 @@ extension URLError {
         info["NSErrorPeerCertificateChainKey"] = chain
     }
 
+    /// Says which address failed, without the user and the password that may stand in it: errors are written to logs.
+    static func addFailingURL(_ url: URL, to info: inout [String: Any]) {
+        let whole = url.absoluteString
+        let text = URLReference.withoutUserinfo(whole)
+        info[NSURLErrorFailingURLErrorKey] = text == whole ? url : URL(string: text)
+        // The key's constant is deprecated, the entry is not.
+        info["NSErrorFailingURLStringKey"] = text
+    }
+
     /// An error as a task delivers it.
     ///
     /// - Parameters:
@@ -40,11 +49,7 @@ extension URLError {
     ) -> URLError {
         var info = userInfo
         info[NSLocalizedDescriptionKey] = LoadError.description(ofCode: code)
-        if let url {
-            info[NSURLErrorFailingURLErrorKey] = url
-            // The key's constant is deprecated, the entry is not.
-            info["NSErrorFailingURLStringKey"] = url.absoluteString
-        }
+        if let url { addFailingURL(url, to: &info) }
         if let taskDescription {
             info["_NSURLErrorFailingURLSessionTaskErrorKey"] = taskDescription
             info["_NSURLErrorRelatedURLSessionTaskErrorKey"] = [taskDescription]

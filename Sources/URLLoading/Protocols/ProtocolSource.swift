@@ -23,6 +23,8 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     private let awaitsBody: Bool
     private let loop: EventLoop
     private let wasStopped = Atomic<Bool>(false)
+    /// The largest body that the cache keeps, in bytes. Known when the protocol begins.
+    private let cacheLimit = Atomic<Int64>(0)
 
     // MARK: Confined to the loop
 
@@ -92,12 +94,11 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     /// A response is there that the cache may be allowed to keep (CACHE-3).
     func collect(_ response: URLResponse, _ policy: URLCache.StoragePolicy, for core: TaskCore) {
         collected = nil
-        guard policy != .notAllowed, request.method == "GET", case .data = core.kind,
-            let cache = core.core.urlCache,
+        let limit = cacheLimit.load(ordering: .relaxed)
+        guard policy != .notAllowed, request.method == "GET", case .data = core.kind, core.core.urlCache != nil,
             (200...299).contains((response as? HTTPURLResponse)?.statusCode ?? 200)
         else { return }
-        collected = Collected(
-            response: response, policy: policy, room: max(cache.memoryCapacity, cache.diskCapacity) / 20)
+        collected = Collected(response: response, policy: policy, room: Int(clamping: limit))
     }
 
     /// A larger body is not held for the cache's sake alone (CACHE-31).
@@ -164,6 +165,8 @@ final class ProtocolSource: LoadSource, @unchecked Sendable {
     private func begin(_ task: URLSessionTask, _ core: TaskCore, _ request: URLRequest) {
         // A load that was cancelled before its turn is not begun.
         if wasStopped.load(ordering: .relaxed) { return }
+        // The capacities of a cache may be the caller's code, which no loop waits for.
+        if case .data = core.kind, let cache = core.core.urlCache { cacheLimit.store(cache.limit, ordering: .relaxed) }
         let canonical = protocolClass.canonicalRequest(for: request)
         let client = ProtocolClient(for: self, request: canonical)
         let loading = protocolClass.init(

@@ -27,7 +27,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private var unwritten = WaitingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
-    private var isWriting = false
+    /// Whether the thread has been asked to write, and has not yet written all.
+    private var isWriteOrdered = false
     /// Whether it could not be taken over when that was tried last. Then there may be news that nobody tells of again.
     private var isBehind = false
     /// Whether the thread was ever asked for anything.
@@ -116,8 +117,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             changeCount += 1
             if file == nil || changes.isEmpty { return result }
             unwritten.add(changes)
-            if !isWriting {
-                isWriting = true
+            if !isWriteOrdered {
+                isWriteOrdered = true
                 isFileUsed = true
                 mustWrite = true
             }
@@ -126,7 +127,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         // Outside of the lock: where no thread can be had, it is written here and now.
         if mustWrite, let file {
             ExitFlush.shared.add(self)
-            file.thread.perform { [self] keeper in write(to: keeper) }
+            orderWrite(of: file)
         }
         return result
     }
@@ -202,8 +203,13 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     @discardableResult
     private func takeOver(from keeper: Keeper) -> Bool {
         for _ in 0..<3 {
-            let count = writeAll(to: keeper)
+            let count = writeChanges(to: keeper)
             guard let records = keeper.loadIfPossible() else { break }
+            // It was found damaged just now, or was removed: memory has what the file has no more.
+            if keeper.hasLostFile() {
+                isLost = true
+                continue
+            }
             // Outside of the lock: it takes its time.
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
@@ -253,13 +259,27 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     // MARK: Writing
 
+    private func orderWrite(of file: File) {
+        file.thread.perform { [self] keeper in
+            write(to: keeper)
+            let isLeft = lock.withLock {
+                isWriteOrdered = !unwritten.isEmpty
+                return isWriteOrdered
+            }
+            // Behind what else was asked for: a program that never stops keeps nobody from being told.
+            if isLeft { orderWrite(of: file) }
+        }
+    }
+
     private func write(to keeper: Keeper) {
-        _ = writeAll(to: keeper)
+        _ = writeChanges(to: keeper)
         keeper.flush()
     }
 
-    /// How many changes there were when all of them were written. A file that somebody has removed is made anew.
-    private func writeAll(to keeper: Keeper) -> UInt64 {
+    /// Writes what there is to write by now. A file that somebody has removed is made anew.
+    ///
+    /// - Returns: How many changes there were by then.
+    private func writeChanges(to keeper: Keeper) -> UInt64 {
         if keeper.hasLostFile() { isLost = true }
         if isLost, let there = keeper.loadIfPossible() {
             isLost = false
@@ -273,13 +293,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             let lost = memory.lasting(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
             keeper.apply(lost.map { .stored($0) })
         }
-        while true {
-            let (changes, count) = lock.withLock {
-                if unwritten.isEmpty { isWriting = false }
-                return (unwritten.take(), changeCount)
-            }
-            if changes.isEmpty { return count }
-            keeper.apply(changes.list)
-        }
+        let (changes, count) = lock.withLock { (unwritten.take(), changeCount) }
+        if !changes.isEmpty { keeper.apply(changes.list) }
+        return count
     }
 }

@@ -125,7 +125,11 @@ extension TaskCore {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
             if let kept = answered?.withFacts(of: response) {
-                cache.storeCachedResponse(kept, for: task)
+                if type(of: cache) == URLCache.self, let request = task.currentRequest {
+                    cache.storeLoaded(kept, for: request)
+                } else {
+                    cache.storeCachedResponse(kept, for: task)
+                }
             } else if isNewer {
                 cache.removeCachedResponse(for: task)
             }

@@ -170,4 +170,31 @@ import Testing
         store.removeAll()
         #expect(store.covers("get.app"))
     }
+
+    // TLS-7
+    @Test("what hosts say while the list of public suffixes is read is noted when that is done") func listBeingRead()
+        throws
+    {
+        let waiting = Watched<[@Sendable () -> Void]>([])
+        let isDone = Watched(false)
+        let reading = PublicSuffixes.Reading(
+            isDone: { isDone.current }, whenDone: { body in waiting.withValue { $0.append(body) } })
+        let asked = EventRecorder<String>()
+        let store = HSTSStore(
+            suffixes: PublicSuffixes(reading) { name in
+                asked.record(name)
+                return false
+            }, preload: HSTSPreload())
+        let fields = HTTPFields([("Strict-Transport-Security", "max-age=100")])
+        store.noteWhenAtHand(fields, from: try HTTPURL("https://www.example.org/"), isTrusted: true)
+        #expect(!store.covers("www.example.org"))
+        #expect(asked.events == [])
+        isDone.withValue { $0 = true }
+        for body in waiting.current { body() }
+        #expect(store.covers("www.example.org"))
+        #expect(asked.events != [])
+        store.noteWhenAtHand(fields, from: try HTTPURL("https://example.net/"), isTrusted: true)
+        #expect(store.covers("example.net"))
+        #expect(waiting.current.count == 1)
+    }
 }

@@ -182,7 +182,7 @@ import Testing
 
     struct HeadRow: Sendable, CustomTestStringConvertible {
         enum Effect: Sendable {
-            case updates, castsDoubt, nothing
+            case updates, castsDoubt, removes, nothing
         }
 
         let head: [(String, String)]
@@ -197,6 +197,10 @@ import Testing
     @Test(arguments: [
         HeadRow(head: [("ETag", #""a""#), ("Content-Length", "5"), ("X", "2")], effect: .updates),
         HeadRow(head: [("ETag", #""a""#), ("X", "2")], effect: .updates),
+        // RFC 9111 §5.2.2.5
+        HeadRow(head: [("ETag", #""a""#), ("X", "2"), ("Cache-Control", "no-store")], effect: .removes),
+        HeadRow(head: [("ETag", #""b""#), ("Cache-Control", "no-store")], effect: .removes),
+        HeadRow(head: [("ETag", #""a""#), ("Vary", "*")], effect: .removes),
         HeadRow(head: [("X", "2")], effect: .updates),
         HeadRow(head: [("ETag", #""b""#), ("Content-Length", "5")], effect: .castsDoubt),
         HeadRow(head: [("ETag", #"W/"a""#)], effect: .castsDoubt),
@@ -219,13 +223,16 @@ import Testing
             stored: [stored])
         switch row.effect {
         case .updates:
-            #expect(changed[0]?.fields.values("X") == ["2"])
-            #expect(changed[0]?.needsValidation == false)
-            #expect(changed[0]?.responseTime == CacheFixtures.start + 100)
+            let response = try #require(changed[0]?.response)
+            #expect(response.fields.values("X") == ["2"])
+            #expect(response.needsValidation == false)
+            #expect(response.responseTime == CacheFixtures.start + 100)
         case .castsDoubt:
             var doubted = stored
             doubted.needsValidation = true
-            #expect(changed == [0: doubted])
+            #expect(changed == [0: .changed(doubted)])
+        case .removes:
+            #expect(changed == [0: .removed])
         case .nothing:
             #expect(changed == [:])
         }
@@ -237,6 +244,10 @@ import Testing
         let changed = CacheValidationRules.readHead(
             status: 200, fields: HTTPFields([("Content-Length", "5")]), requestTime: CacheFixtures.start,
             responseTime: CacheFixtures.start, to: try CacheFixtures.request(method: "HEAD"), stored: [stored])
-        #expect(changed[0]?.needsValidation == false)
+        #expect(changed[0]?.response?.needsValidation == false)
     }
+}
+
+extension CacheHeadEffect {
+    fileprivate var response: StoredResponse? { if case .changed(let response) = self { response } else { nil } }
 }

@@ -29,5 +29,4 @@ final class JarReference {
     func remove(_ identity: CookieIdentity) -> Bool { jar.remove(identity) }
     func removeAll(where condition: (Cookie) -> Bool) -> [CookieIdentity] { jar.removeAll(where: condition) }
     func removeExpired(at now: Double) -> [CookieIdentity] { jar.removeExpired(at: now) }
-    func endSession() -> [CookieIdentity] { jar.endSession() }
 }

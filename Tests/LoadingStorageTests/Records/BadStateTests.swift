@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import LoadingSemantics
 import TestSupport
@@ -70,6 +71,72 @@ import Testing
             damaged[place] ^= bit
             try check(damaged, atLeast: 240, "bit \(bit) of \(place)")
         }
+    }
+
+    /// Writes over the page with that text, without making another file.
+    private func damagePage(with text: String, of path: String) throws {
+        let content = try #require(contents(path))
+        let place = try #require(content.range(of: Data(text.utf8))).lowerBound
+        let descriptor = open(path, O_WRONLY)
+        defer { close(descriptor) }
+        try #require(
+            pwrite(descriptor, [UInt8](repeating: 0x55, count: 4096), 4096, off_t(place / 4096 * 4096)) == 4096)
+    }
+
+    // COOK-19
+    @Test("what a repair of a file in use cannot save was lost, which is told once") func damagedInUse() throws {
+        let scene = try scene(Self.image())
+        let archive = scene.cookies
+        #expect(archive.load().count == Self.cookies.count)
+        #expect(!archive.hasLostFile())
+        // So that no page is remembered.
+        let other = try Database(scene.cookieFile)
+        try other.run("DELETE FROM cookies WHERE name = 'c299'")
+        #expect(try other.value("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(0))
+        try damagePage(with: Self.cookies[150].value, of: scene.cookieFile)
+        #expect(archive.apply([.stored(.lasting("c150", "new")), .removed(Self.cookies[149].identity)]))
+        #expect(archive.hasLostFile())
+        #expect(!archive.hasLostFile())
+        let stored = scene.storedCookies()
+        #expect(stored.contains(.lasting("c150", "new")) && stored.count < Self.cookies.count - 2)
+    }
+
+    // COOK-19
+    @Test("a file that is removed while it is closed over trouble was lost") func removedInTrouble() throws {
+        let scene = try StorageScene()
+        let file = LastingDatabase(Cookie.design, in: scene.directory, tell: scene.tell)
+        let work = { (_: Database) throws(StorageFailure) in }
+        #expect(file.write(work) != nil)
+        let fail = { (_: Database) throws(StorageFailure) in
+            throw StorageFailure(.read, scene.cookieFile, .system(EIO))
+        }
+        #expect(file.read(fail) == nil)
+        #expect(file.write(work) != nil)
+        #expect(!file.hasLostFile())
+        #expect(file.read(fail) == nil)
+        // What cannot be looked at may be there.
+        try scene.hide()
+        #expect(!file.hasLostFile())
+        try scene.show()
+        unlink(scene.cookieFile)
+        #expect(file.write(work) != nil)
+        #expect(file.hasLostFile())
+        #expect(!file.hasLostFile())
+    }
+
+    @Test("a record that is too large for a file does not keep the others out of it") func tooLarge() throws {
+        let scene = try StorageScene()
+        let archive = scene.cookies
+        archive.apply([.stored(.lasting("a", "old"))])
+        let large = String(repeating: "x", count: 70_000_000)
+        #expect(archive.apply([.stored(.lasting("a", large)), .stored(.lasting("b")), .stored(.lasting(large))]))
+        // What it was to replace is not there either.
+        #expect(scene.storedCookies() == [.lasting("b")])
+        #expect(archive.apply([.removed(Cookie.lasting(large).identity), .stored(.lasting("c"))]))
+        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c")])
+        #expect(
+            scene.messages.events
+                == [.inMemory(StorageFailure(.write, scene.cookieFile, .database(SQLITE_TOOBIG)))])
     }
 
     @Test("a file that ends early") func truncated() throws {

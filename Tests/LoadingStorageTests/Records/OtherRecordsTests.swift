@@ -1,3 +1,4 @@
+import Foundation
 import LoadingSemantics
 import TestSupport
 import Testing
@@ -79,6 +80,36 @@ import Testing
         #expect(mode(scene.file("url-loading-credentials.sqlite")) == 0o600)
     }
 
+    // AUTH-23, C-36
+    @Test("of a password that is removed or replaced nothing is left in any file, while others stay")
+    func passwordsLeaveNoTrace() throws {
+        let scene = try StorageScene()
+        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        let users = ["removed", "replaced", "done", "kept"]
+        let all = users.map { StoredCredential(space: Self.space, user: $0, password: "treasure-" + $0) }
+        archive.apply(all.map { .stored($0) })
+        #expect(archive.load().count == 4)
+        func holds(_ user: String) -> Bool {
+            names(scene.directory.path).contains {
+                contents(scene.file($0))?.range(of: Data("treasure-\(user)".utf8)) != nil
+            }
+        }
+        try Data("treasure-removed treasure-replaced".utf8).write(
+            to: URL(fileURLWithPath: archive.path + ".damaged"))
+        #expect(users.allSatisfy(holds))
+        archive.apply([.removed(all[0].identity)])
+        #expect(!holds("removed") && holds("done"))
+        archive.apply([.stored(StoredCredential(space: Self.space, user: "replaced", password: "new"))])
+        #expect(!holds("replaced"))
+        #expect(archive.removeUnchanged([all[2]]))
+        #expect(!holds("done") && holds("kept"))
+        // Whoever has not read what is there knows no better.
+        let other = CredentialArchive(in: scene.directory)
+        other.apply([.stored(StoredCredential(space: Self.space, user: "kept", password: "new"))])
+        #expect(!holds("kept"))
+        #expect(archive.load().count == 2)
+    }
+
     // AUTH-23: what is done is no note any more; what another process has noted meanwhile is
     @Test("what another has stored in the place of a record is not removed for it") func unchanged() throws {
         let scene = try StorageScene()
@@ -88,13 +119,14 @@ import Testing
         let changed = StoredCredential(space: Self.space, user: "v", password: "2")
         let new = StoredCredential(space: Self.space, user: "w", password: "3")
         other.apply([.stored(changed), .stored(new)])
-        #expect(one.removeUnchanged(done) == 2)
+        #expect(one.removeUnchanged(done))
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, new])
         // Not while it cannot be done.
         try scene.hide()
-        #expect(one.removeUnchanged([new]) == nil)
+        #expect(!one.removeUnchanged([new]))
         try scene.show()
-        #expect(one.removeUnchanged([new, changed]) == 0)
+        #expect(one.removeUnchanged([new, changed]))
+        #expect(CredentialArchive(in: scene.directory).load() == [])
     }
 
     // AUTH-21

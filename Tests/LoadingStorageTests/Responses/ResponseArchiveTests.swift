@@ -186,6 +186,48 @@ import Testing
         #expect(store(archive, 1, 20_000))
     }
 
+    // CACHE-24, CACHE-14
+    @Test("the capacity is kept when heads grow") func growingHeads() throws {
+        let archive = archive(100_000)
+        for number in 0..<9 { #expect(store(archive, number, 10_000)) }
+        // Others have written since: the sum is looked for anew.
+        #expect(store(self.archive(100_000), 9, 10))
+        func head(_ size: Int) -> ArchivedResponse {
+            var head = ResponseSteps.head(0, 1)
+            head.response.fields.append("X-Large", String(repeating: "x", count: size))
+            return head
+        }
+        let first = try #require(archive.entry(for: ResponseSteps.key(0)))
+        #expect(archive.update(first, head(30_000)))
+        #expect(archive.usage <= 100_000)
+        #expect(archive.usage == self.archive(100_000).usage)
+        // It is the one that was used last.
+        #expect(archive.entry(for: ResponseSteps.key(0))?.head == head(30_000))
+        #expect(archive.entry(for: ResponseSteps.key(1)) == nil)
+        #expect(body(archive, 8) != nil)
+        // One that is too large takes its body along.
+        let again = try #require(archive.entry(for: ResponseSteps.key(0)))
+        #expect(!archive.update(again, head(95_000)))
+        #expect(archive.entry(for: ResponseSteps.key(0)) == nil)
+        archive.capacity = 100_000_000
+        let other = try #require(archive.entry(for: ResponseSteps.key(8)))
+        #expect(!archive.update(other, head(2 << 20)))
+        #expect(archive.entry(for: ResponseSteps.key(8)) == nil)
+        #expect(archive.usage == self.archive().usage)
+    }
+
+    // CACHE-28, S-89
+    @Test("bodies go with a removal of all where the index is gone already") func bodiesWithoutIndex() throws {
+        do {
+            let archive = archive()
+            #expect(store(archive, 1, 50_000))
+        }
+        for end in ["", "-wal", "-shm"] { unlink(file + end) }
+        #expect(names(folder).count == 1)
+        archive().removeAll()
+        #expect(names(folder) == [])
+    }
+
     // CACHE-24: however much flows through
     @Test("files of bodies go with their entries") func flow() throws {
         let archive = archive(1_000_000)

@@ -223,6 +223,45 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
     }
 
+    // AUTH-22
+    @Test(
+        "what is removed meanwhile of other users and other servers is nothing to a credential that is accepted",
+        arguments: [true, false])
+    func removalOfOthersWhileTheServerAnswers(isSubclass: Bool) async throws {
+        final class Own: URLCredentialStorage, @unchecked Sendable {}
+        let door = door
+        let storage = isSubclass ? Own() : URLCredentialStorage()
+        let credential = URLCredential(door.user, door.password, .permanent)
+        let tidyUp = Watched<@Sendable () -> Void>({})
+        let server = try ScriptedServer.answering { request in
+            guard request["Authorization"] != nil else { return door.refusal }
+            tidyUp.current()
+            return .text("in")
+        }
+        defer { server.stop() }
+        let space = door.space(server)
+        let elsewhere = URLProtectionSpace(
+            host: "example.org", port: space.port, protocol: "http", realm: space.realm,
+            authenticationMethod: space.authenticationMethod)
+        let former = URLCredential("former", "p", .permanent)
+        for space in [space, elsewhere] { storage.setDefaultCredential(former, for: space) }
+        storage.set(credential, for: elsewhere)
+        tidyUp.withValue {
+            $0 = {
+                storage.remove(former, for: space)
+                storage.remove(credential, for: elsewhere)
+            }
+        }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let session = URLSession(delegate) { $0.urlCredentialStorage = storage }
+        #expect(try await status(session, server.url()) == 200)
+        #expect(storage.allCredentials == [space: ["Mufasa": credential], elsewhere: ["former": former]])
+        #expect(storage.defaultCredential(for: space) == credential)
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+    }
+
     // AUTH-26, AUTH-10: the password was changed
     @Test("a credential that is refused later is asked for again") func aCredentialThatIsRefusedLaterIsAskedForAgain()
         async throws

@@ -225,6 +225,18 @@ import URLLoading
                 == ["200 body 1", "200 body 1", "200 ", "200 body 333"])
     }
 
+    // CACHE-20, CACHE-6: RFC 9111 §5.2.2.5
+    @Test("a response to HEAD that may not be stored takes what is stored along")
+    func headWithoutStoring() async throws {
+        let server = try ScriptedServer.answering { request in
+            .text("body").with(field: "Cache-Control", request.method == "HEAD" ? "no-store" : "max-age=3600")
+        }
+        defer { server.stop() }
+        let get = URLRequest(url: server.url("/"))
+        #expect(try await load([get, get.with { $0.httpMethod = "HEAD" }, get]) == ["200 body", "200 ", "200 body"])
+        #expect(server.requests.map(\.method) == ["GET", "HEAD", "GET"])
+    }
+
     // a lasting redirect that was the result is followed when it is served
     @Test("a stored redirect")
     func storedRedirect() async throws {
@@ -494,6 +506,86 @@ import URLLoading
         #expect(
             try await own.calls.waitFor(count: 8)
                 == ["get", "store", "get", "remove", "get", "store", "get", "store"])
+    }
+
+    // CACHE-10, CACHE-11, CACHE-26
+    @Test(
+        "who wants no stored response has nobody look for one; what comes takes its place",
+        arguments: [
+            URLRequest.CachePolicy.reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
+        ])
+    func noLookup(policy: URLRequest.CachePolicy) async throws {
+        final class Own: URLCache, @unchecked Sendable {
+            let calls = EventRecorder<String>()
+            override func getCachedResponse(
+                for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+            ) {
+                calls.record("get")
+                super.getCachedResponse(for: dataTask, completionHandler: completionHandler)
+            }
+            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
+                calls.record("store")
+                super.storeCachedResponse(cachedResponse, for: dataTask)
+            }
+            override func removeCachedResponse(for request: URLRequest) {
+                calls.record("remove")
+                super.removeCachedResponse(for: request)
+            }
+        }
+        let own = Own(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        configuration.urlCache = own
+        let anew = URLRequest(url: fresh()).with { $0.cachePolicy = policy }
+        let unkept = URLRequest(url: url("/", [("Cache-Control", "no-store")])).with { $0.cachePolicy = policy }
+        #expect(
+            try await load([anew, URLRequest(url: fresh()), anew, unkept])
+                == ["200 body 1", "200 body 1", "200 body 2", "200 body 3"])
+        #expect(try await own.calls.waitFor(count: 4) == ["store", "get", "store", "remove"])
+    }
+
+    // CACHE-10, CACHE-6
+    @Test(
+        "what is stored goes when a newer response is not to be kept, also if nobody has looked for it",
+        arguments: [false, true])
+    func notKeptAnew(asks: Bool) async throws {
+        let target = asks ? fresh() : url("/", [("Cache-Control", "no-store")])
+        try cache.storeCachedResponse(
+            CachedURLResponse(
+                response: #require(HTTPURLResponse(url: target, statusCode: 200, httpVersion: nil, headerFields: nil)),
+                data: Data("old".utf8)), for: URLRequest(url: target))
+        let delegate = KeepingDelegate(keeps: false)
+        let session = URLSession(
+            configuration: configuration, delegate: asks ? delegate : nil, delegateQueue: nil)
+        defer {
+            session.finishTasksAndInvalidate()
+            server.stop()
+        }
+        let request = URLRequest(url: target).with { $0.cachePolicy = .reloadIgnoringLocalCacheData }
+        if asks {
+            session.dataTask(with: request).resume()
+            _ = try await delegate.calls.wait(for: "end")
+        } else {
+            #expect(try await session.data(for: request).0 == Data("body 1".utf8))
+        }
+        #expect(try cache.cachedResponse(for: URLRequest(url: target)) == nil)
+    }
+
+    // CACHE-4, CACHE-5
+    @Test("a tier that has no room for what the delegate lets through does not get it", arguments: [true, false])
+    func roomWhenAsked(isSmall: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        configuration.urlCache = URLCache(
+            memoryCapacity: 100_000, diskCapacity: 100_000_000, directory: directory.file("cache"))
+        let delegate = KeepingDelegate(keeps: true)
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer {
+            session.finishTasksAndInvalidate()
+            server.stop()
+        }
+        let target = fresh(isSmall ? "/" : "/chunks")
+        session.dataTask(with: target).resume()
+        _ = try await delegate.calls.wait(for: "end")
+        #expect(try (cache.currentMemoryUsage > 0) == isSmall)
+        #expect(try cache.cachedResponse(for: URLRequest(url: target)) != nil)
     }
 
     // CACHE-25, T-38: a body that ends early is not kept

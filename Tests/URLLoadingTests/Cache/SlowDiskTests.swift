@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import TestSupport
 import Testing
 
@@ -86,6 +87,38 @@ import Testing
         #expect(try body("/old", in: other) == nil)
         #expect(try body("/late", in: other) == "late")
         #expect(try body("/old", in: cache) == "second")
+    }
+
+    // CACHE-24, CACHE-14
+    @Test("what waits for a new head is bounded too") func boundedHeads() async throws {
+        let cache = cache()
+        let large = String(repeating: "x", count: Self.size)
+        for number in 0..<40 {
+            try store("/\(number)", large, in: cache)
+            await flush(cache)
+        }
+        let goOn = try await stop(cache)
+        for number in 0..<40 {
+            let request = try request("/\(number)")
+            let old = try #require(cache.cachedResponse(for: request))
+            let url = try #require(request.url)
+            let head = try #require(
+                HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: ["X-New": "yes"]))
+            cache.replace(
+                old, with: CachedURLResponse(response: head, data: old.data),
+                for: CacheKey(address: url.absoluteString, partition: nil))
+        }
+        goOn.fire()
+        await flush(cache)
+        let other = self.cache()
+        let found = try (0..<40).map { number in
+            let response = try other.cachedResponse(for: request("/\(number)"))?.response as? HTTPURLResponse
+            return response?.value(forHTTPHeaderField: "X-New")
+        }
+        #expect(found == (0..<40).map { $0 < Self.mostWaiting ? "yes" : nil })
+        // In memory all of them are as they are now.
+        let response = try cache.cachedResponse(for: request("/39"))?.response as? HTTPURLResponse
+        #expect(response?.value(forHTTPHeaderField: "X-New") == "yes")
     }
 
     // CACHE-24, CACHE-29

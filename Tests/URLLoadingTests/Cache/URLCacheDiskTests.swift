@@ -1,7 +1,8 @@
 import Foundation
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// The tier of the cache that is on disk.
 @Suite(.leavesNothing) struct URLCacheDiskTests {
@@ -51,6 +52,32 @@ import URLLoading
         // From now on it is in memory.
         #expect(new.currentMemoryUsage > size)
         #expect(new.cachedResponse(for: try request()) === found)
+    }
+
+    // CACHE-30
+    @Test("what a program stores for addresses with passwords is told apart by the users, and no password is written")
+    func passwordsInAddresses() async throws {
+        let old = cache()
+        func request(_ user: String) throws -> URLRequest {
+            URLRequest(url: try #require(URL(string: "own://\(user):treasure@example.org/a")))
+        }
+        for user in ["one", "two"] {
+            let response = URLResponse(
+                url: try #require(request(user).url), mimeType: "text/plain", expectedContentLength: 3,
+                textEncodingName: nil)
+            old.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data(user.utf8)), for: try request(user))
+        }
+        await withCheckedContinuation { continuation in old.flush { continuation.resume() } }
+        let new = cache()
+        for user in ["one", "two"] {
+            #expect(new.cachedResponse(for: try request(user))?.data == Data(user.utf8))
+        }
+        let folder = directory.path + "/cache"
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            let content = FileManager.default.contents(atPath: folder + "/" + name)
+            #expect(content?.range(of: Data("treasure".utf8)) == nil, "\(name)")
+        }
     }
 
     // CACHE-22

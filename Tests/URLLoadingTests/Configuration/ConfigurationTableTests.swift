@@ -338,6 +338,7 @@ import URLLoading
         #expect(cache.currentMemoryUsage > 0)
     }
 
+    // C-28: before what loads other requests
     private func protocolClasses() async throws {
         let script = ScriptedProtocol.script { $0.answer("of its own") }
         let heard = try await LoadRecorder.load(URLRequest(url: script.url())) {

@@ -215,6 +215,27 @@ import Testing
             }
         }
 
+        // COOK-20, COOK-17
+        @Test("no loop reads the list for the cookies of a response, which the next request carries all the same")
+        func cookiesBeforeTheList() async {
+            await #expect(processExitsWith: .success) {
+                let storage = HTTPCookieStorage()
+                func request(_ address: String) throws -> CookieRequest {
+                    CookieRequest(try HTTPURL(address), method: "GET", document: .none, partition: nil)
+                }
+                let (here, away) = (try request("http://127.0.0.1/"), try request("https://www.example.org/"))
+                guard storage.isAtHand(for: here), !storage.isAtHand(for: away) else { exit(2) }
+                guard storage.isEmptyAtHand == true else { exit(3) }
+                storage.receiveWhenAtHand(["a=b"], from: away, policy: .always)
+                storage.receiveWhenAtHand(["c=d"], from: away, policy: .always)
+                let field = EventRecorder<String?>()
+                if storage.isEmptyAtHand == true { exit(4) }
+                storage.whenAtHand(for: away) { field.record(storage.field(for: away)) }
+                guard try await field.waitFor(count: 1) == ["a=b; c=d"] else { exit(5) }
+                try await eventually { storage.isAtHand(for: away) && storage.isEmptyAtHand == false }
+            }
+        }
+
         // TLS-7: for what hosts say of themselves, where there are no cookies
         @Test("nor does a secure load without cookies wait for that list") func publicSuffixesWithoutCookies() async {
             await #expect(processExitsWith: .success) {

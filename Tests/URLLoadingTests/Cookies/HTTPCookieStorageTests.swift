@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import URLLoading
@@ -79,6 +80,33 @@ import Testing
         storage.setCookies(
             [cookie], for: URL(string: address), mainDocumentURL: document.flatMap { URL(string: $0) })
         #expect(storage.cookies == (isAccepted ? [cookie] : []))
+    }
+
+    /// Asks the storage whenever it is asked.
+    private final class AskingCookie: HTTPCookie, @unchecked Sendable {
+        let asked = Watched<HTTPCookieStorage?>(nil)
+        override var value: String {
+            _ = asked.current?.cookies
+            return super.value
+        }
+    }
+
+    // COOK-17, AUTH-24: no code of the caller's runs under a lock
+    @Test("a cookie of the caller's class may ask the storage that it is given to") func askingCookies() async throws {
+        let cookie = try #require(
+            AskingCookie(properties: [.name: "a", .value: "v", .domain: "example.com", .path: "/"]))
+        cookie.asked.withValue { $0 = storage }
+        let done = Signal("all was stored")
+        Thread.detachNewThread { [storage] in
+            storage.setCookies([cookie], for: URL(string: "http://example.com/"), mainDocumentURL: nil)
+            storage.setCookie(cookie)
+            storage.deleteCookie(cookie)
+            storage.setCookies([cookie], for: URL(string: "http://example.com/"), mainDocumentURL: nil)
+            done.fire()
+        }
+        try await done.wait()
+        #expect(storage.cookies?.map(\.name) == ["a"])
+        cookie.asked.withValue { $0 = nil }
     }
 
     @Test func responsesCannotSetCookiesOfOtherDomains() throws {

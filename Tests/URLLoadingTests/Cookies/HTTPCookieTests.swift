@@ -196,4 +196,39 @@ import Testing
         let expires = try #require(cookies(field).first?.expiresDate)
         #expect(expires > Date())
     }
+
+    // COOK-2: what a caller makes up ends no process
+    @Test("a time that is none is as good as not given") func timesThatAreNone() throws {
+        let none = [Double.nan, .infinity, -.infinity]
+        var all: [[HTTPCookiePropertyKey: Any]] = ["nan", "inf", "-inf", "1e400"].map {
+            [.version: "1", .maximumAge: $0]
+        }
+        all += none.map { [.expires: Date(timeIntervalSince1970: $0)] }
+        all += none.map { [.version: "1", .maximumAge: NSNumber(value: $0)] }
+        all += none.map { [.created: Date(timeIntervalSince1970: $0)] }
+        for times in all {
+            let properties: [HTTPCookiePropertyKey: Any] = [
+                .name: "a", .value: "v", .domain: "example.org", .path: "/",
+            ]
+            let cookie = try #require(HTTPCookie(properties: properties.merging(times) { $1 }))
+            #expect(cookie.isSessionOnly && cookie.expiresDate == nil, "\(times)")
+            #expect(cookie.description.contains("a example.org/"))
+            #expect(cookie.created.timeIntervalSince1970.isFinite)
+            #expect(HTTPCookie(properties: try #require(cookie.properties)) == cookie)
+        }
+    }
+
+    // COOK-2
+    @Test("so is what a class of the caller's says") func timesOfSubclasses() throws {
+        final class Timeless: HTTPCookie, @unchecked Sendable {
+            override var expiresDate: Date? { Date(timeIntervalSince1970: .nan) }
+        }
+        let cookie = try #require(
+            Timeless(properties: [.name: "a", .value: "v", .domain: "example.org", .path: "/"]))
+        #expect(cookie.description.contains("a example.org/"))
+        let storage = HTTPCookieStorage()
+        storage.setCookie(cookie)
+        #expect(storage.cookies?.map(\.isSessionOnly) == [true])
+        #expect(storage.cookies?.first?.description.contains("expires") == false)
+    }
 }

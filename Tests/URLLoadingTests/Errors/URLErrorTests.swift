@@ -24,6 +24,19 @@ import Testing
         #expect(Set(bare.userInfo.keys) == [NSLocalizedDescriptionKey])
     }
 
+    // ERR-2: errors are written to logs
+    @Test("a password that stands in the address is not in the error") func passwords() throws {
+        let url = try #require(URL(string: "https://me:treasure@example.com/a?b"))
+        let error = URLError.make(.cannotConnectToHost(111), url: url)
+        #expect(error.failingURL?.absoluteString == "https://example.com/a?b")
+        #expect(error.userInfo["NSErrorFailingURLStringKey"] as? String == "https://example.com/a?b")
+        let foreign = ForeignError(URLError(.badServerResponse)).shown(at: url)
+        for error in [error, foreign] as [any Error] {
+            #expect(!String(reflecting: error).contains("treasure"))
+            #expect(!"\((error as NSError).userInfo)".contains("treasure"))
+        }
+    }
+
     // ERR-4
     @Test(arguments: [
         (-999, "cancelled"), (-1002, "unsupported URL"), (-1007, "too many HTTP redirects"),

@@ -23,7 +23,7 @@ import URLLoading
     private final class Second: Answering, @unchecked Sendable { override class var name: String { "second" } }
     private final class Third: Answering, @unchecked Sendable { override class var name: String { "third" } }
 
-    // MISC-18: the configuration's own first, in their order, then the one that was registered last
+    // C-28, MISC-18: the configuration's own first, in their order, then the one that was registered last
     @Test("who is asked first") func whoIsAskedFirst() async throws {
         let script = ScriptedProtocol.script { _ in }
         #expect(URLProtocol.registerClass(First.self))
@@ -40,6 +40,38 @@ import URLLoading
         URLProtocol.unregisterClass(First.self)
         let error = await #expect(throws: URLError.self) { try await text(script, URLSession { _ in }) }
         #expect(error?.code == .unsupportedURL)
+    }
+
+    // CACHE-26, CACHE-3: it may take its time
+    @Test("no loop asks a cache of the caller's how much it takes") func cacheOfTheCallers() async throws {
+        final class Own: URLCache, @unchecked Sendable {
+            let threads = EventRecorder<String>()
+            override var diskCapacity: Int {
+                get {
+                    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+                    threads.record(name ?? "")
+                    return super.diskCapacity
+                }
+                set { super.diskCapacity = newValue }
+            }
+        }
+        let cache = Own(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        let script = ScriptedProtocol.script { loading in
+            let url = loading.request.url ?? URL(fileURLWithPath: "/")
+            let response = URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+            loading.client?.urlProtocol(loading, didReceive: response, cacheStoragePolicy: .allowed)
+            loading.load("kept")
+            loading.finish()
+        }
+        let session = URLSession {
+            $0.usesScripts()
+            $0.urlCache = cache
+        }
+        #expect(try await text(script, session) == "kept")
+        session.finishTasksAndInvalidate()
+        #expect(cache.cachedResponse(for: URLRequest(url: script.url()))?.data == Data("kept".utf8))
+        #expect(!cache.threads.events.isEmpty)
+        #expect(!cache.threads.events.contains("url-loop\n"))
     }
 
     // MISC-18

@@ -3,7 +3,8 @@ import LoadingSemantics
 import LoadingStorage
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// Storages of cookies over one file, as those of two programs are.
 @Suite(.leavesNothing) struct LastingCookiesTests {
@@ -96,6 +97,53 @@ import URLLoading
         // None of them loses what the others have.
         try await eventually { [names(storage), names(other)].allSatisfy { $0 == ["a", "b", "c"] } }
         #expect(Set(CookieArchive(in: place).load().map(\.name)) == ["a", "b", "c"])
+    }
+
+    // COOK-19
+    @Test("what is in memory is not lost with a page of the file")
+    func damagedPage() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        for number in 0..<150 {
+            storage.setCookie(try cookie("n\(number)", "value-\(number)-" + String(repeating: "v", count: 40)))
+        }
+        await flush(storage)
+        #expect(names(storage).count == 150)
+        // Another one stores something, so that pages are read anew.
+        let file = place.path + "/url-loading-cookies.sqlite"
+        do {
+            let other = CookieArchive(in: place)
+            var extra = Cookie(name: "extra", value: "v", domain: "example.org", created: 1000)
+            extra.expires = Date().timeIntervalSince1970 + 3600
+            #expect(other.apply([.stored(extra)]))
+            #expect(try Database(file).value("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(0))
+        }
+        let content = try Data(contentsOf: URL(fileURLWithPath: file))
+        let found = try #require(content.range(of: Data("value-0-".utf8))).lowerBound
+        let descriptor = open(file, O_WRONLY)
+        #expect(pwrite(descriptor, [UInt8](repeating: 0x55, count: 4096), 4096, off_t(found / 4096 * 4096)) == 4096)
+        close(descriptor)
+        try await eventually { names(storage).count == 151 }
+        try await eventually { CookieArchive(in: place).load().count == 151 }
+        #expect(names(storage).count == 151)
+    }
+
+    // COOK-19
+    @Test("what claims to be older than 1970 stays where only what was made since is removed")
+    func removedSinceTheBeginning() async throws {
+        let storage = HTTPCookieStorage(in: place)
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "old", .value: "v", .domain: "example.org", .path: "/", .expires: Date(timeIntervalSinceNow: 3600),
+            .created: Date(timeIntervalSince1970: -1000),
+        ]
+        storage.setCookie(try #require(HTTPCookie(properties: properties)))
+        storage.setCookie(try cookie("new"))
+        storage.removeCookies(since: Date(timeIntervalSince1970: 0))
+        await flush(storage)
+        #expect(names(storage) == ["old"])
+        #expect(CookieArchive(in: place).load().map(\.name) == ["old"])
+        storage.removeCookies(since: .distantPast)
+        await flush(storage)
+        #expect(CookieArchive(in: place).load() == [])
     }
 
     // COOK-19, S-89

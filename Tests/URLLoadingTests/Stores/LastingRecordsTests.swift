@@ -238,6 +238,29 @@ import Testing
         #expect(keeper.hosts == ["a"])
     }
 
+    // S-88, S-89
+    @Test("a program that never stops keeps nobody from hearing that what was before is written")
+    func busy() async throws {
+        let keeper = Keeper()
+        let records = records(over: keeper)
+        let isBusy = Watched(true)
+        defer { isBusy.withValue { $0 = false } }
+        keeper.onApply { [weak records] in
+            guard isBusy.current, let records else { return }
+            store(.of("x\(keeper.calls.count)"), in: records)
+        }
+        store(.of("a"), in: records)
+        let told = EventRecorder<Bool>()
+        records.flush { told.record(keeper.hosts.contains("a")) }
+        #expect(try await told.waitFor(count: 1) == [true])
+        records.flush { told.record(keeper.hosts.contains("a")) }
+        #expect(try await told.waitFor(count: 2) == [true, true])
+        isBusy.withValue { $0 = false }
+        keeper.onApply(nil)
+        // What came meanwhile is written all the same, without anybody's asking.
+        try await eventually { keeper.hosts == hosts(records) }
+    }
+
     // S-88
     @Test("a flush waits for what is being written, and is told of what cannot be")
     func flushes() async throws {

@@ -100,6 +100,20 @@ import Testing
         #expect(try user.run("default", url("/varied")) == ["200 body 3"])
     }
 
+    // CACHE-30, AUTH-11: nor is a password that stands in an address
+    @Test("a password in an address is not written with the response")
+    func passwordsInAddresses() throws {
+        defer { server.stop() }
+        var address = try #require(URLComponents(url: server.url("/fresh"), resolvingAgainstBaseURL: false))
+        address.user = "me"
+        address.password = "treasure"
+        let target = try #require(address.string)
+        #expect(try user.run("default", target) == ["200 body 1"])
+        #expect(try user.run("default", target) == ["200 body 1"])
+        #expect(server.requests.count == 1)
+        #expect(try !user.holds("treasure"))
+    }
+
     // CACHE-24: a disk may take its time, and a loop has none
     @Test("no loop looks whether there is a cache on disk")
     func looks() throws {

@@ -15,6 +15,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         /// As long as nobody has read what is kept, that is news.
         var hasNews = true
         var isLost = false
+        var whenApplied: (@Sendable () -> Void)?
     }
 
     private let state = Watched(State())
@@ -52,6 +53,9 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         }
     }
 
+    /// Is called with each change, on the store's thread.
+    func onApply(_ body: (@Sendable () -> Void)?) { state.withValue { $0.whenApplied = body } }
+
     /// All that is kept goes, by no change of a record.
     func lose() {
         state.withValue {
@@ -81,6 +85,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
 
     func apply(_ changes: [RecordChange<Record>]) -> Bool {
         enter(.apply, changes)
+        state.current.whenApplied?()
         return state.withValue { state in
             state.waiting += changes
             return state.write(unless: .apply)
