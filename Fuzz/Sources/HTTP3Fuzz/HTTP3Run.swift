@@ -49,14 +49,16 @@ final class HTTP3Run: HTTP3SessionObserver {
         if choice & 1 == 0 { takeOutput() }
         let hasFailed = feed(bytes, cutting: cutting)
         // How much is told of a body that becomes too long depends on the cuts.
-        for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
+        if !hasFailed {
+            for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
+        }
         takeOutput()
         if hasFailed { precondition(!session.mayOpenStream && session.isFinished, "a failed session goes on") }
         session.fail()
         precondition(states.values.allSatisfy { $0 == .closed }, "a stream without an end")
         precondition(session.openStreamCount == 0 && states.count == submitted)
         precondition(!session.wantsOutput)
-        if !isRestless { mix(ends) }
+        if !isRestless, !hasFailed { mix(ends) }
         self.session = nil
     }
 
@@ -64,10 +66,16 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     private func feed(_ bytes: UnsafeRawBufferPointer, cutting: Cutting) -> Bool {
         var input = bytes
+        var before = digest
         do throws(HTTP3Error) {
-            while let piece = HTTP3Piece(&input) { try feed(piece, cutting: cutting) }
+            while let piece = HTTP3Piece(&input) {
+                before = digest
+                try feed(piece, cutting: cutting)
+            }
             return false
         } catch {
+            // A section that waits for the table is told at the end of what fills it, if no breach stands in the same.
+            digest = before
             // The same breach may be met with another text.
             if case .violation(let code, _, _) = error { mix(code) } else { mix("\(error)".hashOfOctets) }
             do throws(HTTP3Error) {
