@@ -26,8 +26,8 @@
 
 // A script comes from a network, and may run for ever, want all memory, or know a way out of its engine. So it runs in a
 // process that is a copy of this one, made without a word to anybody (no handlers of `fork`, no SIGCHLD), that has closed
-// all files, shares no memory, has a bounded one of its own, and may then call nothing of the kernel's but read, write, the clock and the
-// end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may have the lock.
+// all files, shares no memory, has a bounded one of its own, and may then call nothing of the kernel's but read, write, the
+// clock and the end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may have the lock.
 
 enum {
     MEMORY = 64 << 20,
@@ -145,7 +145,6 @@ static void close_all_but(int descriptor) {
     for (int other = CHANNEL + 1; other < last; other++) syscall(SYS_close, other);
 }
 
-// A sanitizer looks at each access by tables of its own, some of which are mapped so.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define IS_SANITIZED 1
@@ -156,8 +155,9 @@ static void close_all_but(int descriptor) {
 // mapping would be written for all.
 static bool unmap_shared(void) {
 #ifdef IS_SANITIZED
+    // A sanitizer looks at each access by tables of its own, some of which are mapped so.
     return true;
-#endif
+#else
     int maps = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY);
     if (maps < 0) return false;
     char bytes[4096];
@@ -180,6 +180,7 @@ static bool unmap_shared(void) {
     }
     syscall(SYS_close, maps);
     return is_good && got == 0;
+#endif
 }
 
 // `zone` is what TZ is here, so that nobody looks for it in the files again.

@@ -153,7 +153,7 @@ extension Load {
             collected(count)
         } else if isFlowing {
             deliverBuffer(count)
-        } else {
+        } else if let buffer {
             putBy(UnsafeRawBufferPointer(start: buffer, count: count))
         }
     }

@@ -120,8 +120,7 @@
                 configuration: configuration,
                 serverName: SocketAddress(literal: home.origin.host, port: 0) == nil ? home.origin.host : nil,
                 endpoints: HTTP3Endpoints(socket), resumption: resumed?.resumption, allowsEarlyData: beginsEarly,
-                identity: identity,
-                at: pool.loop.now, observer: self)
+                identity: identity, at: pool.loop.now, observer: self)
         }
 
         var isClosed: Bool { socket.isClosed }

@@ -12,7 +12,7 @@ package final class ProxyRoutes {
     let loop: EventLoop
     let advisory: ProxyAdvisory
     private let fetch: Fetch
-    private var scripts: [String: Place] = [:]
+    private var scripts: [String: Script] = [:]
     /// Until then the desktop is not asked, since it gave no answer.
     private var desktopPause: Int64 = 0
 
@@ -20,7 +20,7 @@ package final class ProxyRoutes {
     private static let lifetime: Int64 = 600_000_000_000
     private static let pause: Int64 = 30_000_000_000
 
-    private struct Place {
+    private struct Script {
         var text: ProxyScriptText?
         var expiry: Int64
         /// While it is being fetched.
@@ -60,26 +60,26 @@ package final class ProxyRoutes {
 
     /// The text of the script at an address, now or later; nil if there is none.
     func script(at address: String, _ done: @escaping (ProxyScriptText?) -> Void) {
-        var place = scripts[address] ?? Place(text: nil, expiry: 0)
-        if place.waiting != nil {
-            place.waiting?.append(done)
-            scripts[address] = place
+        var script = scripts[address] ?? Script(text: nil, expiry: 0)
+        if script.waiting != nil {
+            script.waiting?.append(done)
+            scripts[address] = script
             return
         }
-        if place.expiry > loop.now { return done(place.text) }
-        place.waiting = [done]
-        scripts[address] = place
+        if script.expiry > loop.now { return done(script.text) }
+        script.waiting = [done]
+        scripts[address] = script
         let took = LoopBox({ [weak self] (text: String?) -> Void in self?.fetched(text, from: address) })
         fetch(address) { took.value($0) }
     }
 
     private func fetched(_ text: String?, from address: String) {
-        guard var place = scripts[address], let waiting = place.waiting else { return }
+        guard var script = scripts[address], let waiting = script.waiting else { return }
         // What was good is better than nothing.
-        if let text { place.text = ProxyScriptText(text) }
-        place.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
-        place.waiting = nil
-        scripts[address] = place
-        for done in waiting { done(place.text) }
+        if let text { script.text = ProxyScriptText(text) }
+        script.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
+        script.waiting = nil
+        scripts[address] = script
+        for done in waiting { done(script.text) }
     }
 }

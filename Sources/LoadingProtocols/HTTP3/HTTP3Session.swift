@@ -75,8 +75,7 @@
         package init(
             configuration: HTTP3Configuration = HTTP3Configuration(), serverName: String?, endpoints: HTTP3Endpoints,
             resumption: HTTP3Resumption? = nil, allowsEarlyData: Bool = false, identity: HTTP3Identity? = nil,
-            at now: Int64,
-            observer: any HTTP3SessionObserver
+            at now: Int64, observer: any HTTP3SessionObserver
         ) {
             self.configuration = configuration
             self.now = now
@@ -94,8 +93,8 @@
                                 var opening = cl3_opening(
                                     endpoints: endpoints, server_name: name, ticket: ticket, parameters: parameters,
                                     allows_early_data: allowsEarlyData && resumption?.hasEarlyData == true,
-                                    identity: chain.baseAddress,
-                                    identity_count: chain.count, identity_key: key, identity_reader: reader,
+                                    identity: chain.baseAddress, identity_count: chain.count, identity_key: key,
+                                    identity_reader: reader,
                                     now: UInt64(max(now, 0)))
                                 session = cl3_new(&callbacks, owner, &limits, &opening, &result)
                             }

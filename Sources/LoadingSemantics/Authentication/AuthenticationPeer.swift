@@ -4,7 +4,8 @@ package struct AuthenticationPeer: Sendable, Hashable {
     /// In lower case.
     package let host: String
     package let port: UInt16
-    /// Whether TLS ends at the proxy; what was said within it is not said in the clear to the same place. Of a server its place tells.
+    /// Whether TLS ends at the proxy: what was said within it is not said in the clear to the same place. Of a server its place
+    /// tells.
     private let isSecureProxy: Bool
 
     package init(serverOf url: HTTPURL) {

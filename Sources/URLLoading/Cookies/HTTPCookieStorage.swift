@@ -2,6 +2,7 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingSemantics
 package import LoadingStorage
+internal import Synchronization
 
 /// Keeps cookies and tells which of them belong to a request. May be used from any thread.
 ///
@@ -25,8 +26,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private var policy = HTTPCookie.AcceptPolicy.always
     /// Guarded by `lock`.
     private var early = EarlyCookies()
-    /// How often somebody has been asked to take those into the jar, and has not done it yet. Guarded by `lock`.
-    private var earlyOrders = 0
+    /// How often somebody has been asked to take those into the jar, and has not done it yet.
+    private let earlyOrders = Atomic(0)
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -217,7 +218,7 @@ extension HTTPCookieStorage {
 
     /// Whether it is known to have no cookies; nil if that cannot be told on a loop.
     var isEmptyAtHand: Bool? {
-        lock.withLock { earlyOrders == 0 } ? records.readIfAtHand { $0.isEmpty } : nil
+        earlyOrders.load(ordering: .acquiring) == 0 ? records.readIfAtHand { $0.isEmpty } : nil
     }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
@@ -245,7 +246,7 @@ extension HTTPCookieStorage {
         let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy)
         let isFirst = lock.withLock {
             guard early.add(receipt) else { return false }
-            earlyOrders += 1
+            earlyOrders.add(1, ordering: .releasing)
             return true
         }
         guard isFirst else { return }
@@ -255,7 +256,7 @@ extension HTTPCookieStorage {
             where receive(receipt.fields, from: receipt.request, policy: receipt.policy) {
                 isChanged = true
             }
-            lock.withLock { earlyOrders -= 1 }
+            earlyOrders.subtract(1, ordering: .releasing)
             if isChanged { announceChangeLater() }
         }
     }

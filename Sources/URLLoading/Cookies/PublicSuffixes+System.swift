@@ -18,39 +18,22 @@ extension PublicSuffixes {
 
     private static let systemReading = SystemReading()
 
-    private final class SystemReading: @unchecked Sendable {
-        // Sendable because what varies is guarded by `lock`, or atomic.
-        private let lock = Lock()
-        private var isOrdered = false
-        private var awaiting: [@Sendable () -> Void] = []
-        private let done = Atomic(false)
+    private final class SystemReading: Sendable {
+        private let reading = FirstReading()
+        private let isOrdered = Atomic(false)
 
-        var isDone: Bool { done.load(ordering: .acquiring) }
+        var isDone: Bool { reading.isDone }
 
         /// Calls at once, or on a thread of its own when the list has been read, in the order of asking.
         func whenDone(_ body: @escaping @Sendable () -> Void) {
-            let (isNow, mustStart) = lock.withLock {
-                if isDone { return (true, false) }
-                awaiting.append(body)
-                defer { isOrdered = true }
-                return (false, !isOrdered)
-            }
-            if isNow { return body() }
-            if mustStart, !DetachedThread.startIfPossible(named: "url-suffixes", { self.read() }) { read() }
+            guard reading.add(body) else { return body() }
+            if isOrdered.exchange(true, ordering: .relaxed) { return }
+            if !DetachedThread.startIfPossible(named: "url-suffixes", { self.read() }) { read() }
         }
 
         private func read() {
             clp_read()
-            // Those who wait come first, and in their order.
-            while true {
-                let told = lock.withLock {
-                    if awaiting.isEmpty { done.store(true, ordering: .releasing) }
-                    defer { awaiting = [] }
-                    return awaiting
-                }
-                if told.isEmpty { return }
-                for body in told { body() }
-            }
+            reading.end()
         }
     }
 }

@@ -23,7 +23,6 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private var reading = Reading.toDo
     /// Whether the file was lost, and what is there now could not be read yet. The thread's alone.
     private var isLost = false
-    private var awaiting: [@Sendable () -> Void] = []
     private var unwritten = WaitingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
@@ -34,7 +33,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Whether the thread was ever asked for anything.
     private var isFileUsed = false
     private var tellOfNews: (@Sendable () -> Void)?
-    private let isRead = Atomic(false)
+    /// Of the file.
+    private let firstReading = FirstReading()
     /// When to look for what others have done, in seconds of a clock that never jumps.
     private let nextLook = Atomic<Int>(0)
     /// Whether the thread has been asked to look, and has not yet.
@@ -80,7 +80,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Whether the store can be asked without waiting for a disk.
     var isAtHand: Bool {
         guard let file else { return true }
-        guard isRead.load(ordering: .acquiring) else { return false }
+        guard firstReading.isDone else { return false }
         lookForNews(in: file)
         return true
     }
@@ -159,19 +159,19 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         let mayHold = file.mayHold()
         var mustStart = false
         let isNeeded = lock.withLock {
-            if isRead.load(ordering: .relaxed) { return false }
+            if firstReading.isDone { return false }
             if reading == .toDo {
                 if !mayHold {
                     unwritten.known = []
-                    isRead.store(true, ordering: .releasing)
+                    // Nobody waits who would be called with the lock held: who asks first comes here.
+                    firstReading.end()
                     return false
                 }
                 reading = .ordered
                 isFileUsed = true
                 mustStart = true
             }
-            if let told { awaiting.append(told) }
-            return true
+            return told.map { firstReading.add($0) } ?? true
         }
         if mustStart { file.thread.perform { [self] keeper in read(keeper) } }
         return isNeeded
@@ -185,16 +185,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         }
         if !isFirst { return }
         takeOver(from: keeper)
-        // Those who wait come first, and in their order.
-        while true {
-            let told = lock.withLock {
-                if awaiting.isEmpty { isRead.store(true, ordering: .releasing) }
-                defer { awaiting = [] }
-                return awaiting
-            }
-            if told.isEmpty { return }
-            for body in told { body() }
-        }
+        firstReading.end()
     }
 
     /// Has what the file has, unless that cannot be read, or changes too fast.

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// A server of HTTP/3 that closes each connection, in the way that it is told. In Python, over aioquic.
 package final class ClosingServer: Sendable {
     package enum Moment: String, CaseIterable, Sendable {
@@ -13,28 +11,18 @@ package final class ClosingServer: Sendable {
         case goodbye
     }
 
-    package var port: Int { process.port }
-    private let process: ServingProcess
-    private let directory: TemporaryDirectory
+    package var port: Int { server.process.port }
+    private let server: AioquicScript
 
     /// Starts it, and returns when it answers.
     package init(at moment: Moment, _ authority: TestCertificateAuthority) throws {
-        let directory = try TemporaryDirectory()
-        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
-        let script = try directory.write(Self.script, to: "server.py")
-        self.directory = directory
-        process = try ServingProcess(
-            try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
-        ) { port in [script.path, "\(port)", certificates.privateKey.path, certificates.chain.path, moment.rawValue] }
+        server = try AioquicScript(Self.script, authority, told: [moment.rawValue])
     }
 
     /// What it has said: a line for each handshake and each request.
-    package var events: [String] {
-        let text = (try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").map(String.init)
-    }
+    package var events: [String] { server.lines }
 
-    package func stop() { process.end() }
+    package func stop() { server.process.end() }
 
     private static let script = """
         import asyncio, sys

@@ -1,29 +1,17 @@
-internal import Foundation
-
 /// A server that takes early data, and answers every request in it with 425 (RFC 8470). In Python, over aioquic.
 package final class TooEarlyServer: Sendable {
-    package var port: Int { process.port }
-    private let process: ServingProcess
-    private let directory: TemporaryDirectory
+    package var port: Int { server.process.port }
+    private let server: AioquicScript
 
     /// Starts it, and returns when it answers.
     package init(_ authority: TestCertificateAuthority) throws {
-        let directory = try TemporaryDirectory()
-        let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
-        let script = try directory.write(Self.script, to: "server.py")
-        self.directory = directory
-        process = try ServingProcess(
-            try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
-        ) { port in [script.path, "\(port)", certificates.privateKey.path, certificates.chain.path] }
+        server = try AioquicScript(Self.script, authority)
     }
 
     /// What it has said: a line for each request, after one when it is there.
-    package var requests: [String] {
-        let text = (try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").map(String.init)
-    }
+    package var requests: [String] { server.lines }
 
-    package func stop() { process.end() }
+    package func stop() { server.process.end() }
 
     private static let script = """
         import asyncio, sys

@@ -12,6 +12,13 @@ package final class HTTP2ServerConnection {
         package var flags: UInt8
         package var stream: Int32
         package var payload: [UInt8]
+
+        package init(type: UInt8, flags: UInt8 = 0, stream: Int32, payload: [UInt8]) {
+            self.type = type
+            self.flags = flags
+            self.stream = stream
+            self.payload = payload
+        }
     }
 
     package enum FrameType {
@@ -68,9 +75,16 @@ package final class HTTP2ServerConnection {
     package func readRequest() throws -> Int32 { try readFrame(FrameType.headers).stream }
 
     package func send(_ type: UInt8, flags: UInt8 = 0, stream: Int32, _ payload: [UInt8] = []) throws {
-        let length = UInt32(payload.count)
+        try send([Frame(type: type, flags: flags, stream: stream, payload: payload)])
+    }
+
+    /// Sends frames together.
+    package func send(_ frames: [Frame]) throws {
         try connection.send(
-            Array(Self.bytes(length).dropFirst()) + [type, flags] + Self.bytes(UInt32(stream)) + payload)
+            frames.flatMap { frame in
+                Array(Self.bytes(UInt32(frame.payload.count)).dropFirst()) + [frame.type, frame.flags]
+                    + Self.bytes(UInt32(frame.stream)) + frame.payload
+            })
     }
 
     /// - Parameter fields: Names in lower case.

@@ -469,32 +469,7 @@ import URLLoading
     // CACHE-26: what a subclass says goes, however late
     @Test("a cache of the caller's", arguments: [false, true])
     func subclass(answersLater: Bool) async throws {
-        final class Own: URLCache, @unchecked Sendable {
-            let calls = EventRecorder<String>()
-            let answersLater: Bool
-            init(_ answersLater: Bool) {
-                self.answersLater = answersLater
-                super.init(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
-            }
-            override func getCachedResponse(
-                for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-            ) {
-                calls.record("get")
-                super.getCachedResponse(for: dataTask) { found in
-                    guard self.answersLater else { return completionHandler(found) }
-                    DispatchQueue.global().async { completionHandler(found) }
-                }
-            }
-            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
-                calls.record("store")
-                super.storeCachedResponse(cachedResponse, for: dataTask)
-            }
-            override func removeCachedResponse(for request: URLRequest) {
-                calls.record("remove")
-                super.removeCachedResponse(for: request)
-            }
-        }
-        let own = Own(answersLater)
+        let own = RecordingCache(answersLater: answersLater)
         configuration.urlCache = own
         let post = URLRequest(url: fresh()).with { $0.httpMethod = "POST" }
         #expect(
@@ -515,24 +490,7 @@ import URLLoading
             URLRequest.CachePolicy.reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData,
         ])
     func noLookup(policy: URLRequest.CachePolicy) async throws {
-        final class Own: URLCache, @unchecked Sendable {
-            let calls = EventRecorder<String>()
-            override func getCachedResponse(
-                for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
-            ) {
-                calls.record("get")
-                super.getCachedResponse(for: dataTask, completionHandler: completionHandler)
-            }
-            override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
-                calls.record("store")
-                super.storeCachedResponse(cachedResponse, for: dataTask)
-            }
-            override func removeCachedResponse(for request: URLRequest) {
-                calls.record("remove")
-                super.removeCachedResponse(for: request)
-            }
-        }
-        let own = Own(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        let own = RecordingCache()
         configuration.urlCache = own
         let anew = URLRequest(url: fresh()).with { $0.cachePolicy = policy }
         let unkept = URLRequest(url: url("/", [("Cache-Control", "no-store")])).with { $0.cachePolicy = policy }

@@ -501,4 +501,35 @@ import URLLoading
         }
         #expect(server.connectionCount == 2)
     }
+
+    // S-66
+    @Test("frames of a body that come together are told together", arguments: [true, false])
+    func together(isAnnounced: Bool) async throws {
+        let isAnswered = Signal("the client's answer to the head")
+        let pieces = (0..<8).map { [UInt8](repeating: UInt8(ascii: "a") + $0, count: 1024) }
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream, fields: isAnnounced ? [("content-length", "8192")] : [])
+            try http2.connection.wait(for: isAnswered)
+            try http2.send(
+                pieces.indices.map { index in
+                    HTTP2ServerConnection.Frame(
+                        type: FrameType.data, flags: index == 7 ? 1 : 0, stream: stream, payload: pieces[index])
+                })
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.answer = { _, reply in
+            reply(.allow)
+            isAnswered.fire()
+        }
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        session.dataTask(with: server.url("/", host: "localhost")).resume()
+        session.finishTasksAndInvalidate()
+        let body = String(decoding: pieces.joined(), as: UTF8.self)
+        _ = try await delegate.callsUntilInvalid()
+        // As they came: in what that gives pieces are joined.
+        #expect(delegate.calls.events.filter { if case .data = $0 { true } else { false } } == [.data(1, body)])
+    }
 }
