@@ -115,15 +115,13 @@ extension Load: AuthenticatorOwner {
         beginFetch(.authentication)
     }
 
-    /// The same request as it goes out, with what proves it to be the user's.
-    func authenticated(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        if serverAuthenticator == nil, !environment.authentication.knowsServers { return exchange }
+    /// Gives a request what proves it to be the user's.
+    func authenticate(_ exchange: inout ExchangeRequest) {
+        if serverAuthenticator == nil, !environment.authentication.knowsServers { return }
         let authenticator = authenticatorOfServers
-        guard let value = authenticator.fieldValue(for: .request(request)) else { return exchange }
-        var exchange = exchange
+        guard let value = authenticator.fieldValue(for: .request(request)) else { return }
         exchange.fields = exchange.fields.without(names: [authenticator.fieldName])
         exchange.fields.append(authenticator.fieldName, value)
-        return exchange
     }
 
     /// A redirect leads to another request, for which nothing has been said yet, but to proxies.

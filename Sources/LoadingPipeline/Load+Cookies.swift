@@ -19,13 +19,11 @@ extension Load {
         if cookies.take(field) { goOnWithRequest() }
     }
 
-    /// The request with its cookies. What the caller has put into the field himself gives way to them (COOK-22).
-    func withCookies(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        guard let field = cookies.answer ?? nil else { return exchange }
-        var exchange = exchange
+    /// Gives a request its cookies. What the caller has put into the field himself gives way to them (COOK-22).
+    func addCookies(to exchange: inout ExchangeRequest) {
+        guard let field = cookies.answer ?? nil else { return }
         exchange.fields = exchange.fields.without(names: ["Cookie"])
         exchange.fields.append("Cookie", field)
-        return exchange
     }
 
     /// Any response may set cookies, also one that the client never sees (COOK-23).

@@ -70,11 +70,10 @@ extension Load {
         }
     }
 
-    /// What goes out for a request of the load's, with what the stages add to it.
-    func marked(_ exchange: ExchangeRequest) -> ExchangeRequest {
-        var exchange = authenticated(exchange)
+    /// Gives what goes out for a request of the load's what the stages add to it.
+    func mark(_ exchange: inout ExchangeRequest) {
+        authenticate(&exchange)
         uploading?.mark(&exchange, to: request.url)
-        return exchange
     }
 
     /// Follows a redirect of a request that the client knows nothing of.

@@ -25,68 +25,71 @@ package import LoadingTransport
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
 /// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
 /// the connection is not read.
+///
+/// No access to what is stored here lasts while the client or anybody else is called who may come back, so exclusive access
+/// is not checked: that would be a twelfth of what a small request costs.
 package final class Load: SchemeLoad, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
-    package internal(set) var request: LoadRequest
+    @exclusivity(unchecked) package internal(set) var request: LoadRequest
     /// Held until the end.
-    private(set) var client: (any LoadClient)?
+    @exclusivity(unchecked) private(set) var client: (any LoadClient)?
 
     var connectivity = ConnectivityStage()
-    var redirect = RedirectStage()
+    @exclusivity(unchecked) var redirect = RedirectStage()
     /// For servers, for proxies that load requests themselves, and for those that make tunnels. Each is made when there is
     /// something to say, or to find out.
-    var serverAuthenticator: Authenticator?
+    @exclusivity(unchecked) var serverAuthenticator: Authenticator?
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
     /// The value of the `Cookie` field.
-    var cookies = ClientQuestion<String?>()
-    var cache = CacheStage()
+    @exclusivity(unchecked) var cookies = ClientQuestion<String?>()
+    @exclusivity(unchecked) var cache = CacheStage()
     /// Until the client has decided about what is to be kept.
-    var isKeeping = false
+    @exclusivity(unchecked) var isKeeping = false
     let supply = BodyStage()
-    var resumption: ResumptionStage?
+    @exclusivity(unchecked) var resumption: ResumptionStage?
     /// While a body comes in parts.
-    var parts: MultipartStage?
+    @exclusivity(unchecked) var parts: MultipartStage?
     /// The body had parts, or should have had.
-    var partsAreOver = false
-    var uploading: UploadResumptionStage?
-    var decoding = DecodingStage()
+    @exclusivity(unchecked) var partsAreOver = false
+    @exclusivity(unchecked) var uploading: UploadResumptionStage?
+    @exclusivity(unchecked) var decoding = DecodingStage()
     /// While it is not known which way leads to the server.
-    var search: ProxySearch?
-    var exchange: ExchangeStage?
+    @exclusivity(unchecked) var search: ProxySearch?
+    @exclusivity(unchecked) var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
-    var heldConnection: (any ExchangeCarrier)?
+    @exclusivity(unchecked) var heldConnection: (any ExchangeCarrier)?
 
-    var state = State.waitingToStart
+    @exclusivity(unchecked) var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
-    var response: LoadResponse?
-    var isSuspended = false
-    var isFull = false
-    var outstanding = Outstanding.nothing
+    @exclusivity(unchecked) var response: LoadResponse?
+    @exclusivity(unchecked) var isSuspended = false
+    @exclusivity(unchecked) var isFull = false
+    @exclusivity(unchecked) var outstanding = Outstanding.nothing
     /// Bytes that were read before the flow stopped, still coded.
-    var backlog = BodyCollector()
-    var bodyEnd: BodyEnd?
+    @exclusivity(unchecked) var backlog = BodyCollector()
+    @exclusivity(unchecked) var bodyEnd: BodyEnd?
 
     let originalURL: String
-    var destination: BodyDestination
-    var collector: BodyCollector?
+    @exclusivity(unchecked) var destination: BodyDestination
+    @exclusivity(unchecked) var collector: BodyCollector?
     /// What was collected, once it is complete.
-    var whole: Data?
+    @exclusivity(unchecked) var whole: Data?
     /// From the moment that there is a body to write.
-    var writer: FileWriter?
-    var isClosingFile = false
-    var buffer: UnsafeMutableRawPointer?
-    var deliveredBytes: Int64 = 0
+    @exclusivity(unchecked) var writer: FileWriter?
+    @exclusivity(unchecked) var isClosingFile = false
+    @exclusivity(unchecked) var buffer: UnsafeMutableRawPointer?
+    @exclusivity(unchecked) var deliveredBytes: Int64 = 0
     /// What the body took on the wire, once it is complete.
-    var wireBytes: Int64 = 0
+    @exclusivity(unchecked) var wireBytes: Int64 = 0
 
     let timer = LoopTimer()
-    var lastActivity: Int64 = 0
+    @exclusivity(unchecked) var lastActivity: Int64 = 0
     /// When the load began; later by as much as it was suspended, for its clocks stand still meanwhile (CONN-16).
-    var startTime: Int64 = 0
-    var suspensionTime: Int64 = 0
+    @exclusivity(unchecked) var startTime: Int64 = 0
+    @exclusivity(unchecked) var suspensionTime: Int64 = 0
 
     enum State {
         case waitingToStart
@@ -113,15 +116,16 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     package init(
-        _ request: LoadRequest, in environment: LoadingEnvironment, destination: BodyDestination, log: EventLog?,
+        _ request: consuming LoadRequest, in environment: LoadingEnvironment, destination: BodyDestination,
+        log: EventLog?,
         client: any LoadClient
     ) {
+        originalURL = request.urlText
         self.request = request
         self.environment = environment
         self.log = log
         self.client = client
         self.destination = destination
-        originalURL = request.urlText
         if case .stopped(let download) = destination { resumption = ResumptionStage(download, &self.request) }
     }
 
@@ -278,7 +282,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
                 client?.load(self, isUpgradedTo: request.urlText)
             }
         }
-        do { try environment.transportSecurity.check(request) } catch { return end(error) }
+        do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
         if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
@@ -313,10 +317,17 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     private func beginExchange(with body: RequestBody) {
-        var sent = marked(withCookies(ExchangeRequest(request, body: body, defaults: environment)))
+        var sent = ExchangeRequest(request, body: body, defaults: environment)
+        addCookies(to: &sent)
+        mark(&sent)
         guard passesCache(&sent) else { return }
         guard let proxies = environment.proxies else { return beginExchange(sent, by: .direct) }
-        search = proxies.find(request.url) { [weak self, sent] route in
+        if let route = proxies.settledRoute(to: request.url) { return beginExchange(sent, by: route) }
+        search(by: proxies, for: sent)
+    }
+
+    private func search(by proxies: ProxyRoutes, for sent: ExchangeRequest) {
+        search = proxies.find(request.url) { [weak self] route in
             guard let self else { return }
             search = nil
             lastActivity = environment.loop.now

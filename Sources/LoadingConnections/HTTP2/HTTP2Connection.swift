@@ -9,25 +9,27 @@ internal import LoadingTransport
 ///
 /// What a turn has asked for goes out together, in the next one. Back-pressure is the streams' own: a reader that has
 /// enough does not give back what its stream's window allowed, and the others go on.
+///
+/// No access to what is stored here lasts while a stream or the pool is called, so exclusive access is not checked.
 final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTarget {
     let home: OriginConnections
     let pool: ConnectionPool
-    var guests: [OriginConnections] = []
-    var isRetired = false
+    @exclusivity(unchecked) var guests: [OriginConnections] = []
+    @exclusivity(unchecked) var isRetired = false
     let isAlternative = false
     let version = HTTPVersion.http2
     let stream: ByteStream
     private lazy var session = HTTP2Session(observer: self)
-    var streams: [Int64: HTTPStream] = [:]
-    var gathering: [HTTPStream] = []
+    @exclusivity(unchecked) var streams: [Int64: HTTPStream] = [:]
+    @exclusivity(unchecked) var gathering: [HTTPStream] = []
     /// Given out, and not begun yet.
-    private var reservedCount = 0
+    @exclusivity(unchecked) private var reservedCount = 0
     /// What the socket did not take. Its memory is the session's until more is asked for.
-    private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
-    private var isHandlingReadiness = false
-    private var isTurnPlanned = false
+    @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private var isHandlingReadiness = false
+    @exclusivity(unchecked) private var isTurnPlanned = false
     /// Whether somebody who waits may have a stream now.
-    private var hasRoomForMore = false
+    @exclusivity(unchecked) private var hasRoomForMore = false
     /// Why the connection was given up, once it was.
     private(set) var loss: LoadError?
     /// Why the server takes no more, if it has said so.
@@ -36,9 +38,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// How much the peer had taken when it was last asked for a sign of life.
     private var bytesTaken: UInt64 = 0
 
-    private(set) var idleSince: Int64
+    @exclusivity(unchecked) private(set) var idleSince: Int64
     /// When something came last.
-    private var lastHeard: Int64
+    @exclusivity(unchecked) private var lastHeard: Int64
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
 

@@ -76,7 +76,7 @@
                 let exchange = request.early
             else { return nil }
             isEarlyOut = true
-            return HTTPStreamRequest(exchange, urgency: HTTPStream.urgency(of: request.priority))
+            return exchange.asStream(urgency: HTTPStream.urgency(of: request.priority))
         }
 
         func cancel() {

@@ -23,7 +23,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private var isSentWhole = false
     private var isSuspended = false
     /// For how long an answer to `Expect` is waited for.
-    private let timer = LoopTimer()
+    private var timer: LoopTimer?
 
     // The response.
     private var hasStarted = false
@@ -80,7 +80,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         self.observer = observer
         method = request.method
         set(request.body, isHeld: request.expectsContinue)
-        switch connection.begin(self, with: HTTPStreamRequest(request, urgency: urgency)) {
+        switch connection.begin(self, with: request.asStream(urgency: urgency)) {
         case .success(let number): self.number = number
         case .failure(let error):
             self.observer = nil
@@ -209,7 +209,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     /// The body that was held back may go.
     private func releaseBody() {
         guard case .held(let body) = sending else { return }
-        connection.pool.loop.disarm(timer)
+        stopWaiting()
         set(body, isHeld: false)
         if let number { connection.resumeBody(of: number) }
     }
@@ -221,7 +221,13 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         case .nothing, .bytes, .held, .stopped: break
         }
         sending = isSentWhole ? .nothing : .stopped
+        stopWaiting()
+    }
+
+    private func stopWaiting() {
+        guard let timer else { return }
         connection.pool.loop.disarm(timer)
+        self.timer = nil
     }
 
     func timerFired(_ timer: LoopTimer) { releaseBody() }
@@ -230,6 +236,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     func sentHead(_ count: Int) {
         if case .held = sending {
+            let timer = LoopTimer()
+            self.timer = timer
             connection.pool.loop.arm(timer, at: connection.pool.loop.now + Self.patience, for: self)
         }
         observer?.exchangeSentHead(bytes: count)
@@ -398,20 +406,21 @@ extension ResponseHead {
     }
 }
 
-extension HTTPStreamRequest {
-    init(_ request: ExchangeRequest, urgency: Int?) {
-        var fields = request.fields
+extension ExchangeRequest {
+    /// The request as a stream begins with it.
+    func asStream(urgency: Int?) -> HTTPStreamRequest {
+        var fields = fields
         if let urgency, urgency != 3, !fields.contains("Priority") { fields.append("Priority", "u=\(urgency)") }
         let hasBody: Bool
         let length: Int64?
-        switch request.body {
+        switch body {
         case .none: (hasBody, length) = (false, nil)
         case .bytes(let data): (hasBody, length) = (true, Int64(data.count))
         case .source(_, let announced): (hasBody, length) = (true, announced)
         }
-        self.init(
-            method: request.method, scheme: "https", path: request.target.path, fields: fields,
-            additional: request.defaults, hasBody: hasBody, contentLength: length)
+        return HTTPStreamRequest(
+            method: method, scheme: "https", path: target.path, fields: fields, additional: defaults, hasBody: hasBody,
+            contentLength: length)
     }
 }
 

@@ -23,14 +23,14 @@ package final class ConnectionPool {
     package var maximumPerHost: Int
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
-    private var origins: [Origin: OriginConnections] = [:]
+    @exclusivity(unchecked) private var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
         let http3Services: HTTP3Services
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
-    private var serversOfHTTP1: Set<Origin> = []
+    @exclusivity(unchecked) private var serversOfHTTP1: Set<Origin> = []
     /// Connections from before a flush carry an older number and are not kept.
-    private(set) var generation = 0
+    @exclusivity(unchecked) private(set) var generation = 0
     /// While changes of the machine's routes are waited for.
     var routes: RouteWait?
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
@@ -43,7 +43,7 @@ package final class ConnectionPool {
     /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
     private var homebodies: Set<Origin> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
-    private var serversWithoutHTTP2: Set<Origin> = []
+    @exclusivity(unchecked) private var serversWithoutHTTP2: Set<Origin> = []
     private static let mostServers = 256
     /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
     private static let attemptPatience: Int64 = 5_000_000_000

@@ -1,18 +1,18 @@
 /// The connections to one origin, those being made, and who waits for one. Kept by the pool and confined to its loop.
 final class OriginConnections {
     let origin: Origin
-    var waiting = WaitingLine()
+    @exclusivity(unchecked) var waiting = WaitingLine()
     /// Used last is last. Connections that closed while idle stay until their turn comes or they outnumber the others.
     private var idle: [HTTP1Connection] = []
     private var closedIdleCount = 0
-    private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
+    @exclusivity(unchecked) private var attempts: [ObjectIdentifier: ConnectionAttempt] = [:]
     private var connections: [ObjectIdentifier: HTTP1Connection] = [:]
     /// The connection that carries all new requests, if there is one.
-    private(set) var shared: (any MultiplexedConnection)?
+    @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
     private(set) var standsStill = false
     /// The attempt at a connection of a later version than that one's. Who waits for it is not served otherwise.
-    var upgrade: ConnectionAttempt?
+    @exclusivity(unchecked) var upgrade: ConnectionAttempt?
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
 

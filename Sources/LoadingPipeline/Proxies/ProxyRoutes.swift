@@ -15,10 +15,20 @@ package final class ProxyRoutes {
     private var scripts: [String: Script] = [:]
     /// Until then the desktop is not asked, since it gave no answer.
     private var desktopPause: Int64 = 0
+    /// What the settings alone say, which do not change.
+    private var settled: [Place: ProxyRoute] = [:]
 
     /// How long a script that was fetched is used, and how long none is asked for where there was none.
     private static let lifetime: Int64 = 600_000_000_000
     private static let pause: Int64 = 30_000_000_000
+    private static let mostSettled = 256
+
+    /// All that a way depends on, unless a script picks it.
+    private struct Place: Hashable {
+        let traffic: ProxyDestination.Traffic
+        let host: String
+        let port: UInt16
+    }
 
     private struct Script {
         var text: ProxyScriptText?
@@ -32,6 +42,18 @@ package final class ProxyRoutes {
         self.loop = loop
         self.advisory = advisory
         self.fetch = fetch
+    }
+
+    /// The ways to a URL, if the settings alone tell them. Asked for each request.
+    func settledRoute(to url: HTTPURL) -> ProxyRoute? {
+        let place = Place(traffic: ProxyDestination.Traffic(url.scheme), host: url.host, port: url.port)
+        if let route = settled[place] { return route }
+        let destination = ProxyDestination(url)
+        guard rules.adviser(for: destination) == nil else { return nil }
+        let route = rules.route(for: destination)
+        if settled.count >= Self.mostSettled { settled = [:] }
+        settled[place] = route
+        return route
     }
 
     /// The ways to a URL, told at once if nobody has to be asked for them. Then there is no search; else it goes on until

@@ -8,15 +8,15 @@ internal import LoadingTransport
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
 final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
-    private var load: Load?
+    @exclusivity(unchecked) private var load: Load?
     private let environment: LoadingEnvironment
-    private var request: ExchangeRequest
+    @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
     private let identity: UInt64
     /// The ways to the server that are left, the one that is being gone among them.
-    private var ways: ArraySlice<ProxyRoute.Way>
+    @exclusivity(unchecked) private var ways: ArraySlice<ProxyRoute.Way>
     private let route: ProxyRoute
-    private var origin: Origin
+    @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
     private let isRepeatable: Bool
@@ -24,7 +24,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var wish: ConnectionRequest?
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
-    private var connection: (any ExchangeCarrier)?
+    @exclusivity(unchecked) private var connection: (any ExchangeCarrier)?
     private var isReused = false
     /// Whether the request says something that only this connection understands.
     private var isBound = false
@@ -38,17 +38,17 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
         for load: Load
     ) {
-        self.request = request
         self.url = url
         self.identity = identity
         self.route = route
         ways = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) }[...] : route.ways[...]
-        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
+        origin = Self.origin(of: url, identity, request.fields, by: ways.first, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
+        self.request = request
         assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
@@ -57,11 +57,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ request: ExchangeRequest, by way: ProxyRoute.Way?, for load: Load
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute.Way?, for load: Load
     ) -> Origin {
         load.environment.pool.usable(
             url.origin(
-                of: identity, switchesProtocol: request.fields.contains("Upgrade"), by: way ?? .direct,
+                of: identity, switchesProtocol: fields.contains("Upgrade"), by: way ?? .direct,
                 service: load.request.service
             ) {
                 load.identity(for: $0)
@@ -204,7 +204,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             record(.requestStarted)
         }
         if priority != 0.5 { connection.setPriority(priority) }
-        connection.start(forwarded(request), observer: self)
+        connection.start(forwarded() ?? request, observer: self)
     }
 
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
@@ -214,14 +214,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             return end { $0.exchangeFailed(failure.error, isConnecting: true) }
         }
         ways.removeFirst()
-        origin = Self.origin(of: url, identity, request, by: ways.first, for: load)
+        origin = Self.origin(of: url, identity, request.fields, by: ways.first, for: load)
         load.exchangeIsActive()
         start()
     }
 
-    /// The request as a proxy wants it that loads it itself.
-    private func forwarded(_ request: ExchangeRequest) -> ExchangeRequest {
-        guard let forwarder, case .origin(let path, let query) = request.target else { return request }
+    /// The request as a proxy wants it that loads it itself; nil where none does.
+    private func forwarded() -> ExchangeRequest? {
+        guard let forwarder, case .origin(let path, let query) = request.target else { return nil }
         var request = request
         request.target = .absolute(
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,

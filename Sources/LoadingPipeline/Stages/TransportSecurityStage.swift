@@ -23,10 +23,12 @@ package struct TransportSecurityStage {
     }
 
     /// Throws if the request may not go out. What it demands of a secure connection is seen to where that is made.
-    func check(_ request: LoadRequest) throws(LoadError) {
+    func check(_ url: @autoclosure () -> HTTPURL, _ text: @autoclosure () -> String) throws(LoadError) {
+        guard let rules else { return }
+        let url = url()
         // App Transport Security is about HTTP.
-        guard let rules, request.url.scheme != .ftp, case .denied = rules.decide(request.url) else { return }
-        throw LoadError.appTransportSecurityRequiresSecureConnection.at(request.urlText)
+        guard url.scheme != .ftp, case .denied = rules.decide(url) else { return }
+        throw LoadError.appTransportSecurityRequiresSecureConnection.at(text())
     }
 
     /// Does what a response says of its host.

@@ -139,10 +139,11 @@ package final class HTTP2Session {
     package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int32 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
+        let hasBody = request.hasBody
         let number: Int32
         do throws(HTTPStreamRequestError) {
             number = try encoder.withFields(of: request) { fields in
-                clh_submit(session, fields.baseAddress, fields.count, slot, request.hasBody)
+                clh_submit(session, fields.baseAddress, fields.count, slot, hasBody)
             }
         } catch {
             freeSlots.append(slot)
@@ -153,7 +154,7 @@ package final class HTTP2Session {
             throw .notAllowed
         }
         streams[slot] = HTTP2Stream(
-            number: number, window: configuration.windows.initialStream, hasBody: request.hasBody,
+            number: number, window: configuration.windows.initialStream, hasBody: hasBody,
             isHead: request.method == "HEAD")
         unsent.append((number, slot))
         lastNumber = number

@@ -19,26 +19,23 @@ struct HTTPStreamRequestEncoder {
     ) throws(HTTPStreamRequestError) -> Result {
         list.removeAll(keepingCapacity: true)
         text.removeAll(keepingCapacity: true)
-        return try Self.withOctets(request.fields) { fields throws(HTTPStreamRequestError) in
-            try Self.withOctets(request.additional) { additional throws(HTTPStreamRequestError) in
-                let parts = try appendText(of: request, fields, additional)
-                let text = text
-                return try text.withUnsafeBufferPointer { octets throws(HTTPStreamRequestError) in
-                    let text = UnsafeRawBufferPointer(octets)
-                    list.append(field(":method", text, parts.method))
-                    if let part = parts.scheme { list.append(field(":scheme", text, part)) }
-                    list.append(field(":authority", text, parts.authority))
-                    if let part = parts.path { list.append(field(":path", text, part)) }
-                    if let part = parts.connectProtocol { list.append(field(":protocol", text, part)) }
-                    try append(request.fields, in: fields)
-                    try append(request.additional, in: additional)
-                    if let part = parts.contentLength { list.append(field("content-length", text, part)) }
-                    // 32 octets a field is what compression may add at the very most.
-                    let length = list.reduce(64) { $0 &+ $1.name_length &+ $1.value_length &+ 32 }
-                    if length > Self.maximumLength { throw .headTooLong }
-                    return list.withUnsafeBufferPointer(body)
-                }
-            }
+        let parts = try appendText(of: request)
+        // What is captured is copied, so not the whole request.
+        let (text, first, second) = (text, request.fields, request.additional)
+        return try Self.withOctets(text, first.bytes, second.bytes) {
+            text, fields, additional throws(HTTPStreamRequestError) in
+            list.append(field(":method", text, parts.method))
+            if let part = parts.scheme { list.append(field(":scheme", text, part)) }
+            list.append(field(":authority", text, parts.authority))
+            if let part = parts.path { list.append(field(":path", text, part)) }
+            if let part = parts.connectProtocol { list.append(field(":protocol", text, part)) }
+            try append(first, in: fields)
+            try append(second, in: additional)
+            if let part = parts.contentLength { list.append(field("content-length", text, part)) }
+            // 32 octets a field is what compression may add at the very most.
+            let length = list.reduce(64) { $0 &+ $1.name_length &+ $1.value_length &+ 32 }
+            if length > Self.maximumLength { throw .headTooLong }
+            return list.withUnsafeBufferPointer(body)
         }
     }
 
@@ -54,7 +51,7 @@ struct HTTPStreamRequestEncoder {
     }
 
     private mutating func appendText(
-        of request: HTTPStreamRequest, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
+        of request: HTTPStreamRequest
     ) throws(HTTPStreamRequestError) -> Parts {
         let method = append(request.method)
         guard isToken(method) else { throw .invalidMethod }
@@ -62,7 +59,7 @@ struct HTTPStreamRequestEncoder {
         if let given = request.authority {
             authority = append(given)
         } else {
-            authority = try appendHost(request, fields, additional)
+            authority = try appendHost(of: request)
         }
         // What would begin user information, a path or a query.
         guard isVisible(authority), !text[authority].contains(where: { $0 == 0x40 || $0 == 0x2F || $0 == 0x3F }) else {
@@ -106,29 +103,27 @@ struct HTTPStreamRequestEncoder {
         return start..<text.count
     }
 
-    private mutating func appendHost(
-        _ request: HTTPStreamRequest, _ fields: UnsafeRawBufferPointer, _ additional: UnsafeRawBufferPointer
-    ) throws(HTTPStreamRequestError) -> Range<Int> {
-        let first = try appendHost(in: request.fields, fields)
-        let second = try appendHost(in: request.additional, additional)
+    private mutating func appendHost(of request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Range<Int> {
+        let first = try appendHost(in: request.fields)
+        let second = try appendHost(in: request.additional)
         if first != nil, second != nil { throw .severalHosts }
         guard let host = first ?? second else { throw .missingHost }
         return host
     }
 
-    private mutating func appendHost(
-        in block: HTTPFields, _ octets: UnsafeRawBufferPointer
-    ) throws(HTTPStreamRequestError) -> Range<Int>? {
-        var found: Range<Int>?
-        for position in block.positions {
-            let start = Int(position.nameStart)
-            guard octets.matches("host", from: start, to: start &+ Int(position.nameLength)) else { continue }
-            if found != nil { throw .severalHosts }
-            let textStart = text.count
-            text.append(contentsOf: Self.value(position, in: octets))
-            found = textStart..<text.count
+    private mutating func appendHost(in block: HTTPFields) throws(HTTPStreamRequestError) -> Range<Int>? {
+        try Self.withOctets(block.bytes) { octets throws(HTTPStreamRequestError) in
+            var found: Range<Int>?
+            for position in block.positions {
+                let start = Int(position.nameStart)
+                guard octets.matches("host", from: start, to: start &+ Int(position.nameLength)) else { continue }
+                if found != nil { throw .severalHosts }
+                let textStart = text.count
+                text.append(contentsOf: Self.value(position, in: octets))
+                found = textStart..<text.count
+            }
+            return found
         }
-        return found
     }
 
     private func isToken(_ part: Range<Int>) -> Bool {
@@ -232,10 +227,23 @@ struct HTTPStreamRequestEncoder {
     // MARK: Octets
 
     private static func withOctets<Result>(
-        _ fields: HTTPFields, _ body: (UnsafeRawBufferPointer) throws(HTTPStreamRequestError) -> Result
+        _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(HTTPStreamRequestError) -> Result
     ) throws(HTTPStreamRequestError) -> Result {
-        try fields.bytes.withUnsafeBufferPointer { octets throws(HTTPStreamRequestError) in
+        try bytes.withUnsafeBufferPointer { octets throws(HTTPStreamRequestError) in
             try body(UnsafeRawBufferPointer(octets))
+        }
+    }
+
+    private static func withOctets<Result>(
+        _ first: [UInt8], _ second: [UInt8], _ third: [UInt8],
+        _ body: (
+            UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer
+        ) throws(HTTPStreamRequestError) -> Result
+    ) throws(HTTPStreamRequestError) -> Result {
+        try withOctets(first) { first throws(HTTPStreamRequestError) in
+            try withOctets(second) { second throws(HTTPStreamRequestError) in
+                try withOctets(third) { third throws(HTTPStreamRequestError) in try body(first, second, third) }
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Handlers that have more to do at once (unread bytes, a budget used up), called again in the next turn.
     private var unfinished: [any ReadinessHandler] = []
     private var spareUnfinished: [any ReadinessHandler] = []
-    private var jobs: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
     private var turnsWithoutPoll = 0
     private let events: UnsafeMutablePointer<epoll_event>
 
@@ -39,8 +39,8 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: Shared, guarded by `lock`
 
     private let lock = Lock()
-    private var inbox: [@Sendable () -> Void] = []
-    private var callouts: [any Callout] = []
+    @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
+    @exclusivity(unchecked) private var callouts: [any Callout] = []
     /// How many of them have been made.
     private var calloutsHead = 0
     private var isAsleep = false

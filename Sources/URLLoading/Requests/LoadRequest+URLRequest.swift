@@ -23,7 +23,6 @@ extension LoadRequest {
             do { url = try HTTPURL(text) } catch { throw error.loadError }
             guard url.scheme == .http || url.scheme == .https else { throw .unsupportedURL }
         }
-        let configuration = session.configuration
         var fields = HTTPFields()
         request.appendFields(to: &fields)
         for (name, value) in session.additionalFields where !fields.contains(name) && !dropped.contains(name) {
@@ -39,18 +38,18 @@ extension LoadRequest {
         }
         self.init(
             url: url, urlText: text, method: request.method, fields: fields, body: body,
-            idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
-            totalTimeout: configuration.timeoutIntervalForResource,
-            waitsForConnectivity: configuration.waitsForConnectivity,
-            requiresProvedNames: request.requiresDNSSECValidation || configuration.requiresDNSSECValidation,
+            idleTimeout: request.explicitTimeoutInterval ?? session.configuration.timeoutIntervalForRequest,
+            totalTimeout: session.configuration.timeoutIntervalForResource,
+            waitsForConnectivity: session.configuration.waitsForConnectivity,
+            requiresProvedNames: request.requiresDNSSECValidation || session.configuration.requiresDNSSECValidation,
             priority: priority)
-        service = NetworkService(request, in: configuration)
+        service = session.configuration.networkService(of: request)
         assumesHTTP3 = request.assumesHTTP3Capable
-        allowsEarlyData = configuration.enablesEarlyData && !configuration.usesClassicLoadingMode
+        allowsEarlyData = session.configuration.enablesEarlyData && !session.configuration.usesClassicLoadingMode
         partition = request.cookiePartitionIdentifier
         cachePolicy = CachePolicy.effective(
             request: request.explicitCachePolicy.flatMap { CachePolicy($0) },
-            session: CachePolicy(configuration.requestCachePolicy) ?? .useProtocolCachePolicy)
+            session: CachePolicy(session.configuration.requestCachePolicy) ?? .useProtocolCachePolicy)
     }
 }
 

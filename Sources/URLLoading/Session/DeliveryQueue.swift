@@ -19,8 +19,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private let lock = Lock()
     /// The caller's queue, or ours once somebody asked for it.
     private var operationQueue: OperationQueue?
-    private var due: [any Delivery] = []
-    private var dueHead = 0
+    @exclusivity(unchecked) private var due: [any Delivery] = []
+    @exclusivity(unchecked) private var dueHead = 0
     private var isRunning = false
     /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
     private var gate: DispatchSemaphore?

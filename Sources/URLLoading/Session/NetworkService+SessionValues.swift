@@ -1,11 +1,10 @@
 internal import LoadingTransport
 
-extension NetworkService {
+extension SessionValues {
     /// What a request wants of the network, or its session where it wants nothing in particular (C-9, C-29).
-    init(_ request: URLRequest, in configuration: SessionValues) {
-        let type =
-            request.networkServiceType == .default ? configuration.networkServiceType : request.networkServiceType
-        self.init(trafficClass: type.trafficClass, isMultipath: configuration.multipathServiceType != .none)
+    func networkService(of request: URLRequest) -> NetworkService {
+        let type = request.networkServiceType == .default ? networkServiceType : request.networkServiceType
+        return NetworkService(trafficClass: type.trafficClass, isMultipath: multipathServiceType != .none)
     }
 }
 

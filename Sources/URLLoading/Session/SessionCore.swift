@@ -20,13 +20,13 @@ final class SessionCore: @unchecked Sendable {
 
     private let lock = Lock()
     private var currentDelegate: (any URLSessionDelegate)?
-    private var currentDelegateReference: DelegateReference?
+    @exclusivity(unchecked) private var currentDelegateReference: DelegateReference?
     private var label: String?
     private var lastIdentifier = 0
     /// Made and not resumed: the caller's only, so a task that he forgets goes away.
-    private var waiting: [Int: WeakTask] = [:]
-    private var running: [Int: TaskCore] = [:]
-    private var phase = Phase.valid
+    @exclusivity(unchecked) private var waiting: [Int: WeakTask] = [:]
+    @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
+    @exclusivity(unchecked) private var phase = Phase.valid
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false

@@ -32,8 +32,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // MARK: Guarded by `lock`
 
     let lock = Lock()
-    private var values = Values()
-    private var lane = TaskLane()
+    @exclusivity(unchecked) private var values = Values()
+    @exclusivity(unchecked) private var lane = TaskLane()
     /// Another task tells the rest.
     var isSilent = false
 
@@ -67,16 +67,16 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    var load: (any SchemeLoad)?
+    @exclusivity(unchecked) var load: (any SchemeLoad)?
     /// The load of a stream, also when it has ended: who reads then may still find the end.
     var stream: StreamLoad?
     /// What was asked of a stream that is not there yet.
     var earlyOperations: [StreamOperation] = []
-    var log: EventLog?
+    @exclusivity(unchecked) var log: EventLog?
     /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
     /// there is a log to go with it.
-    var fetches: [URLSessionTaskMetrics.Fetch] = []
-    var hasEnded = false
+    @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
+    @exclusivity(unchecked) var hasEnded = false
     /// What it ended with, for another task that tells it.
     var endError: LoadError?
     /// Made to take over another's load, which it has not got yet.
@@ -86,13 +86,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Until a task that begins later has begun.
     var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
-    var droppedFields: [String] = []
+    @exclusivity(unchecked) var droppedFields: [String] = []
     var authentication = TaskAuthentication()
     /// How often a storage of the caller's is at keeping cookies, and who waits for that.
     var cookieKeepings = 0
     var awaitedLookup: (any Callout)?
     /// What the cache had for the request that is fetched.
-    var cached: CachedURLResponse?
+    @exclusivity(unchecked) var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(
