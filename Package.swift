@@ -127,7 +127,11 @@ let package = Package(
                 "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
-            name: "LoadingPipelineTests", dependencies: ["LoadingPipeline", "LoadingTransport", "TestSupport"],
+            name: "LoadingPipelineTests",
+            dependencies: [
+                "LoadingConnections", "LoadingEvents", "LoadingPipeline", "LoadingProtocols", "LoadingSemantics",
+                "LoadingTransport", "TestSupport",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],

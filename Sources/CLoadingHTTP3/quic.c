@@ -66,6 +66,7 @@ struct quic {
     uint8_t *identity_reader;
     size_t identity_reader_count;
     bool is_certificate_wanted;
+    bool is_handshake_confirmed;
     uint8_t *issuers;
     size_t issuers_count;
     ngtcp2_crypto_conn_ref reference;
@@ -267,6 +268,12 @@ static int on_handshake_complete(ngtcp2_conn *conn, void *user) {
     return 0;
 }
 
+static int on_handshake_confirmed(ngtcp2_conn *conn, void *user) {
+    (void)conn;
+    quic_of(user)->is_handshake_confirmed = true;
+    return 0;
+}
+
 static cl3_session *session_of(gnutls_session_t tls) {
     ngtcp2_crypto_conn_ref *reference = gnutls_session_get_ptr(tls);
     return ((struct quic *)reference->user_data)->session;
@@ -421,6 +428,7 @@ static bool start_connection(struct quic *quic, const cl3_limits *limits, const 
         .client_initial = ngtcp2_crypto_client_initial_cb,
         .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb,
         .handshake_completed = on_handshake_complete,
+        .handshake_confirmed = on_handshake_confirmed,
         .encrypt = ngtcp2_crypto_encrypt_cb,
         .decrypt = ngtcp2_crypto_decrypt_cb,
         .hp_mask = ngtcp2_crypto_hp_mask_cb,
@@ -529,6 +537,10 @@ cl3_session *cl3_new(
 
 bool cl3_is_handshake_complete(cl3_session *self) {
     return ngtcp2_conn_get_handshake_completed(quic_of(self)->conn) != 0;
+}
+
+bool cl3_is_handshake_confirmed(cl3_session *self) {
+    return self->transport == &transport && quic_of(self)->is_handshake_confirmed;
 }
 
 bool cl3_is_resumed(cl3_session *self) {

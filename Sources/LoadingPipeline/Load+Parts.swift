@@ -32,7 +32,9 @@ extension Load {
         while isFlowing, !hasEnded {
             if decodedCount >= Self.mostDecodedInATurn { return giveWay() }
             guard let buffer = buffer ?? ReadBuffers.take() else { return end(.outOfMemory) }
-            self.buffer = buffer
+            // Not to be handed out with one part while the next is read from it.
+            self.buffer = nil
+            defer { takeBack(buffer) }
             let count: Int
             do {
                 count = try decoding.decode(
@@ -45,6 +47,10 @@ extension Load {
             decodedCount += count
             parse(UnsafeRawBufferPointer(start: buffer, count: count))
         }
+    }
+
+    private func takeBack(_ buffer: UnsafeMutableRawPointer) {
+        if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.giveBack(buffer) }
     }
 
     /// Tells what is in `bytes`; what the client does not want yet is put by.

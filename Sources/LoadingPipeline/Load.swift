@@ -23,8 +23,8 @@ package import LoadingTransport
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
-/// full, not while the load is suspended. Otherwise what has been read already (one buffer at the most) is put by, and
-/// the connection is not read.
+/// full, not while the load is suspended. Otherwise what has been read already is put by: one buffer, and then the connection
+/// is not read; or, where others share the connection, what the window of the stream allows, which is not given back.
 ///
 /// No access to what is stored here lasts while the client or anybody else is called who may come back, so exclusive access
 /// is not checked: that would be a twelfth of what a small request costs.

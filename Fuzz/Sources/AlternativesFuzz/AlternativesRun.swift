@@ -10,7 +10,7 @@ struct AlternativesRun {
 
     private var services = AlternativeServices(mostOrigins: most)
     private var copy: [ServerPlace: AlternativeServicesRecord] = [:]
-    private var broken = BrokenServices()
+    private var broken = BrokenServices<ServerPlace>()
     private var now: Int64 = 1_600_000_000
 
     mutating func step(_ choice: UInt8, _ bytes: Slice<UnsafeBufferPointer<UInt8>>) {
@@ -80,7 +80,7 @@ struct AlternativesRun {
         let time = now * 1_000_000_000
         broken.failed(place, at: time)
         precondition(broken.contains(place, at: time), "forgotten")
-        precondition(!broken.contains(place, at: time + BrokenServices.longest), "left alone for too long")
+        precondition(!broken.contains(place, at: time + BrokenServices<ServerPlace>.longest), "left alone for too long")
         precondition(broken.count <= Self.urls.count, "more than there are")
     }
 

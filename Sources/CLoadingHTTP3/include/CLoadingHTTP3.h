@@ -218,6 +218,8 @@ bool cl3_migrate(cl3_session *session, const cl3_endpoints *endpoints, uint64_t 
 // Has the keys changed. False if it is too early for that.
 bool cl3_update_keys(cl3_session *session, uint64_t now);
 bool cl3_is_handshake_complete(cl3_session *session);
+// Whether the server has said that it is through with the handshake as well (RFC 9001 section 4.1.2).
+bool cl3_is_handshake_confirmed(cl3_session *session);
 // Whether the handshake, which is complete, went by a ticket, so that the server has shown no certificate.
 bool cl3_is_resumed(cl3_session *session);
 // Whether the server has asked for a certificate.

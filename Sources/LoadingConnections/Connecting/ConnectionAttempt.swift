@@ -189,7 +189,12 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                 pool.succeeded(self, with: connection, events: attempt.events)
             case .failure(let failure):
                 if failure.isOfServer, self.failure == nil {
-                    pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+                    let (services, origin) = (pool.http3Services, home.origin.place)
+                    if failure.isRefusal {
+                        services.isRefused(service, of: origin, at: pool.loop.now)
+                    } else {
+                        services.failed(service, of: origin, at: pool.loop.now)
+                    }
                 }
                 // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
                 if failure.isRefusal, hasAsked, home.shared == nil, service.isOwn(of: home.origin.place) {

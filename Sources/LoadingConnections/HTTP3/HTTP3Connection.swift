@@ -70,7 +70,10 @@
         private let sessionTimer = LoopTimer()
         private let idleTimer = LoopTimer()
         private let answerTimer = LoopTimer()
+        private let standstillTimer = LoopTimer()
 
+        /// For how long who waits looks on while the server allows nothing.
+        private static let standstill: Int64 = 1_000_000_000
         /// CONN-19
         private static let idleLifetime: Int64 = 90_000_000_000
         /// After so long without a sign of life the peer is asked for one, beside the next request. Of a server that crashed
@@ -239,7 +242,12 @@
         // MARK: Streams
 
         func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
-            guard mayOpenStream else { return nil }
+            guard mayOpenStream else {
+                if standsStill, !standstillTimer.isArmed {
+                    pool.loop.arm(standstillTimer, at: pool.loop.now + Self.standstill, for: self)
+                }
+                return nil
+            }
             if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
                 session.ping()
                 let patience = isIdle ? Self.patience : Self.patienceInUse
@@ -429,6 +437,13 @@
             planTurn()
         }
 
+        /// A server that has answered all requests and allows no others is one whose HTTP/3 has failed: there is TCP.
+        private func standstillIsOver() {
+            guard standsStill, !isRetired else { return }
+            pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
+            retire()
+        }
+
         private func closeIfDone() {
             guard !isClosed, isIdle, opened == nil, isAdopted, isRetired || isCutOff else { return }
             closeAtOnce()
@@ -443,7 +458,7 @@
         }
 
         private func giveUp(_ error: HTTP3Error) {
-            isRefusedByHandshake = error.isOfHandshake
+            isRefusedByHandshake = error.isOfHandshake && !session.isHandshakeConfirmed
             // The last words are for its log.
             if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
             lose(meaning(of: error))
@@ -515,6 +530,7 @@
             pool.loop.disarm(idleTimer)
             pool.loop.disarm(sessionTimer)
             pool.loop.disarm(answerTimer)
+            pool.loop.disarm(standstillTimer)
             unsent = nil
             socket.close()
         }
@@ -526,6 +542,7 @@
                 }
             }
             if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
+            if timer === standstillTimer { return standstillIsOver() }
             guard isIdle else { return }
             let end = idleSince + Self.idleLifetime
             guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }

@@ -6,9 +6,17 @@
     /// (CONN-8). Confined to the loop of the session's pool.
     final class HTTP3Services {
         private let said: any AlternativeServicesStore
-        private var broken = BrokenServices()
+        /// What QUIC does not reach, whoever is looked for there.
+        private var unreachable = BrokenServices<ServerPlace>()
+        /// Who does not speak for an origin. To be named by others does nobody harm, so that is between the two.
+        private var strangers = BrokenServices<Stranger>()
         /// The machine's addresses when the first of this was learnt or used, and at the last change.
         private var addresses: LocalAddresses?
+
+        private struct Stranger: Hashable {
+            let place: ServerPlace
+            let origin: ServerPlace
+        }
 
         init(_ said: any AlternativeServicesStore) { self.said = said }
 
@@ -26,7 +34,7 @@
                 noteAddresses()
                 return known
             }
-            return isAssumed && !broken.contains(origin, at: now) ? AlternativeService(port: origin.port) : nil
+            return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
 
         /// The same of what records of DNS say.
@@ -42,11 +50,15 @@
             _ service: AlternativeService, of origin: ServerPlace, mayBeElsewhere: Bool, at now: Int64
         ) -> Bool {
             let place = service.place(for: origin)
-            return (mayBeElsewhere || place.host == origin.host) && !broken.contains(place, at: now)
+            return (mayBeElsewhere || place.host == origin.host) && !isBroken(place, for: origin, at: now)
         }
 
-        /// Whether QUIC has failed at that place lately.
-        func isBroken(_ place: ServerPlace, at now: Int64) -> Bool { broken.contains(place, at: now) }
+        /// Whether HTTP/3 has failed at an origin's own place lately.
+        func isBroken(_ origin: ServerPlace, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
+
+        private func isBroken(_ place: ServerPlace, for origin: ServerPlace, at now: Int64) -> Bool {
+            unreachable.contains(place, at: now) || strangers.contains(Stranger(place: place, origin: origin), at: now)
+        }
 
         /// What a response of an origin says.
         func note(_ fields: HTTPFields, from url: HTTPURL) {
@@ -58,18 +70,25 @@
 
         func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
             noteAddresses()
-            broken.failed(service.place(for: origin), at: now)
+            unreachable.failed(service.place(for: origin), at: now)
+        }
+
+        /// There is a server, and it is not taken for the origin.
+        func isRefused(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+            noteAddresses()
+            strangers.failed(Stranger(place: service.place(for: origin), origin: origin), at: now)
         }
 
         func succeeded(_ service: AlternativeService, of origin: ServerPlace) {
-            broken.succeeded(service.place(for: origin))
+            let place = service.place(for: origin)
+            unreachable.succeeded(place)
+            strangers.succeeded(Stranger(place: place, origin: origin))
         }
 
         /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
         func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
-            noteAddresses()
             said.remove(service, of: origin)
-            broken.failed(service.place(for: origin), at: now)
+            isRefused(service, of: origin, at: now)
         }
 
         private func noteAddresses() {
@@ -82,7 +101,8 @@
             // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
             guard let before = self.addresses, before != addresses else { return }
             self.addresses = addresses
-            broken.forgetAll()
+            unreachable.forgetAll()
+            strangers.forgetAll()
             said.networkChanged(at: Self.today)
         }
 

@@ -107,6 +107,7 @@ package final class ConnectionPool {
             if let shared = origin.shared {
                 if mayUpgrade(origin, isAssumed: request.assumesHTTP3) {
                     origin.waiting.append(request)
+                    request.line = origin
                     return origin.upgrade = startAttempt(for: request, at: origin)
                 }
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {

@@ -6,6 +6,7 @@ internal import LoadingSemantics
 /// of (RFC 9460 §3). Takes its time.
 struct ServiceQuery {
     private let question: ServiceQuestion
+    private let hosts: () -> HostsFile
     private let ask: (String) -> Result<HTTPSAnswer, NameFailure>
 
     /// How many aliases are followed.
@@ -18,13 +19,17 @@ struct ServiceQuery {
     private static let tries: Int32 = 2
 
     init(
-        _ question: ServiceQuestion, ask: @escaping (String) -> Result<HTTPSAnswer, NameFailure> = askSystem
+        _ question: ServiceQuestion, hosts: @escaping () -> HostsFile = { .system },
+        ask: @escaping (String) -> Result<HTTPSAnswer, NameFailure> = askSystem
     ) {
         self.question = question
+        self.hosts = hosts
         self.ask = ask
     }
 
     func answer() -> ServiceAnswer {
+        // Who has written it in there wants that machine to be asked, and not one that the world is told of.
+        if hosts().names(question.host) { return .success(.none) }
         var name = question.name
         var lifetime: UInt32?
         for _ in 0...Self.mostAliases {
@@ -36,8 +41,15 @@ struct ServiceQuery {
             if let told = answer.lifetime { lifetime = min(lifetime ?? told, told) }
             switch answer.content {
             case .none: return .success(FoundServices([], lifetime: lifetime))
-            case .services(let records): return .success(FoundServices(records, lifetime: lifetime))
-            case .alias(let target): name = target
+            case .services(let records):
+                // A record may name anything, also what is this machine's or its network's own.
+                let usable = records.filter { $0.target == name || ServiceQuestion.isForNameServers($0.target) }
+                return .success(FoundServices(usable, lifetime: lifetime))
+            case .alias(let target):
+                guard ServiceQuestion.isForNameServers(target) else {
+                    return .success(FoundServices([], lifetime: lifetime))
+                }
+                name = target
             }
         }
         return .success(FoundServices([], lifetime: lifetime))

@@ -193,6 +193,8 @@
             return answer < 0 ? nil : answer > 0
         }
         /// Whether the handshake, which is complete, has resumed a session, so that the server has shown no certificate anew.
+        /// Whether the server has said that it is through with the handshake as well.
+        package var isHandshakeConfirmed: Bool { session.map { cl3_is_handshake_confirmed($0) } ?? false }
         package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
         /// Whether the server has asked for a certificate.
         package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }
@@ -366,7 +368,8 @@
             if error != nil { return }
             observer?.sessionIsGoingAway(self, lastStream: firstRefused - 4)
             for (number, slot) in slots.sorted(by: { $0.key < $1.key }) where number >= firstRefused {
-                end(slot, .refused, code: .requestCancelled)
+                // As if each were rejected: one that the peer has begun to answer was looked at all the same.
+                end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
             }
         }
 

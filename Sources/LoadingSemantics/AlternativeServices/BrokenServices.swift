@@ -1,48 +1,48 @@
-/// Servers that could not be reached by QUIC, and how long each is left alone (CONN-8). What is in the way may be the
-/// network, so a change of it forgets all.
+/// Servers with which HTTP/3 has failed, and how long each is left alone (CONN-8). What is in the way may be the network, so
+/// a change of it forgets all.
 ///
 /// A value without a clock; times are nanoseconds of a clock that never goes back. Bounded: who is left alone for the
 /// shortest time goes first.
-package struct BrokenServices: Sendable {
+package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
     private struct Entry: Sendable {
         var failures: Int
         var end: Int64
     }
 
     /// After the first failure. It doubles with each that follows.
-    package static let shortest: Int64 = 300_000_000_000
+    package static var shortest: Int64 { 300_000_000_000 }
     /// Two days: a server that was changed is found again without anybody's help.
-    package static let longest: Int64 = 2 * 86_400_000_000_000
-    package static let most = 256
+    package static var longest: Int64 { 2 * 86_400_000_000_000 }
+    package static var most: Int { 256 }
 
-    private var entries: [ServerPlace: Entry] = [:]
+    private var entries: [Server: Entry] = [:]
 
     package init() {}
 
     package var count: Int { entries.count }
 
     /// Whether QUIC is not to be tried there now. Costs next to nothing when nothing is broken.
-    package func contains(_ place: ServerPlace, at now: Int64) -> Bool {
+    package func contains(_ server: Server, at now: Int64) -> Bool {
         if entries.isEmpty { return false }
-        guard let entry = entries[place] else { return false }
+        guard let entry = entries[server] else { return false }
         return entry.end > now
     }
 
     /// A failure while the server is left alone already is one of an attempt that began before, and counts with the one
     /// that was first.
-    package mutating func failed(_ place: ServerPlace, at now: Int64) {
-        var entry = entries[place] ?? Entry(failures: 0, end: now)
+    package mutating func failed(_ server: Server, at now: Int64) {
+        var entry = entries[server] ?? Entry(failures: 0, end: now)
         if entry.end > now { return }
-        if entries.count >= Self.most, entries[place] == nil { makeRoom() }
+        if entries.count >= Self.most, entries[server] == nil { makeRoom() }
         // Ten times doubled is longer than the longest.
         let time = min(Self.shortest << Int64(min(entry.failures, 10)), Self.longest)
         entry.failures += 1
         entry.end = DeltaSeconds.sum(now, time)
-        entries[place] = entry
+        entries[server] = entry
     }
 
-    package mutating func succeeded(_ place: ServerPlace) {
-        if !entries.isEmpty { entries[place] = nil }
+    package mutating func succeeded(_ server: Server) {
+        if !entries.isEmpty { entries[server] = nil }
     }
 
     /// The routes have changed.

@@ -99,7 +99,7 @@ import Testing
     @Test("aliases are followed, but not for ever") func aliases() {
         func answer(_ book: [String: HTTPSAnswer]) -> (ServiceAnswer, [String]) {
             var asked: [String] = []
-            let query = ServiceQuery(ServiceQuestion("a.example", port: 8443)) { name in
+            let query = ServiceQuery(ServiceQuestion("a.example", port: 8443), hosts: { HostsFile([]) }) { name in
                 asked.append(name)
                 return book[name].map { .success($0) } ?? .failure(.tryAgain)
             }
@@ -122,7 +122,37 @@ import Testing
         ])
         #expect(circle == .success(FoundServices([], lifetime: 8)))
         #expect(round.count == 5)
-        #expect(answer([first: HTTPSAnswer(.alias("c"), lifetime: 9)]).0 == .failure(.tryAgain))
+        #expect(answer([first: HTTPSAnswer(.alias("c.example"), lifetime: 9)]).0 == .failure(.tryAgain))
+        // What is nobody's business is not asked about because somebody else's record leads there.
+        for target in ["printer.local", "a.onion", "localhost", "intranet", "127.0.0.1"] {
+            let (nowhere, asked) = answer([first: HTTPSAnswer(.alias(target), lifetime: 9)])
+            #expect(nowhere == .success(FoundServices([], lifetime: 9)))
+            #expect(asked == [first])
+            let service = HTTPSRecord(priority: 1, target: target, protocols: [Array("h3".utf8)])
+            let (some, _) = answer([first: HTTPSAnswer(.services([service, record]), lifetime: 9)])
+            #expect(some == .success(FoundServices([record], lifetime: 9)))
+        }
+    }
+
+    // CONN-6: what the machine is set up for goes before what the world is told
+    @Test(
+        "a host of the machine's own list is looked for nowhere else",
+        arguments: [
+            ("10.0.0.5 a.example", true), ("# none\n10.0.0.5\tb.example A.Example. # us\r\n", true),
+            ("::1 localhost a.example", true), ("", false), ("10.0.0.5 b.example # a.example", false),
+            ("a.example b.example", false), ("10.0.0.5 a.example.org www.a.example", false),
+            ("#10.0.0.5 a.example", false),
+        ])
+    func hostsFile(text: String, isNamed: Bool) {
+        for host in ["a.example", "a.example."] {
+            var asked: [String] = []
+            let query = ServiceQuery(ServiceQuestion(host, port: 443), hosts: { HostsFile(Array(text.utf8)) }) { name in
+                asked.append(name)
+                return .success(HTTPSAnswer(.services([self.record]), lifetime: 60))
+            }
+            #expect(query.answer() == .success(isNamed ? .none : FoundServices([record], lifetime: 60)))
+            #expect(asked == (isNamed ? [] : ["a.example"]))
+        }
     }
 }
 

@@ -175,6 +175,18 @@
             #expect(client.takeLines().first?.hasPrefix("error violation(code: 264") == true)
         }
 
+        // CONN-4: who contradicts himself has looked at what he has answered
+        @Test("a server that goes away from a request that it has begun to answer")
+        func goingAwayFromAnswered() {
+            let client = HTTP3Client.withRequests(2)
+            client.receive(F.head(103), on: 4)
+            _ = client.takeLines()
+            client.receive(F.goAway(0), on: 3)
+            let lines = client.takeLines()
+            #expect(lines.contains("0 closed refused"))
+            #expect(lines.contains { $0.hasPrefix("4 closed reset") }, "\(lines)")
+        }
+
         // MARK: Responses that are none
 
         @Test(

@@ -8,7 +8,7 @@ import Testing
 
     @Test("a server is left alone for five minutes, twice as long after each failure, and two days at most")
     func doubling() {
-        var broken = BrokenServices()
+        var broken = BrokenServices<ServerPlace>()
         #expect(!broken.contains(place, at: 0))
         var now: Int64 = 0
         for minutes in [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 2880, 2880] as [Int64] {
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test("attempts that fail together are one failure") func together() {
-        var broken = BrokenServices()
+        var broken = BrokenServices<ServerPlace>()
         for second in 0..<60 { broken.failed(place, at: Int64(second) * 1_000_000_000) }
         #expect(!broken.contains(place, at: 5 * minute))
         broken.failed(place, at: 5 * minute)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test("success forgets a server, and a change of the network all") func forgetting() {
-        var broken = BrokenServices()
+        var broken = BrokenServices<ServerPlace>()
         let other = ServerPlace("b.example", 443)
         broken.succeeded(place)
         for now in [0, 5 * minute] {
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test("the memory is bounded, and whose time is over first goes first") func bounds() {
-        var broken = BrokenServices()
+        var broken = BrokenServices<ServerPlace>()
         for index in 0..<1_000 { broken.failed(ServerPlace("h\(index)", 1), at: Int64(index)) }
         #expect(broken.count == 256)
         #expect(!broken.contains(ServerPlace("h743", 1), at: 1_000))

@@ -1,4 +1,4 @@
-/// A server of HTTP/3 that closes each connection, in the way that it is told. In Python, over aioquic.
+/// A server of HTTP/3 that closes each connection, or takes no more requests, in the way that it is told. In Python, over aioquic.
 package final class ClosingServer: Sendable {
     package enum Moment: String, CaseIterable, Sendable {
         /// When the handshake is through, in order and without a word why.
@@ -7,8 +7,12 @@ package final class ClosingServer: Sendable {
         case error
         /// When the first request has come.
         case request
-        /// The same, but for one to whose connection it has said goodbye before, so that nothing of it was looked at.
+        /// The same, a moment later and with an alert of TLS, as if the handshake were to blame that it has confirmed.
+        case alert
+        /// As with `request`, but for one to whose connection it has said goodbye before, so that nothing of it was looked at.
         case goodbye
+        /// Never: it answers the first request, and allows no other.
+        case never
     }
 
     package var port: Int { server.process.port }
@@ -38,6 +42,12 @@ package final class ClosingServer: Sendable {
         class Server(QuicConnectionProtocol):
             http = None
 
+            def connection_made(self, transport):
+                super().connection_made(transport)
+                if moment == "never":
+                    self._quic._local_max_streams_bidi.value = 1
+                    self._quic._write_connection_limits = lambda *_, **__: None
+
             def quic_event_received(self, event):
                 if isinstance(event, HandshakeCompleted):
                     print("handshake", flush=True)
@@ -57,8 +67,18 @@ package final class ClosingServer: Sendable {
                             self._quic.send_stream_data(self.http._local_control_stream_id, frame)
                             self.transmit()
                             asyncio.get_running_loop().call_later(0.05, self.end, 0x100)
+                        elif moment == "never":
+                            self.http.send_headers(heard.stream_id, [(b":status", b"200")])
+                            self.http.send_data(heard.stream_id, b"h3", True)
+                            self.transmit()
+                        elif moment == "alert":
+                            asyncio.get_running_loop().call_later(0.05, self.alert)
                         else:
                             self.end(0x100)
+
+            def alert(self):
+                self._quic.close(error_code=0x150, frame_type=0, reason_phrase="no")
+                self.transmit()
 
             def end(self, code):
                 self._quic.close(error_code=code)

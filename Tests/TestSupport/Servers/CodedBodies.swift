@@ -1,19 +1,19 @@
-import Foundation
+internal import Foundation
 
 /// Bodies in content codings, written down by hand where a coder would have to be linked.
-enum CodedBodies {
+package enum CodedBodies {
     /// In gzip's form, without compression.
-    static func gzip(_ body: [UInt8]) -> [UInt8] {
+    package static func gzip(_ body: [UInt8]) -> [UInt8] {
         let length = UInt16(clamping: body.count)
         let stored: [UInt8] = [1] + littleEndian(length) + littleEndian(~length) + body.prefix(Int(length))
         return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF] + stored + littleEndian(crc32(body))
             + littleEndian(UInt32(truncatingIfNeeded: body.count))
     }
 
-    static func gzip(_ text: String) -> [UInt8] { gzip(Array(text.utf8)) }
+    package static func gzip(_ text: String) -> [UInt8] { gzip(Array(text.utf8)) }
 
     /// In the form of `deflate` as RFC 9110 means it: zlib's.
-    static func zlib(_ text: String) -> [UInt8] {
+    package static func zlib(_ text: String) -> [UInt8] {
         let body = Array(text.utf8)
         let length = UInt16(clamping: body.count)
         var (low, high): (UInt32, UInt32) = (1, 0)
@@ -26,13 +26,13 @@ enum CodedBodies {
     }
 
     /// In the form that some servers take `deflate` to mean: without zlib's frame.
-    static func rawDeflate(_ text: String) -> [UInt8] { Array(zlib(text).dropFirst(2).dropLast(4)) }
+    package static func rawDeflate(_ text: String) -> [UInt8] { Array(zlib(text).dropFirst(2).dropLast(4)) }
 
     /// "hello" in brotli.
-    static let brotliHello: [UInt8] = [0x0B, 0x02, 0x80, 0x68, 0x65, 0x6C, 0x6C, 0x6F, 0x03]
+    package static let brotliHello: [UInt8] = [0x0B, 0x02, 0x80, 0x68, 0x65, 0x6C, 0x6C, 0x6F, 0x03]
 
     /// In zstd's form, without compression and checksum.
-    static func zstd(_ text: String) -> [UInt8] {
+    package static func zstd(_ text: String) -> [UInt8] {
         let body = Array(text.utf8)
         let size = UInt8(clamping: body.count)
         // One segment, its size in one byte; then one raw block, the last.
@@ -40,11 +40,11 @@ enum CodedBodies {
     }
 
     /// The beginning of a zlib stream of zeros.
-    static let bombHead: [UInt8] = [0x78, 0x01]
+    package static let bombHead: [UInt8] = [0x78, 0x01]
 
     /// A part of a zlib stream: eight blocks that together are 132,104 zeros in 850 bytes, so that they end where
     /// a byte ends, and the stream may be as long as one likes.
-    static let bombPart: [UInt8] = {
+    package static let bombPart: [UInt8] = {
         var bits = BitWriter()
         for _ in 0..<8 {
             // Not the last block, fixed codes.
@@ -62,17 +62,17 @@ enum CodedBodies {
 
     private static let copies = 64
     /// How many zeros a part unfolds to.
-    static let bombPartLength = 8 * (1 + copies * 258)
+    package static let bombPartLength = 8 * (1 + copies * 258)
 
     /// The end of a zlib stream of so many parts.
-    static func bombEnd(parts: Int) -> [UInt8] {
+    package static func bombEnd(parts: Int) -> [UInt8] {
         // An empty last block; the checksum of zeros is their count and one.
         let count = UInt32((parts * bombPartLength) % 65_521)
         return [0x03, 0x00] + littleEndian((count << 16 | 1).byteSwapped)
     }
 
     /// A zlib stream without an end that unfolds to a bomb: the inner one's head, and so often 258 bytes of its parts.
-    static func bombInABomb(copies: Int) -> [UInt8] {
+    package static func bombInABomb(copies: Int) -> [UInt8] {
         var bits = BitWriter()
         bits.write(0b010, count: 3)
         for byte in bombHead + bombPart {
@@ -95,7 +95,7 @@ enum CodedBodies {
         withUnsafeBytes(of: number.littleEndian) { Array($0) }
     }
 
-    static func crc32(_ bytes: [UInt8]) -> UInt32 {
+    package static func crc32(_ bytes: [UInt8]) -> UInt32 {
         ~bytes.reduce(~0 as UInt32) { sum, byte in
             (0..<8).reduce(sum ^ UInt32(byte)) { sum, _ in sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }
         }

@@ -1,0 +1,30 @@
+internal import FoundationEssentials
+internal import LoadingSemantics
+
+/// The machine's own list of names and addresses (hosts(5)), as far as it is known whom it names.
+struct HostsFile {
+    private let text: [UInt8]
+
+    init(_ text: [UInt8]) { self.text = text }
+
+    /// As it is now. Takes its time. One that cannot be read names nobody.
+    static var system: HostsFile {
+        HostsFile(FileManager.default.contents(atPath: "/etc/hosts").map { [UInt8]($0) } ?? [])
+    }
+
+    /// - Parameter host: In lower case.
+    func names(_ host: String) -> Bool {
+        let name = Array(host.hasSuffix(".") ? host.utf8.dropLast() : host.utf8[...])
+        return text.split(separator: UInt8(ascii: "\n")).contains { line in
+            // The address is first; what follows "#" is for people.
+            line.prefix { $0 != UInt8(ascii: "#") }.split { Self.isSpace($0) }.dropFirst().contains { other in
+                let other = other.last == UInt8(ascii: ".") ? other.dropLast() : other
+                return other.lazy.map(asciiLowercase).elementsEqual(name)
+            }
+        }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+    }
+}
