@@ -6,7 +6,8 @@ internal import Synchronization
 extension PublicSuffixes {
     /// The system's list; without one, top-level domains only. To read it takes files and a library, for which no loop waits.
     static let system = PublicSuffixes(
-        PublicSuffixes.Reading(isDone: { isSystemRead }, whenDone: { systemReading.whenDone($0) })
+        PublicSuffixes.Reading(
+            isDone: { isSystemRead }, whenDone: { systemReading.whenDone($0) }, wait: { clp_read() })
     ) { domain in domain.withCString { clp_is_public_suffix($0) } }
 
     /// Has a thread read the system's list, the first time. It is begun when a request goes out whose response may set
