@@ -17,9 +17,8 @@ extension TaskCore {
 
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
         let storage = core.configuration.httpCookieStorage
-        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS). Of machines without a
-        // domain it is not asked.
-        if !PublicSuffixes.isSystemRead, storage != nil || request.url.scheme.isSecure, !request.url.needsNoNameServer {
+        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
+        if storage != nil || request.url.scheme.isSecure, !PublicSuffixes.system.isAtHand(for: request.url.host) {
             PublicSuffixes.readSystem()
         }
         guard let storage, core.configuration.httpShouldSetCookies else { return .now(nil) }
