@@ -29,7 +29,8 @@ extension TaskCore {
             let origin = CookieRequest(request, document: shown.mainDocumentURL)
             if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
             guard let load = load as? Load else { return .now(nil) }
-            let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
+            // A disk may never answer, and is not to keep a load that is over.
+            let provide = LoopBox({ [weak load] (field: String?) in load?.provideCookies(field) })
             storage.whenAtHand(for: origin) { [core] in
                 let field = storage.field(for: origin)
                 core.loop.post { provide.value(field) }
