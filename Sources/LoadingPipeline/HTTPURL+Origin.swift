@@ -33,7 +33,7 @@ extension HTTPURL {
     private var mayBeForwarded: Bool { scheme == .http || scheme == .ftp }
 
     /// Whether its host is an address, or this machine by a name that nobody else is asked for.
-    package var needsNoNameServer: Bool {
+    var needsNoNameServer: Bool {
         SocketAddress(literal: host, port: port) != nil || NameResolver.isLocal(host)
     }
 }

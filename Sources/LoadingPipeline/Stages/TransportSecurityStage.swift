@@ -36,6 +36,6 @@ package struct TransportSecurityStage {
     /// - Parameter isTrusted: Whether the connection was made without an error that somebody has overlooked.
     func note(_ fields: HTTPFields, from url: HTTPURL, isTrusted: @autoclosure () -> Bool) {
         guard url.scheme.isSecure, fields.contains("Strict-Transport-Security") else { return }
-        hosts.noteWhenAtHand(fields, from: url, isTrusted: isTrusted())
+        hosts.note(fields, from: url, isTrusted: isTrusted())
     }
 }

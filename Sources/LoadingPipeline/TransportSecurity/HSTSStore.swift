@@ -65,16 +65,7 @@ package final class HSTSStore: @unchecked Sendable {
         return lock.withLock { hosts.covers(host, at: now) }
     }
 
-    /// Does what a response says; a moment later if the list of public suffixes is still being read, for which no loop waits.
-    package func noteWhenAtHand(_ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool) {
-        if suffixes.isAtHand(for: url.host) {
-            note(fields, from: url, isTrusted: isTrusted)
-        } else {
-            suffixes.whenAtHand { [self] in note(fields, from: url, isTrusted: isTrusted) }
-        }
-    }
-
-    /// Does what a response says.
+    /// Does what a response says, at once: what it leads to may be asked about in the same turn.
     ///
     /// - Parameters:
     ///   - fields: Of any response, whatever its status.
@@ -105,6 +96,7 @@ package final class HSTSStore: @unchecked Sendable {
     /// of each; the follower does not hear of it.
     @discardableResult
     package func insert(_ records: [HSTSRecord]) -> [HSTSOutcome] {
+        suffixes.waitUntilAtHand(for: records.lazy.map(\.host))
         let now = clock()
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
@@ -127,6 +119,8 @@ package final class HSTSStore: @unchecked Sendable {
     /// of those that are taken; the follower does not hear of it. Takes none if none are awaited.
     @discardableResult
     package func complete(with records: [HSTSRecord]) -> [(HSTSRecord, HSTSOutcome)] {
+        // Before the lock, for which loops wait.
+        suffixes.waitUntilAtHand(for: records.lazy.map(\.host))
         let now = clock()
         // Let go of outside the lock.
         var asked: (@Sendable () -> Void)?

@@ -7,16 +7,20 @@ package struct PublicSuffixes: Sendable {
     package struct Reading: Sendable {
         let isDone: @Sendable () -> Bool
         let whenDone: @Sendable (@escaping @Sendable () -> Void) -> Void
+        let wait: @Sendable () -> Void
 
         /// - Parameters:
         ///   - isDone: Whether nobody would wait for it any more.
         ///   - whenDone: Has it read, and calls when that is done, in the order of asking; at once if it is done.
+        ///   - wait: Has it read, and comes back when it has been.
         package init(
             isDone: @escaping @Sendable () -> Bool,
-            whenDone: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+            whenDone: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+            wait: @escaping @Sendable () -> Void
         ) {
             self.isDone = isDone
             self.whenDone = whenDone
+            self.wait = wait
         }
     }
 
@@ -38,6 +42,17 @@ package struct PublicSuffixes: Sendable {
         return reading.isDone() || CookieDomain.isAddress(host) || !host.utf8.contains(UInt8(ascii: "."))
     }
 
+    /// Waits until the sites of those hosts can be told. Who is about to take a lock does it before, or those would wait for a
+    /// disk who wait for the lock.
+    package func waitUntilAtHand(for hosts: some Sequence<String>) {
+        if let reading, !hosts.allSatisfy({ isAtHand(for: $0) }) { reading.wait() }
+    }
+
+    /// Waits until every site can be told.
+    package func waitUntilAtHand() {
+        if let reading, !reading.isDone() { reading.wait() }
+    }
+
     /// Calls when every site can, at once or on another thread.
     package func whenAtHand(_ body: @escaping @Sendable () -> Void) {
         if let reading { reading.whenDone(body) } else { body() }
@@ -55,7 +70,12 @@ package struct PublicSuffixes: Sendable {
         package var isSuffix: Bool
     }
 
-    /// The site of a host.
+    /// The site of a host, as far as that can be told without waiting for a disk: else its last two labels.
+    package func siteAtHand(of host: String) -> Site {
+        isAtHand(for: host) ? site(of: host) : Self.topLevelDomains.site(of: host)
+    }
+
+    /// The site of a host. Waits for the list if that is being read.
     package func site(of host: String) -> Site {
         if CookieDomain.isAddress(host) { return Site(name: host, isSuffix: false) }
         if contains(host) { return Site(name: host, isSuffix: true) }

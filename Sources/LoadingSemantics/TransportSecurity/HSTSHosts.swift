@@ -33,7 +33,8 @@ package struct HSTSHosts: Sendable {
     /// Of those that said so, with those whose time is over and that have not been looked at since.
     package var count: Int { entries.count }
 
-    /// Does what a response says.
+    /// Does what a response says. It waits for no list: until that has been read, hosts whose last two labels are the same
+    /// are of one site.
     ///
     /// - Parameters:
     ///   - fields: Of any response, whatever its status.
@@ -49,10 +50,9 @@ package struct HSTSHosts: Sendable {
         guard let host = Self.name(url.host) else { return .refused(.badName) }
         guard let wish = StrictTransportSecurity(fields) else { return .refused(.malformed) }
         if wish.maximumAge == 0 { return remove(host) ? .removed(host) : .nothing }
-        return put(
-            HSTSRecord(
-                host: host, expires: DeltaSeconds.sum(now, wish.maximumAge),
-                includesSubdomains: wish.includesSubdomains), at: now)
+        let record = HSTSRecord(
+            host: host, expires: DeltaSeconds.sum(now, wish.maximumAge), includesSubdomains: wish.includesSubdomains)
+        return put(record, at: now) { $0.siteAtHand(of: host) }
     }
 
     /// Takes a record from a copy on disk, which may be anybody's work.
@@ -63,7 +63,7 @@ package struct HSTSHosts: Sendable {
         var record = record
         // No field can ask for more; the clock may have been wrong when it was written.
         record.expires = min(record.expires, DeltaSeconds.sum(now, DeltaSeconds.maximum))
-        return put(record, at: now)
+        return put(record, at: now) { $0.site(of: record.host) }
     }
 
     /// Whether a host is spoken to over secure connections only (§8.2): its URLs become `SecureURL`s (§8.3, R-22).
@@ -134,7 +134,10 @@ extension HSTSHosts {
         return last == UInt8(ascii: ".") ? nil : String(name)
     }
 
-    private mutating func put(_ record: HSTSRecord, at now: Int64) -> HSTSOutcome {
+    /// - Parameter site: Which site a host is of that is new.
+    private mutating func put(
+        _ record: HSTSRecord, at now: Int64, site: (PublicSuffixes) -> PublicSuffixes.Site
+    ) -> HSTSOutcome {
         if let index = entries.index(forKey: record.host) {
             let old = entries.values[index]
             let isSame = old.record.includesSubdomains == record.includesSubdomains && !old.record.isExpired(at: now)
@@ -147,7 +150,7 @@ extension HSTSHosts {
             entries.values[index].toldEnd = record.expires
             return .stored(record, evicted: [])
         }
-        let site = suffixes.site(of: record.host).name
+        let site = site(suffixes).name
         var evicted: [String] = []
         if let hosts = sites[site], hosts.count >= limits.site {
             evicted += makeRoom(among: hosts, leaving: limits.siteAfterwards, at: now)

@@ -132,7 +132,8 @@ package final class RecordArchive<Record: ArchivedRecord> {
             }
         }
         guard isDone != nil else { return false }
-        if waiting.isEverythingRemoved || Record.isSecret && waiting.mayTakeAway { isForgetting = true }
+        // Another process may have stored what this has taken the place of, whether or not it was seen here.
+        if waiting.isEverythingRemoved || Record.isSecret { isForgetting = true }
         waiting.settle()
         return true
     }

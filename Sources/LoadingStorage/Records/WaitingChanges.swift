@@ -40,13 +40,6 @@ package struct WaitingChanges<Record: ArchivedRecord>: Sendable {
     /// What is to be there, in the order in which it came.
     package var records: [Record] { stored.values.sorted { $0.number < $1.number }.map(\.record) }
 
-    /// Whether what is there of some record goes, for all that is known: it is removed, or another takes its place.
-    package var mayTakeAway: Bool {
-        if isEverythingRemoved || !removed.isEmpty || !doubtful.isEmpty { return true }
-        guard let known else { return !stored.isEmpty }
-        return stored.keys.contains { known.contains($0) }
-    }
-
     /// The removals, and then what is stored in the order in which it came.
     package var list: [Change] {
         var changes: [Change] = isEverythingRemoved ? [.everythingRemoved] : []

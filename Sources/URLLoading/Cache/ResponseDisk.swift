@@ -23,6 +23,8 @@ final class ResponseDisk: FlushedStore {
     private let isLooking = Atomic(false)
     /// The bytes of the responses that wait to be written.
     private let waiting = Atomic<Int>(0)
+    /// What waits to be removed, behind all that was to be written before.
+    private let removals = WaitingRemovals()
 
     /// A disk that is slower than the network does not fill the memory: beyond this, responses are not written.
     private static let mostWaiting = 16 << 20
@@ -105,10 +107,15 @@ final class ResponseDisk: FlushedStore {
             work(archive)
             waiting.subtract(size, ordering: .relaxed)
         }
+        removals.close()
     }
 
     func remove(_ keys: [CacheKey]) {
-        perform { archive in for key in keys { archive.remove(key) } }
+        guard let batch = removals.add(keys) else { return }
+        perform { [removals] archive in
+            guard let keys = removals.take(batch) else { return archive.removeAll() }
+            for key in keys { archive.remove(key) }
+        }
     }
 
     func removeAll() {

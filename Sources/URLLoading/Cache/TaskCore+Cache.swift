@@ -63,11 +63,11 @@ extension TaskCore {
         return true
     }
 
-    /// What takes the answer to the loop.
+    /// What takes the answer to the loop. A disk may never give one, and is not to keep a task that is over.
     private func provider(for load: Load) -> LoopBox<(CachedURLResponse?, CacheContents) -> Void> {
-        LoopBox { found, contents in
-            self.cached = found
-            load.provideStored(contents)
+        LoopBox { [weak self, weak load] found, contents in
+            self?.cached = found
+            load?.provideStored(contents)
         }
     }
 

@@ -27,11 +27,9 @@ extension CookieRequest {
 }
 
 extension CookieRequest {
-    /// Whether the sites that it is about can be told without waiting for the list of public suffixes.
-    var hasSuffixesAtHand: Bool {
-        let suffixes = PublicSuffixes.system
-        if case .web(let document) = document, !suffixes.isAtHand(for: document.host) { return false }
-        return suffixes.isAtHand(for: url.host)
+    /// Whose sites its rules ask for.
+    var hosts: [String] {
+        if case .web(let document) = document { [url.host, document.host] } else { [url.host] }
     }
 }
 

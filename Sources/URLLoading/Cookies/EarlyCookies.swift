@@ -21,33 +21,43 @@ struct EarlyCookies {
     private static let mostBytes = 16 << 20
 
     private var receipts: [Receipt] = []
+    /// How many of those have been taken.
+    private var takenCount = 0
     private(set) var fieldCount = 0
     private(set) var byteCount = 0
 
-    /// - Returns: Whether it is the first.
-    mutating func add(_ receipt: Receipt) -> Bool {
-        if receipt.fields.isEmpty { return false }
+    var isEmpty: Bool { receipts.isEmpty }
+
+    mutating func add(_ receipt: Receipt) {
+        if receipt.fields.isEmpty { return }
         receipts.append(receipt)
         fieldCount += receipt.fields.count
         byteCount += receipt.size
         // Some more, so that they are not moved for each.
         if fieldCount > 2 * Self.mostFields || byteCount > 2 * Self.mostBytes { dropOldest() }
-        return receipts.count == 1
     }
 
     private mutating func dropOldest() {
-        var count = 0
-        while fieldCount > Self.mostFields || byteCount > Self.mostBytes, count < receipts.count - 1 {
-            fieldCount -= receipts[count].fields.count
-            byteCount -= receipts[count].size
-            count += 1
+        while fieldCount > Self.mostFields || byteCount > Self.mostBytes, takenCount < receipts.count - 1 {
+            forgetNext()
         }
-        receipts.removeFirst(count)
+        receipts.removeFirst(takenCount)
+        takenCount = 0
     }
 
-    mutating func takeAll() -> [Receipt] {
-        defer { self = EarlyCookies() }
-        return receipts
+    private mutating func forgetNext() {
+        fieldCount -= receipts[takenCount].fields.count
+        byteCount -= receipts[takenCount].size
+        takenCount += 1
+    }
+
+    /// Nil if nothing waits.
+    mutating func takeFirst() -> Receipt? {
+        guard takenCount < receipts.count else { return nil }
+        let receipt = receipts[takenCount]
+        forgetNext()
+        if takenCount == receipts.count { self = EarlyCookies() }
+        return receipt
     }
 }
 

@@ -22,12 +22,16 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private let lock = Lock()
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
     @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
+    /// The jar's. Set as those are.
+    @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
     /// Guarded by `lock`.
     private var policy = HTTPCookie.AcceptPolicy.always
-    /// Guarded by `lock`.
+    /// Guarded by `lock`. They leave with the lock of the records held: who finds none finds their cookies in the jar.
     private var early = EarlyCookies()
-    /// How often somebody has been asked to take those into the jar, and has not done it yet.
-    private let earlyOrders = Atomic(0)
+    /// Guarded by `lock`. Whether somebody has been asked to take those into the jar, and has not come to it yet.
+    private var areEarlyOrdered = false
+    /// Whether there are any, for who would take no lock to see that.
+    private let hasEarly = Atomic(false)
 
     /// An empty storage of its own, in memory.
     public override init() {}
@@ -43,12 +47,17 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///   - mayHold: Whether there may be any cookies. A few system calls.
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
-        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        suffixes: PublicSuffixes = .system, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         keeper: @escaping @Sendable () -> any RecordKeeper<Cookie>
     ) {
         self.init()
-        records = LastingRecords(CookieJar(suffixes: .system), unlessEmpty: mayHold, keeper: keeper)
+        self.suffixes = suffixes
+        records = LastingRecords(CookieJar(suffixes: suffixes), unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChangeLater() }
+    }
+
+    deinit {
+        if records.isLasting { ExitFlush.shared.remove(self) }
     }
 
     /// The storage of the process, which lasts.
@@ -80,7 +89,8 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     /// All cookies, the oldest first.
     open var cookies: [HTTPCookie]? {
-        records.read { $0.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
+        takeEarly()
+        return records.read { $0.all(at: Self.now).filter { $0.partition == nil } }.map { HTTPCookie($0) }
     }
 
     /// Which cookies of responses are taken; all, unless set. A session's configuration has its own policy too, and
@@ -94,13 +104,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     open func setCookie(_ cookie: HTTPCookie) {
         if cookieAcceptPolicy == .never { return }
         let cookie = Cookie(cookie, in: nil)
-        change { jar, changes in jar.insert(cookie, at: Self.now).isAdded(to: &changes) }
+        change([cookie.domain]) { jar, changes in jar.insert(cookie, at: Self.now).isAdded(to: &changes) }
     }
 
     /// Removes the cookie with that name, domain and path.
     open func deleteCookie(_ cookie: HTTPCookie) {
         let identity = Cookie(cookie, in: nil).identity
-        change { jar, changes in
+        change([identity.domain]) { jar, changes in
             // The file may have it all the same: it could not be read, or others have stored it a moment ago.
             changes.append(.removed(identity))
             return jar.remove(identity)
@@ -110,7 +120,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// Removes the cookies made at or after that time.
     open func removeCookies(since date: Date) {
         let time = date.timeIntervalSince1970
-        change { jar, changes in
+        change([]) { jar, changes in
             let removed = jar.removeAll { $0.created >= time }
             if time <= 0 {
                 // With what others have just stored, and all traces; but for cookies that claim to be older than that.
@@ -174,6 +184,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 
     private func cookies(for url: URL, document: URL?, in partition: String?) -> [HTTPCookie] {
         guard let request = CookieRequest(url, document: document, partition: partition) else { return [] }
+        takeEarly()
+        if records.read({ $0.isEmpty }) { return [] }
+        suffixes.waitUntilAtHand(for: request.hosts)
         return records.read { $0.cookies(for: request, at: Self.now) }.map { HTTPCookie($0) }
     }
 
@@ -184,7 +197,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         let offers = cookies.compactMap { cookie in
             (cookie.origin ?? request).map { (cookie: Cookie(cookie, in: $0.partition), origin: $0) }
         }
-        change { jar, changes in
+        change(offers.flatMap(\.origin.hosts)) { jar, changes in
             var isChanged = false
             for offer in offers {
                 let outcome = jar.store(offer.cookie, from: offer.origin, policy: policy, at: now)
@@ -195,8 +208,40 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     /// Changes the jar, and if that was a change tells the world after it.
-    private func change(_ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
+    ///
+    /// - Parameter hosts: Whose sites it asks for.
+    private func change(_ hosts: [String], _ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
+        takeEarly()
+        suffixes.waitUntilAtHand(for: hosts)
         if records.change(body) { announceChange() }
+    }
+
+    /// Takes what responses have set before the storage could be asked without waiting into the jar, in its order. Who comes
+    /// first does it, and waits for what there is to read; if nothing is left, nobody waits.
+    private func takeEarly() {
+        if !hasEarly.load(ordering: .acquiring) { return }
+        let policy = CookieAcceptPolicy(cookieAcceptPolicy)
+        suffixes.waitUntilAtHand()
+        var isChanged = false
+        // One response at a time, so that nobody waits for all of them.
+        while hasEarly.load(ordering: .acquiring) {
+            let now = Self.now
+            let isTaken = records.change { jar, changes in
+                guard let receipt = lock.withLock({ nextEarly() }) else { return false }
+                return jar.receive(
+                    receipt.fields, from: receipt.request, policy: receipt.policy.combined(with: policy), at: now,
+                    &changes)
+            }
+            if isTaken { isChanged = true }
+        }
+        if isChanged { announceChangeLater() }
+    }
+
+    /// With the lock held, and that of the records.
+    private func nextEarly() -> EarlyCookies.Receipt? {
+        let receipt = early.takeFirst()
+        if early.isEmpty { hasEarly.store(false, ordering: .releasing) }
+        return receipt
     }
 
     static var now: Double { Date().timeIntervalSince1970 }
@@ -205,20 +250,33 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 /// What the loader asks of a storage that is no subclass.
 extension HTTPCookieStorage {
     /// Whether it can be asked on a loop about what belongs to that request: nothing has to be read from a disk any more.
-    func isAtHand(for request: CookieRequest) -> Bool { request.hasSuffixesAtHand && records.isAtHand }
+    /// What comes after cookies that wait has to wait behind them.
+    func isAtHand(for request: CookieRequest) -> Bool {
+        !hasEarly.load(ordering: .acquiring) && areSuffixesAtHand(for: request) && records.isAtHand
+    }
+
+    private func areSuffixesAtHand(for request: CookieRequest) -> Bool {
+        if case .web(let document) = request.document, !suffixes.isAtHand(for: document.host) { return false }
+        return suffixes.isAtHand(for: request.url.host)
+    }
 
     /// Calls when it can, at once or on another thread.
     func whenAtHand(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
-        if request.hasSuffixesAtHand {
+        if !hasEarly.load(ordering: .acquiring), areSuffixesAtHand(for: request) {
             records.whenAtHand(body)
         } else {
-            PublicSuffixes.system.whenAtHand { [records] in records.whenAtHand(body) }
+            whenAllAtHand(body)
         }
+    }
+
+    /// Calls when all has been read, in the order of asking.
+    private func whenAllAtHand(_ body: @escaping @Sendable () -> Void) {
+        suffixes.whenAtHand { [records] in records.whenAtHand(body) }
     }
 
     /// Whether it is known to have no cookies; nil if that cannot be told on a loop.
     var isEmptyAtHand: Bool? {
-        earlyOrders.load(ordering: .acquiring) == 0 ? records.readIfAtHand { $0.isEmpty } : nil
+        hasEarly.load(ordering: .acquiring) ? nil : records.readIfAtHand { $0.isEmpty }
     }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
@@ -231,41 +289,38 @@ extension HTTPCookieStorage {
     func receive(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) -> Bool {
         let now = Self.now
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
-        return records.change { jar, changes in
-            var isChanged = false
-            for field in fields
-            where jar.receive(field, from: request, policy: policy, at: now).isAdded(to: &changes) {
-                isChanged = true
-            }
-            return isChanged
-        }
+        return records.change { jar, changes in jar.receive(fields, from: request, policy: policy, at: now, &changes) }
     }
 
-    /// The same as soon as the storage can be asked without waiting, and announces it.
+    /// The same as soon as the storage can be asked without waiting, and announces it. Everybody but a loop finds it done.
     func receiveWhenAtHand(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
         let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy)
-        let isFirst = lock.withLock {
-            guard early.add(receipt) else { return false }
-            earlyOrders.add(1, ordering: .releasing)
-            return true
+        let mustOrder = lock.withLock {
+            early.add(receipt)
+            if early.isEmpty { return false }
+            hasEarly.store(true, ordering: .releasing)
+            defer { areEarlyOrdered = true }
+            return !areEarlyOrdered
         }
-        guard isFirst else { return }
-        whenAtHand(for: request) { [self] in
-            var isChanged = false
-            for receipt in lock.withLock({ early.takeAll() })
-            where receive(receipt.fields, from: receipt.request, policy: receipt.policy) {
-                isChanged = true
-            }
-            earlyOrders.subtract(1, ordering: .releasing)
-            if isChanged { announceChangeLater() }
+        guard mustOrder else { return }
+        if records.isLasting { ExitFlush.shared.add(self) }
+        whenAllAtHand { [self] in
+            lock.withLock { areEarlyOrdered = false }
+            takeEarly()
         }
     }
 
     /// Of the fields that wait for that.
     var earlyFieldCount: Int { lock.withLock { early.fieldCount } }
 
-    /// Calls when the file has all cookies so far that it is to have, or cannot have them.
-    package func flush(_ done: @escaping @Sendable () -> Void) { records.flush(done) }
+    /// Calls when the file has all cookies so far that it is to have, or cannot have them. Does not wait itself.
+    package func flush(_ done: @escaping @Sendable () -> Void) {
+        guard hasEarly.load(ordering: .acquiring) else { return records.flush(done) }
+        whenAllAtHand { [self] in
+            takeEarly()
+            records.flush(done)
+        }
+    }
 
     /// The world's code may wait for a thread that waits for the storage's own, so it is not called on that.
     func announceChangeLater() { Self.heralds.async { [self] in announceChange() } }
@@ -297,6 +352,20 @@ extension CookieOutcome {
             return false
         case .refused: return false
         }
+    }
+}
+
+extension CookieJar {
+    /// Does what the fields of a response say. False if there was no change.
+    fileprivate mutating func receive(
+        _ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy, at now: Double,
+        _ changes: inout [CookieChange]
+    ) -> Bool {
+        var isChanged = false
+        for field in fields where receive(field, from: request, policy: policy, at: now).isAdded(to: &changes) {
+            isChanged = true
+        }
+        return isChanged
     }
 }
 

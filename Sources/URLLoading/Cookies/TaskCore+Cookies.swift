@@ -17,9 +17,8 @@ extension TaskCore {
 
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
         let storage = core.configuration.httpCookieStorage
-        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS). Of machines without a
-        // domain it is not asked.
-        if !PublicSuffixes.isSystemRead, storage != nil || request.url.scheme.isSecure, !request.url.needsNoNameServer {
+        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
+        if storage != nil || request.url.scheme.isSecure, !PublicSuffixes.system.isAtHand(for: request.url.host) {
             PublicSuffixes.readSystem()
         }
         guard let storage, core.configuration.httpShouldSetCookies else { return .now(nil) }
@@ -30,7 +29,8 @@ extension TaskCore {
             let origin = CookieRequest(request, document: shown.mainDocumentURL)
             if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
             guard let load = load as? Load else { return .now(nil) }
-            let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
+            // A disk may never answer, and is not to keep a load that is over.
+            let provide = LoopBox({ [weak load] (field: String?) in load?.provideCookies(field) })
             storage.whenAtHand(for: origin) { [core] in
                 let field = storage.field(for: origin)
                 core.loop.post { provide.value(field) }

@@ -77,6 +77,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         if file != nil { ExitFlush.shared.remove(self) }
     }
 
+    /// Whether they outlive the process.
+    var isLasting: Bool { file != nil }
+
     /// Whether the store can be asked without waiting for a disk.
     var isAtHand: Bool {
         guard let file else { return true }

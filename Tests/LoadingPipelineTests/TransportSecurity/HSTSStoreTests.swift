@@ -171,30 +171,66 @@ import Testing
         #expect(store.covers("get.app"))
     }
 
-    // TLS-7
-    @Test("what hosts say while the list of public suffixes is read is noted when that is done") func listBeingRead()
-        throws
-    {
-        let waiting = Watched<[@Sendable () -> Void]>([])
+    // TLS-7, RFC 6797 §8.3: a redirect in the same turn may lead there
+    @Test("what hosts say while the list of public suffixes is read is known at once, and nobody waits for the list")
+    func listBeingRead() throws {
+        let list = HeldList()
+        let store = HSTSStore(suffixes: list.suffixes, preload: HSTSPreload())
+        let fields = HTTPFields([("Strict-Transport-Security", "max-age=100")])
+        store.note(fields, from: try HTTPURL("https://www.example.org/"), isTrusted: true)
+        #expect(store.covers("www.example.org"))
+        #expect(list.asked.events == [])
+        list.isDone.withValue { $0 = true }
+        store.note(fields, from: try HTTPURL("https://example.net/"), isTrusted: true)
+        #expect(store.covers("example.net"))
+        #expect(list.asked.events != [])
+    }
+
+    // TLS-7: until then, their last two labels
+    @Test("of one site only so many hosts are known, also while the list is read") func limitWhileListIsRead() throws {
+        let list = HeldList()
+        let store = HSTSStore(suffixes: list.suffixes, preload: HSTSPreload())
+        let fields = HTTPFields([("Strict-Transport-Security", "max-age=100")])
+        for number in 0..<1000 {
+            store.note(fields, from: try HTTPURL("https://h\(number).example.org/"), isTrusted: true)
+        }
+        #expect(store.records.count <= 120)
+        #expect(store.covers("h999.example.org"))
+        #expect(list.asked.events == [])
+    }
+
+    // TLS-7: loops wait for that lock
+    @Test("who brings records waits for the list before the store's lock") func recordsWaitForList() {
+        let list = HeldList()
+        let store = HSTSStore(suffixes: list.suffixes, preload: HSTSPreload())
+        list.whenWaited.withValue { [store] in $0 = { #expect(!store.covers("www.example.org")) } }
+        store.awaitRecords {}
+        #expect(store.complete(with: [record("www.example.org", 100)]).count == 1)
+        #expect(list.waits.current == 1)
+        list.isDone.withValue { $0 = false }
+        store.insert([record("www.example.net", 100)])
+        #expect(list.waits.current == 2)
+    }
+
+    /// A list of public suffixes that is being read.
+    private final class HeldList: Sendable {
         let isDone = Watched(false)
-        let reading = PublicSuffixes.Reading(
-            isDone: { isDone.current }, whenDone: { body in waiting.withValue { $0.append(body) } })
         let asked = EventRecorder<String>()
-        let store = HSTSStore(
-            suffixes: PublicSuffixes(reading) { name in
+        let waits = Watched(0)
+        let whenWaited = Watched<@Sendable () -> Void>({})
+
+        var suffixes: PublicSuffixes {
+            let reading = PublicSuffixes.Reading(
+                isDone: { [isDone] in isDone.current }, whenDone: { _ in },
+                wait: { [isDone, waits, whenWaited] in
+                    whenWaited.current()
+                    waits.withValue { $0 += 1 }
+                    isDone.withValue { $0 = true }
+                })
+            return PublicSuffixes(reading) { [asked] name in
                 asked.record(name)
                 return false
-            }, preload: HSTSPreload())
-        let fields = HTTPFields([("Strict-Transport-Security", "max-age=100")])
-        store.noteWhenAtHand(fields, from: try HTTPURL("https://www.example.org/"), isTrusted: true)
-        #expect(!store.covers("www.example.org"))
-        #expect(asked.events == [])
-        isDone.withValue { $0 = true }
-        for body in waiting.current { body() }
-        #expect(store.covers("www.example.org"))
-        #expect(asked.events != [])
-        store.noteWhenAtHand(fields, from: try HTTPURL("https://example.net/"), isTrusted: true)
-        #expect(store.covers("example.net"))
-        #expect(waiting.current.count == 1)
+            }
+        }
     }
 }

@@ -108,6 +108,10 @@ import Testing
         other.apply([.stored(StoredCredential(space: Self.space, user: "kept", password: "new"))])
         #expect(!holds("kept"))
         #expect(archive.load().count == 2)
+        // Nor does who has read it before another has stored one.
+        other.apply([.stored(StoredCredential(space: Self.space, user: "unseen", password: "treasure-unseen"))])
+        archive.apply([.stored(StoredCredential(space: Self.space, user: "unseen", password: "new"))])
+        #expect(!holds("unseen"))
     }
 
     // AUTH-23: what is done is no note any more; what another process has noted meanwhile is

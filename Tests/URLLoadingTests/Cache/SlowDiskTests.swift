@@ -121,6 +121,48 @@ import Testing
         #expect(response?.value(forHTTPHeaderField: "X-New") == "yes")
     }
 
+    // CACHE-24
+    @Test("what is stored and removed by turns while the disk stands still is there as it was left") func turns()
+        async throws
+    {
+        let cache = cache()
+        try store("/old", "old", in: cache)
+        await flush(cache)
+        let goOn = try await stop(cache)
+        for _ in 0..<3 {
+            for path in ["/stored", "/removed", "/old"] {
+                cache.removeCachedResponse(for: try request(path))
+                try store(path, "new", in: cache)
+            }
+            for path in ["/removed", "/old"] { cache.removeCachedResponse(for: try request(path)) }
+        }
+        cache.removeCachedResponse(for: try request("/stored"))
+        try store("/stored", "last", in: cache)
+        goOn.fire()
+        await flush(cache)
+        let other = self.cache()
+        #expect(try ["/stored", "/removed", "/old"].map { try body($0, in: other) } == ["last", nil, nil])
+    }
+
+    // CACHE-24
+    @Test("what is removed while the disk stands still waits as one") func removals() async throws {
+        let removals = WaitingRemovals()
+        func key(_ number: Int, _ length: Int = 0) -> CacheKey {
+            CacheKey(
+                address: "https://example.org/\(number)" + String(repeating: "x", count: length), partition: nil)
+        }
+        let first = try #require(removals.add([key(0)]))
+        for number in 0..<1000 { #expect(removals.add([key(number % 10)]) == nil) }
+        #expect(removals.take(first) == Set((0..<10).map { key($0) }))
+        let second = try #require(removals.add([key(1)]))
+        removals.close()
+        // More than is to wait: all that is there goes.
+        let third = try #require(removals.add([key(2)]))
+        for number in 0..<200 { #expect(removals.add([key(number, 100_000)]) == nil) }
+        #expect(removals.take(third) == nil)
+        #expect(removals.take(second) == [key(1)])
+    }
+
     // CACHE-24, CACHE-29
     @Test("loads go on while the disk stands still, and are served from memory")
     func loads() async throws {

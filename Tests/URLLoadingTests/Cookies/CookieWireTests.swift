@@ -236,6 +236,18 @@ import Testing
             }
         }
 
+        // COOK-20: before the response comes
+        @Test("that list is read beside a load of this machine too, if its name has a domain") func listForLocalNames()
+            async
+        {
+            await #expect(processExitsWith: .success) {
+                let session = URLSession(configuration: .ephemeral)
+                let here = try #require(URL(string: "http://app.localhost:1/"))
+                session.dataTask(with: here).resume()
+                try await eventually { PublicSuffixes.isSystemRead }
+            }
+        }
+
         // TLS-7: for what hosts say of themselves, where there are no cookies
         @Test("nor does a secure load without cookies wait for that list") func publicSuffixesWithoutCookies() async {
             await #expect(processExitsWith: .success) {

@@ -12,20 +12,37 @@ import Testing
         return EarlyCookies.Receipt(fields: fields, request: request, policy: .always)
     }
 
+    private func takeAll(of early: inout EarlyCookies) -> [String] {
+        var fields: [String] = []
+        while let receipt = early.takeFirst() { fields += receipt.fields }
+        return fields
+    }
+
+    // COOK-17
+    @Test("what is taken leaves in its order, also while more comes") func order() throws {
+        var early = EarlyCookies()
+        for number in 0..<3 { early.add(try receipt(["n\(number)=v"])) }
+        #expect(early.takeFirst()?.fields == ["n0=v"])
+        early.add(try receipt(["n3=v"]))
+        #expect(early.fieldCount == 3)
+        #expect(takeAll(of: &early) == ["n1=v", "n2=v", "n3=v"])
+        #expect(early.fieldCount == 0 && early.takeFirst() == nil)
+    }
+
     // COOK-17
     @Test("what no jar takes does not wait, and of what one takes no more than so many bytes") func bytes() throws {
         var early = EarlyCookies()
         let large = String(repeating: "v", count: 5000)
-        #expect(try !early.add(receipt(["a=" + large, "=", "b=\0"])))
-        #expect(early.fieldCount == 0)
-        #expect(try early.add(receipt(["a=" + large, "c=v; Unknown=" + large])))
+        early.add(try receipt(["a=" + large, "=", "b=\0"]))
+        #expect(early.fieldCount == 0 && early.isEmpty)
+        early.add(try receipt(["a=" + large, "c=v; Unknown=" + large]))
         #expect(early.fieldCount == 1)
         let long = String(repeating: "v", count: 200_000)
-        for number in 0..<500 { #expect(try !early.add(receipt(["n\(number)=v; Unknown=" + long]))) }
+        for number in 0..<500 { early.add(try receipt(["n\(number)=v; Unknown=" + long])) }
         #expect(early.byteCount <= 32 << 20)
-        let last = try #require(early.takeAll().last?.fields.first)
+        let last = try #require(takeAll(of: &early).last)
         #expect(last.hasPrefix("n499=v"))
-        #expect(early.byteCount == 0)
+        #expect(early.byteCount == 0 && early.isEmpty)
     }
 
     // COOK-17
@@ -33,10 +50,10 @@ import Testing
         var early = EarlyCookies()
         let long = CookieRequest(try HTTPURL("https://example.org/" + String(repeating: "p", count: 200_000)))
         for number in 0..<500 {
-            _ = early.add(EarlyCookies.Receipt(fields: ["n\(number)=v"], request: long, policy: .always))
+            early.add(EarlyCookies.Receipt(fields: ["n\(number)=v"], request: long, policy: .always))
         }
         #expect(early.fieldCount < 200)
         #expect(early.byteCount <= 32 << 20)
-        #expect(early.takeAll().last?.fields == ["n499=v"])
+        #expect(takeAll(of: &early).last == "n499=v")
     }
 }

@@ -1,8 +1,10 @@
 import Foundation
+import LoadingSemantics
 import LoadingStorage
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 #if compiler(>=6.2)
     /// What is written when a process ends.
@@ -27,6 +29,28 @@ import URLLoading
                 guard status == 0, ContinuousClock.now - start < .seconds(2) else { exit(2) }
                 withExtendedLifetime(storage) {}
             }
+        }
+
+        // S-17, COOK-23
+        @Test(
+            "cookies of a response are written when the process ends, though the list of public suffixes is still read")
+        func waitingCookies() async {
+            await #expect(processExitsWith: .success) {
+                // What is named first is called last.
+                atexit { if Waiting.keeper.kept.map(\.name) != ["a"] { _exit(2) } }
+                // By who is to store them, and who writes them at the end.
+                Waiting.suffixes.letGo(whenAwaitedBy: 2)
+                let request = CookieRequest(try HTTPURL("https://www.example.org/"))
+                Waiting.storage.receiveWhenAtHand(["a=1; Max-Age=1000"], from: request, policy: .always)
+                exit(0)
+            }
+        }
+
+        private enum Waiting {
+            static let suffixes = HeldSuffixes()
+            static let keeper = ScriptedKeeper<Cookie>([])
+            static let storage = HTTPCookieStorage(
+                suffixes: suffixes.list, unlessEmpty: { false }, keeper: { keeper })
         }
     }
 #endif
