@@ -266,6 +266,7 @@
 
         func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
             reservedCount -= 1
+            pool.loop.disarm(standstillTimer)
             guard !isClosed else { return .failure(.notAllowed) }
             if let number = takeUpEarly(request, for: stream) { return .success(number) }
             do throws(HTTPStreamRequestError) {
@@ -319,6 +320,7 @@
         /// The peer may take more than before.
         func roomChanged() {
             guard !isClosed else { return }
+            pool.loop.disarm(standstillTimer)
             hasRoomForMore = true
             planTurn()
         }

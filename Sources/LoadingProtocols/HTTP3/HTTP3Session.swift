@@ -192,9 +192,9 @@
             let answer = cl3_accepted_early_data(session)
             return answer < 0 ? nil : answer > 0
         }
-        /// Whether the handshake, which is complete, has resumed a session, so that the server has shown no certificate anew.
         /// Whether the server has said that it is through with the handshake as well.
         package var isHandshakeConfirmed: Bool { session.map { cl3_is_handshake_confirmed($0) } ?? false }
+        /// Whether the handshake, which is complete, has resumed a session, so that the server has shown no certificate anew.
         package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
         /// Whether the server has asked for a certificate.
         package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }

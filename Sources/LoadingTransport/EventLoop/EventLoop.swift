@@ -40,7 +40,8 @@ package final class EventLoop: @unchecked Sendable {
 
     private let lock = Lock()
     @exclusivity(unchecked) private var inbox: [@Sendable () -> Void] = []
-    @exclusivity(unchecked) private var callouts: [any Callout] = []
+    /// Nil where it has been taken: none is let go of with the lock held, for its end may be anybody's code.
+    @exclusivity(unchecked) private var callouts: [(any Callout)?] = []
     /// How many of them have been made.
     private var calloutsHead = 0
     private var isAsleep = false
@@ -193,7 +194,8 @@ package final class EventLoop: @unchecked Sendable {
         defer { lock.unlock() }
         // First come, first served.
         guard calloutsHead < callouts.count else { return nil }
-        let first = callouts[calloutsHead]
+        var first: (any Callout)?
+        swap(&first, &callouts[calloutsHead])
         calloutsHead += 1
         if calloutsHead == callouts.count {
             callouts.removeAll(keepingCapacity: callouts.count <= 1024)

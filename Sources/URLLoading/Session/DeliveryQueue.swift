@@ -19,7 +19,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private let lock = Lock()
     /// The caller's queue, or ours once somebody asked for it.
     private var operationQueue: OperationQueue?
-    @exclusivity(unchecked) private var due: [any Delivery] = []
+    /// Nil where it has been taken: none is let go of with the lock held, for its end is the caller's code.
+    @exclusivity(unchecked) private var due: [(any Delivery)?] = []
     @exclusivity(unchecked) private var dueHead = 0
     private var isRunning = false
     /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
@@ -106,7 +107,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
 
     private func takeFirst() -> (any Delivery)? {
         guard dueHead < due.count else { return nil }
-        let first = due[dueHead]
+        var first: (any Delivery)?
+        swap(&first, &due[dueHead])
         dueHead += 1
         if dueHead == due.count {
             due.removeAll(keepingCapacity: due.count <= 1024)

@@ -85,7 +85,7 @@ extension TaskCore: LoadClient {
     func load(_ load: any SchemeLoad, isUpgradedTo url: String) {
         guard let secure = URL(string: url), var request = currentRequest else { return }
         request.url = secure
-        locked { $0.currentRequest = request }
+        setCurrentRequest(request)
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 

@@ -327,15 +327,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
     }
 
+    /// What was there before is let go of outside of the lock: a stream of the caller's may be in it.
+    func setCurrentRequest(_ request: URLRequest) {
+        var other: URLRequest? = request
+        locked { swap(&$0.currentRequest, &other) }
+    }
+
     /// The task loads another request than the one it was made with, of which nothing was loaded.
     func replaceRequest(_ request: URLRequest) {
-        locked { $0.currentRequest = request }
+        setCurrentRequest(request)
         bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 
     func follow(_ request: URLRequest) {
-        locked { $0.currentRequest = request }
+        setCurrentRequest(request)
         let length = bodyLengthAfterRedirect(to: request)
         if length != 0 {
             // A body starts anew; without one, what was sent before is what there is to tell.
@@ -371,7 +377,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
     /// let go of are other people's code and may block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
-        guard lock.withLock({ lane.end(ending) }) else { return }
+        // What nobody wants any more is let go of outside of the lock.
+        let (mustSchedule, _) = lock.withLock { lane.end(ending) }
+        guard mustSchedule else { return }
         if usesQueue { core.delivery.schedule(self) } else { core.loop.callOut(self) }
     }
 

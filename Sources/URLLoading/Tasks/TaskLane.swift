@@ -27,11 +27,16 @@ struct TaskLane {
         return mustSchedule()
     }
 
-    /// True when a delivery has to be scheduled. Who cancels wants nothing more of what still waits for him.
-    mutating func end(_ ending: TaskEnding) -> Bool {
-        if ending.error == .cancelled { events.removeAll { !$0.isAnswer } }
+    /// Whether a delivery has to be scheduled, and what is not told any more: who cancels wants nothing of what still waits
+    /// for him.
+    mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
+        var untold: [TaskEvent] = []
+        if ending.error == .cancelled {
+            untold = events.filter { !$0.isAnswer }
+            events = events.filter(\.isAnswer)
+        }
         self.ending = ending
-        return promises == 0 && mustSchedule()
+        return (promises == 0 && mustSchedule(), untold)
     }
 
     /// Has the end wait for an answer, unless it has been told already.

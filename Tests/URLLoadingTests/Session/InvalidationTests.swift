@@ -19,6 +19,32 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
+    // S-84, S-76: what is let go of when a handler has been called is the caller's, and may ask for anything
+    @Test("a handler that holds the last of somebody who invalidates the session")
+    func lastOfSomebody() async throws {
+        final class Client: Sendable {
+            let session: URLSession
+            init(_ session: URLSession) { self.session = session }
+            deinit { session.invalidateAndCancel() }
+        }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let (began, held) = (Signal("the first handler"), Signal("that all wait"))
+        session.getAllTasks { _ in
+            began.fire()
+            try? held.wait()
+        }
+        try await began.wait()
+        do {
+            let client = Client(session)
+            session.getAllTasks { _ in withExtendedLifetime(client) {} }
+        }
+        // Due together with it.
+        session.getAllTasks { _ in }
+        held.fire()
+        #expect(try await delegate.callsUntilInvalid() == [.invalid])
+    }
+
     // S-83, S-84, T-62
     @Test("finishing lets tasks end, and says so after the last one")
     func finishingLetsTasksEndAndSaysSoAfterTheLastOne() async throws {

@@ -14,7 +14,7 @@ import Testing
         var lane = TaskLane()
         let mustSchedule = [
             lane.add(.waitingForConnectivity, bytes: 0), lane.add(.waitingForConnectivity, bytes: 0),
-            lane.end(TaskEnding(error: nil, body: .nothing)),
+            lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule,
         ]
         #expect(mustSchedule == [true, false, false])
     }
