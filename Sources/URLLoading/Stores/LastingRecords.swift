@@ -208,7 +208,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
             let before = Set(other.lasting(at: now))
-            let following = other.replaceLasting(with: records, at: now)
+            let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
             let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
@@ -219,18 +219,32 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
                 isBehind = false
                 if unwritten.known == nil, known != nil { isNews = true }
                 unwritten.known = known
-                unwritten.add(following)
                 return true
             }
             if !isTaken { continue }
-            if !following.isEmpty {
+            if !corrections.isEmpty {
                 ExitFlush.shared.add(self)
-                write(to: keeper)
+                // Not as changes are written: others may have stored the same anew since it was read. What cannot be
+                // corrected now will be when it is read again.
+                keeper.correct(corrections)
             }
             return isNews
         }
         lock.withLock { isBehind = true }
         return false
+    }
+
+    /// What is not in the file need not be corrected there.
+    private func corrections(of records: [Memory.Record], by changes: [Change]) -> [RecordCorrection<Memory.Record>] {
+        if changes.isEmpty { return [] }
+        let read = Dictionary(records.map { ($0.identity, $0) }) { $1 }
+        return changes.compactMap { change in
+            switch change {
+            case .stored(let new): read[new.identity].map { RecordCorrection($0, new: new) }
+            case .removed(let identity): read[identity].map { RecordCorrection($0, new: nil) }
+            case .everythingRemoved: nil
+            }
+        }
     }
 
     private func lookForNews(in file: File) {
