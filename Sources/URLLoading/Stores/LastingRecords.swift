@@ -159,7 +159,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Sees to it that the file is read. False if it has been, or if there is none.
     private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
-        let mayHold = file.mayHold()
+        // Who has looked once looks no more.
+        let mayHold = lock.withLock { reading == .toDo } && file.mayHold()
         var mustStart = false
         let isNeeded = lock.withLock {
             if firstReading.isDone { return false }
@@ -253,10 +254,17 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         let next = nextLook.load(ordering: .relaxed)
         guard now.tv_sec >= next,
             nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
-            // The first time, all was read a moment ago. Where there was no file, no thread is started to find that out.
-            next != 0, lock.withLock({ isFileUsed }) || file.mayHold(),
-            !isLooking.exchange(true, ordering: .relaxed)
+            // The first time, all was read a moment ago.
+            next != 0, !isLooking.exchange(true, ordering: .relaxed)
         else { return }
+        if lock.withLock({ isFileUsed }) { return orderLook(in: file) }
+        // Where there was no file, no thread is started that stays, and no loop waits for a disk to find that out.
+        DispatchQueue.global(qos: .utility).async { [self] in
+            if file.mayHold() { orderLook(in: file) } else { isLooking.store(false, ordering: .relaxed) }
+        }
+    }
+
+    private func orderLook(in file: File) {
         lock.withLock { isFileUsed = true }
         file.thread.perform { [self] keeper in
             let isBehind = lock.withLock { self.isBehind }
