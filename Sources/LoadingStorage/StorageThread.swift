@@ -115,9 +115,11 @@ private final class Desk<Store>: @unchecked Sendable {
     // MARK: On the thread that serves
 
     private func serve(waits: Bool) {
-        while let batch = take(waits: waits) {
+        while var batch = take(waits: waits) {
             let store = theStore()
-            for work in batch { work(store) }
+            // Each is let go of, with all it has, when it is done, and not with the last.
+            batch.reverse()
+            while let work = batch.popLast() { work(store) }
         }
     }
 

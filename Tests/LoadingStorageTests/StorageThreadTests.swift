@@ -22,6 +22,27 @@ import Testing
         #expect(thread.wait { $0.items } == Array(0..<1000))
     }
 
+    @Test("what is done is let go of, whatever else is asked for") func done() throws {
+        final class Body: Sendable {}
+        struct Weak: @unchecked Sendable {
+            // Sendable: weak references are read and cleared atomically.
+            weak var body: Body?
+        }
+        let thread = StorageThread(named: "test-store") { Store() }
+        let hold = Signal("held up")
+        thread.perform { _ in try? hold.wait() }
+        let weak = {
+            let body = Body()
+            thread.perform { _ in withExtendedLifetime(body) {} }
+            return Weak(body: body)
+        }()
+        let isGone = EventRecorder<Bool>()
+        thread.perform { _ in isGone.record(weak.body == nil) }
+        hold.fire()
+        thread.wait { _ in }
+        #expect(isGone.events == [true])
+    }
+
     @Test("from many threads, nothing is lost") func manyThreads() {
         let thread = StorageThread(named: "test-store") { Store() }
         DispatchQueue.concurrentPerform(iterations: 8) { part in

@@ -104,6 +104,15 @@ package final class PermanentCredentials {
         return settle()
     }
 
+    /// A keyring cannot be asked to do it only if something is still so.
+    @discardableResult
+    package func correct(_ corrections: [RecordCorrection<StoredCredential>]) -> Bool {
+        if keyring != nil { return apply(corrections.map(\.change)) }
+        notes = nil
+        return file.correct(
+            corrections.map { RecordCorrection(.stored($0.old), new: $0.new.map { .stored($0) }) })
+    }
+
     @discardableResult
     private func settle() -> Bool {
         guard areNotesRead() else { return false }

@@ -142,12 +142,25 @@ package final class RecordArchive<Record: ArchivedRecord> {
     ///
     /// - Returns: False if that cannot be done now.
     func removeUnchanged(_ records: some Collection<Record>) -> Bool {
+        correct(records.map { RecordCorrection($0, new: nil) })
+    }
+
+    @discardableResult
+    package func correct(_ corrections: [RecordCorrection<Record>]) -> Bool {
         guard flush() else { return false }
+        // Where there is no file by now, none is made for that.
+        if !file.exists { return true }
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
-            for record in records {
-                let identity = Record.values(of: record.identity)
-                let row = SealedRow.seal(identity + record.content)
-                try database.run(statements.deleteUnchanged, Array(row.prefix(1 + identity.count)))
+            for correction in corrections {
+                let identity = Record.values(of: correction.old.identity)
+                let row = SealedRow.seal(identity + correction.old.content)
+                let unchanged = Array(row.prefix(1 + identity.count))
+                if let new = correction.new, new.isLasting {
+                    let seal = SealedRow.seal(identity + new.content).prefix(1)
+                    try database.run(statements.updateUnchanged, Array(seal) + new.content + unchanged)
+                } else {
+                    try database.run(statements.deleteUnchanged, unchanged)
+                }
             }
         }
         guard isDone != nil else { return false }
@@ -185,6 +198,7 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
     let insert: String
     let delete: String
     let deleteUnchanged: String
+    let updateUnchanged: String
     let deleteAll = "DELETE FROM \(Record.table)"
 
     init() {
@@ -200,5 +214,7 @@ private struct RecordStatements<Record: ArchivedRecord>: Sendable {
         let conditions = Record.identityColumns.map { $0 + " = ?" }.joined(separator: " AND ")
         delete = "DELETE FROM \(Record.table) WHERE \(conditions)"
         deleteUnchanged = "DELETE FROM \(Record.table) WHERE seal = ? AND \(conditions)"
+        let newValues = (["seal"] + Record.contentColumns).map { $0 + " = ?" }.joined(separator: ", ")
+        updateUnchanged = "UPDATE \(Record.table) SET \(newValues) WHERE seal = ? AND \(conditions)"
     }
 }

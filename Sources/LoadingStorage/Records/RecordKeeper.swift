@@ -13,6 +13,12 @@ package protocol RecordKeeper<Record>: AnyObject {
     /// - Returns: False if they wait in memory.
     @discardableResult func apply(_ changes: [RecordChange<Record>]) -> Bool
 
+    /// Corrects what was read, where it is still so: what another process has put in the place of a record stays, as far as
+    /// that can be told.
+    ///
+    /// - Returns: False if that cannot be done now. It does not wait.
+    @discardableResult func correct(_ corrections: [RecordCorrection<Record>]) -> Bool
+
     /// Tries again what waits. True if nothing waits any more.
     @discardableResult func flush() -> Bool
 

@@ -127,7 +127,9 @@ final class ResponseDisk: FlushedStore {
     }
 
     /// Waits until what no longer fits is gone.
-    func setCapacity(_ capacity: Int) { wait { $0.capacity = Int64(capacity) } }
+    ///
+    /// - Parameter capacity: Is asked when it comes to that: of several that are set at a time the last one holds.
+    func setCapacity(_ capacity: @escaping @Sendable () -> Int) { wait { $0.capacity = Int64(capacity()) } }
 
     /// In bytes. Waits.
     var usage: Int { Int(clamping: wait { $0.usage }) }

@@ -161,7 +161,7 @@ open class URLCache: NSObject, @unchecked Sendable {
                 diskLimit = capacity
                 return disk
             }
-            disk?.setCapacity(capacity)
+            disk?.setCapacity { [self] in lock.withLock { diskLimit } }
         }
     }
 

@@ -83,7 +83,8 @@ open class URLSession: NSObject, @unchecked Sendable {
     open func invalidateAndCancel() { core.invalidate(self, cancelsTasks: true) }
 
     /// Empties the session's stores, in memory and on disk, and has later requests use new connections; then calls the
-    /// handler on the delegate queue.
+    /// handler on the delegate queue. What a store has on disk is read before, if it was not asked yet, and the caller waits
+    /// for that.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         core.configuration.httpCookieStorage?.removeCookies(since: .distantPast)
         core.urlCache?.removeAllCachedResponses()

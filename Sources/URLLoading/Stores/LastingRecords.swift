@@ -159,7 +159,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// Sees to it that the file is read. False if it has been, or if there is none.
     private func isReadingNeeded(told: (@Sendable () -> Void)?) -> Bool {
         guard let file else { return false }
-        let mayHold = file.mayHold()
+        // Who has looked once looks no more.
+        let mayHold = lock.withLock { reading == .toDo } && file.mayHold()
         var mustStart = false
         let isNeeded = lock.withLock {
             if firstReading.isDone { return false }
@@ -208,7 +209,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
             let before = Set(other.lasting(at: now))
-            let following = other.replaceLasting(with: records, at: now)
+            let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
             let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.lasting(at: now)) != before
             let isTaken = lock.withLock {
@@ -219,18 +220,32 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
                 isBehind = false
                 if unwritten.known == nil, known != nil { isNews = true }
                 unwritten.known = known
-                unwritten.add(following)
                 return true
             }
             if !isTaken { continue }
-            if !following.isEmpty {
+            if !corrections.isEmpty {
                 ExitFlush.shared.add(self)
-                write(to: keeper)
+                // Not as changes are written: others may have stored the same anew since it was read. What cannot be
+                // corrected now will be when it is read again.
+                keeper.correct(corrections)
             }
             return isNews
         }
         lock.withLock { isBehind = true }
         return false
+    }
+
+    /// What is not in the file need not be corrected there.
+    private func corrections(of records: [Memory.Record], by changes: [Change]) -> [RecordCorrection<Memory.Record>] {
+        if changes.isEmpty { return [] }
+        let read = Dictionary(records.map { ($0.identity, $0) }) { $1 }
+        return changes.compactMap { change in
+            switch change {
+            case .stored(let new): read[new.identity].map { RecordCorrection($0, new: new) }
+            case .removed(let identity): read[identity].map { RecordCorrection($0, new: nil) }
+            case .everythingRemoved: nil
+            }
+        }
     }
 
     private func lookForNews(in file: File) {
@@ -239,10 +254,17 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         let next = nextLook.load(ordering: .relaxed)
         guard now.tv_sec >= next,
             nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
-            // The first time, all was read a moment ago. Where there was no file, no thread is started to find that out.
-            next != 0, lock.withLock({ isFileUsed }) || file.mayHold(),
-            !isLooking.exchange(true, ordering: .relaxed)
+            // The first time, all was read a moment ago.
+            next != 0, !isLooking.exchange(true, ordering: .relaxed)
         else { return }
+        if lock.withLock({ isFileUsed }) { return orderLook(in: file) }
+        // Where there was no file, no thread is started that stays, and no loop waits for a disk to find that out.
+        DispatchQueue.global(qos: .utility).async { [self] in
+            if file.mayHold() { orderLook(in: file) } else { isLooking.store(false, ordering: .relaxed) }
+        }
+    }
+
+    private func orderLook(in file: File) {
         lock.withLock { isFileUsed = true }
         file.thread.perform { [self] keeper in
             let isBehind = lock.withLock { self.isBehind }

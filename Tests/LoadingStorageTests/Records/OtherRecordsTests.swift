@@ -133,6 +133,25 @@ import Testing
         #expect(CredentialArchive(in: scene.directory).load() == [])
     }
 
+    // AUTH-23
+    @Test("what was read is corrected where it is still so") func corrections() throws {
+        let scene = try StorageScene()
+        let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
+        let read = ["u", "v", "w"].map { StoredCredential(space: Self.space, user: $0, password: "1") }
+        one.apply(read.map { .stored($0) })
+        let changed = StoredCredential(space: Self.space, user: "v", password: "2")
+        other.apply([.stored(changed), .removed(read[2].identity)])
+        let new = read.map { record in
+            var new = record
+            new.isDefault = true
+            return new
+        }
+        #expect(one.correct(zip(read, new).map { RecordCorrection($0, new: $1) }))
+        #expect(Set(CredentialArchive(in: scene.directory).load()) == [new[0], changed])
+        #expect(one.correct([RecordCorrection(new[0], new: nil), RecordCorrection(new[1], new: nil)]))
+        #expect(CredentialArchive(in: scene.directory).load() == [changed])
+    }
+
     // AUTH-21
     @Test("nothing that is printed has a password or a user in it") func redaction() {
         let credential = StoredCredential(space: Self.space, user: "the-user", password: "the-password")

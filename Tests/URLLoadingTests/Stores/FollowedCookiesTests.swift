@@ -101,6 +101,20 @@ import Testing
     }
 
     // COOK-18
+    @Test("a cookie that had ended when it was read, and that others set anew meanwhile, stays") func setAnew()
+        async throws
+    {
+        let keeper = Keeper([cookie("ended", expires: 2000)])
+        keeper.onApply { [self] in keeper.othersStore(cookie("ended")) }
+        let storage = storage(over: keeper)
+        #expect(names(storage) == [])
+        await withCheckedContinuation { continuation in storage.flush { continuation.resume() } }
+        keeper.onApply(nil)
+        #expect(keeper.kept == [cookie("ended")])
+        try await eventually { names(storage) == ["ended"] }
+    }
+
+    // COOK-18
     @Test("a cookie that ends while the file is read is no news") func ending() {
         var jar = CookieJar()
         let ending = cookie("a", expires: 2000)

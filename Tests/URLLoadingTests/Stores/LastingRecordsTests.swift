@@ -1,3 +1,4 @@
+import Foundation
 import LoadingSemantics
 import LoadingStorage
 import TestSupport
@@ -198,6 +199,25 @@ import Testing
             return keeper.kept == [newer, .of("b"), .of("c")]
         }
         try await eventually { records.read { $0.all["a"] } == newer }
+    }
+
+    // COOK-17: who asks may be a loop
+    @Test("who asks does not look for a file where there was none") func looks() async throws {
+        let looks = EventRecorder<Bool>()
+        let records = Records(
+            Hosts(),
+            unlessEmpty: {
+                looks.record(Thread.current.threadDictionary["asks"] != nil)
+                return looks.count > 1
+            }, keeper: { Keeper("a") })
+        #expect(hosts(records) == [])
+        @Sendable func ask() -> [String] {
+            Thread.current.threadDictionary["asks"] = true
+            defer { Thread.current.threadDictionary["asks"] = nil }
+            return hosts(records)
+        }
+        try await eventually { ask() == ["a"] }
+        #expect(looks.events == [false, false])
     }
 
     // MARK: Writing

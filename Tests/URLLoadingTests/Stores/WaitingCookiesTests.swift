@@ -104,6 +104,22 @@ import Testing
         #expect(all == ["a=0", "a=2"])
     }
 
+    // COOK-17, COOK-23
+    @Test("nothing is lost, and nothing set twice, whoever takes it") func manyThreads() async {
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for number in 0..<100 {
+                try? receive("n=\(number)", from: "h\(thread).example")
+                if thread == 0, number == 50 { suffixes.letGo() }
+                // In the order of setting, also for who asks in between.
+                if thread < 5 { continue }
+                let own = storage.cookies?.first { $0.domain == "h\(thread).example" }
+                #expect(own?.value == "\(number)")
+            }
+        }
+        await flush()
+        #expect(all == [String](repeating: "n=99", count: 8))
+    }
+
     // COOK-17
     @Test("nobody reads the list with the lock held that loops wait for", arguments: 0..<6) func lock(call: Int) throws
     {

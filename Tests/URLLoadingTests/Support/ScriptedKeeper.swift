@@ -92,6 +92,18 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         }
     }
 
+    func correct(_ corrections: [RecordCorrection<Record>]) -> Bool {
+        enter(.apply, corrections.map(\.change))
+        state.current.whenApplied?()
+        return state.withValue { state in
+            if state.failing.contains(.apply) { return false }
+            for correction in corrections where state.kept[correction.old.identity] == correction.old {
+                state.kept[correction.old.identity] = correction.new
+            }
+            return true
+        }
+    }
+
     func flush() -> Bool {
         enter(.flush)
         return state.withValue { $0.write(unless: .flush) }
