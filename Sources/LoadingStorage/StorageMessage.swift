@@ -9,6 +9,8 @@ package enum StorageMessage: Hashable, Sendable {
     case lastsAgain(path: String)
     /// The file was damaged or another program's. So many of its rows were saved.
     case repaired(path: String, saved: Int, putAside: String?)
+    /// A cached response was damaged, or its body was gone. It is removed, and so are others like it, of which nothing is said.
+    case responseDamaged(path: String)
     /// From now on in a file, until the user's keyring can be reached again.
     case keyringAway(KeyringFailure, path: String)
     /// What was kept in the file is in the keyring.
@@ -22,6 +24,7 @@ extension StorageMessage: CustomStringConvertible {
         case .lastsAgain(let path): "\(path) can be written again"
         case .repaired(let path, let saved, let aside):
             "\(path) was damaged; \(saved) rows were saved" + (aside.map { ". The damaged file is \($0)" } ?? "")
+        case .responseDamaged(let path): "\(path): a response was damaged, and is not kept any more"
         case .keyringAway(let failure, let path): "\(failure). Passwords are kept in \(path)"
         case .keyringReached: "the keyring can be used again"
         }

@@ -20,6 +20,8 @@ package final class ResponseArchive {
     private var orphansRemoved: Int?
     /// Why no file of a body can be written now.
     private var bodyTrouble: StorageFailure?
+    /// Whether it was told that a response was damaged.
+    private var hasToldOfDamage = false
     private let tell: @Sendable (StorageMessage) -> Void
     /// What the entries count for in all, in that state of the index.
     private var knownUsage: (generation: Int, version: Int64, size: Int64)?
@@ -78,7 +80,10 @@ package final class ResponseArchive {
             }
             return found
         }
-        if isDamaged { remove(key) }
+        if isDamaged {
+            tellOfDamage()
+            remove(key)
+        }
         return found ?? nil
     }
 
@@ -87,12 +92,21 @@ package final class ResponseArchive {
         let found = read { (index) throws(StorageFailure) in try row(of: entry, in: index) }
         guard let found, let row = found, !removals.covers(row) else { return nil }
         guard let body = self.body(of: row, entry.number) else {
+            // Others may have removed both a moment ago.
+            let isLeft = read { (index) throws(StorageFailure) in try self.row(of: entry, in: index) != nil }
+            if isLeft == true, row.bodyCount <= capacityInBytes { tellOfDamage() }
             remove(entry)
             return nil
         }
         uses.append(entry.number)
         if uses.count >= Self.mostUses { flush() }
         return body
+    }
+
+    private func tellOfDamage() {
+        if hasToldOfDamage { return }
+        hasToldOfDamage = true
+        tell(.responseDamaged(path: index.path))
     }
 
     /// Nil if the entry is gone, also if another one has its number now.

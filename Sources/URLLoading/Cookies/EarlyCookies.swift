@@ -7,12 +7,15 @@ struct EarlyCookies {
         let fields: [String]
         let request: CookieRequest
         let policy: CookieAcceptPolicy
+        /// When the response came, in seconds since 1970.
+        let time: Double
         fileprivate let size: Int
 
-        init(fields: [String], request: CookieRequest, policy: CookieAcceptPolicy) {
+        init(fields: [String], request: CookieRequest, policy: CookieAcceptPolicy, time: Double) {
             self.fields = fields.filter { (try? SetCookie($0)) != nil }
             self.request = request
             self.policy = policy
+            self.time = time
             size = self.fields.reduce(request.size) { $0 + $1.utf8.count }
         }
     }

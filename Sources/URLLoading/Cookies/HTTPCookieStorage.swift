@@ -220,17 +220,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// first does it, and waits for what there is to read; if nothing is left, nobody waits.
     private func takeEarly() {
         if !hasEarly.load(ordering: .acquiring) { return }
-        let policy = CookieAcceptPolicy(cookieAcceptPolicy)
         suffixes.waitUntilAtHand()
         var isChanged = false
         // One response at a time, so that nobody waits for all of them.
         while hasEarly.load(ordering: .acquiring) {
-            let now = Self.now
             let isTaken = records.change { jar, changes in
                 guard let receipt = lock.withLock({ nextEarly() }) else { return false }
                 return jar.receive(
-                    receipt.fields, from: receipt.request, policy: receipt.policy.combined(with: policy), at: now,
-                    &changes)
+                    receipt.fields, from: receipt.request, policy: receipt.policy, at: receipt.time, &changes)
             }
             if isTaken { isChanged = true }
         }
@@ -260,12 +257,17 @@ extension HTTPCookieStorage {
         return suffixes.isAtHand(for: request.url.host)
     }
 
-    /// Calls when it can, at once or on another thread.
+    /// Calls when it can, at once or on another thread. Who waits for the list of public suffixes finds all that responses have
+    /// set meanwhile.
     func whenAtHand(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
         if !hasEarly.load(ordering: .acquiring), areSuffixesAtHand(for: request) {
             records.whenAtHand(body)
         } else {
-            whenAllAtHand(body)
+            whenAllAtHand { [self] in
+                // Who is to do it may be behind in the row, or in the middle of it.
+                takeEarly()
+                body()
+            }
         }
     }
 
@@ -294,7 +296,9 @@ extension HTTPCookieStorage {
 
     /// The same as soon as the storage can be asked without waiting, and announces it. Everybody but a loop finds it done.
     func receiveWhenAtHand(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
-        let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy)
+        // As it was when the response came, like the time.
+        let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
+        let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy, time: Self.now)
         let mustOrder = lock.withLock {
             early.add(receipt)
             if early.isEmpty { return false }

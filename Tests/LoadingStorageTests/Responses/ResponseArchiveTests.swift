@@ -270,6 +270,22 @@ import Testing
         #expect(archive.usage == 0)
         #expect(store(archive, 1, 60_000))
         #expect(body(archive, 1) == ResponseSteps.body(0, 60_000))
+        #expect(scene.messages.events == [.responseDamaged(path: file)])
+        // Once is enough.
+        for name in names(folder) { unlink(folder + "/" + name) }
+        #expect(body(archive, 1) == nil)
+        #expect(scene.messages.count == 1)
+    }
+
+    @Test("what is too large for the capacity by now, or was removed by others, is not damaged") func undamaged() throws
+    {
+        let archive = archive()
+        for number in 0..<2 { #expect(store(archive, number, 50_000)) }
+        let entries = try (0..<2).map { try #require(archive.entry(for: ResponseSteps.key($0))) }
+        self.archive().remove(ResponseSteps.key(0))
+        #expect(archive.body(of: entries[0]) == nil)
+        #expect(self.archive(10_000).body(of: entries[1]) == nil)
+        #expect(scene.messages.events == [])
     }
 
     @Test("a name in a damaged index leads to no other file") func foreignName() throws {
@@ -332,6 +348,8 @@ import Testing
             }
             // One page has the rows of two dozen.
             #expect(lost <= 24, "\(place) of \(image.count)")
+            // Of the index and of the first response that was lost, of each once.
+            #expect((lost == 0 || scene.messages.count > 0) && scene.messages.count <= 2, "\(place)")
             #expect(archive.store(ResponseSteps.head(1, 1), body: Data("new".utf8), for: ResponseSteps.key(1), at: 1))
             #expect(body(archive, 1) == Data("new".utf8))
         }

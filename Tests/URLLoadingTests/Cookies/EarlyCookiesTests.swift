@@ -9,7 +9,7 @@ import Testing
     private func receipt(_ fields: [String]) throws -> EarlyCookies.Receipt {
         let url = try #require(URL(string: "https://example.org/"))
         let request = try #require(CookieRequest(url, document: nil, partition: nil))
-        return EarlyCookies.Receipt(fields: fields, request: request, policy: .always)
+        return EarlyCookies.Receipt(fields: fields, request: request, policy: .always, time: 0)
     }
 
     private func takeAll(of early: inout EarlyCookies) -> [String] {
@@ -50,7 +50,7 @@ import Testing
         var early = EarlyCookies()
         let long = CookieRequest(try HTTPURL("https://example.org/" + String(repeating: "p", count: 200_000)))
         for number in 0..<500 {
-            early.add(EarlyCookies.Receipt(fields: ["n\(number)=v"], request: long, policy: .always))
+            early.add(EarlyCookies.Receipt(fields: ["n\(number)=v"], request: long, policy: .always, time: 0))
         }
         #expect(early.fieldCount < 200)
         #expect(early.byteCount <= 32 << 20)

@@ -104,6 +104,42 @@ import Testing
         #expect(all == ["a=0", "a=2"])
     }
 
+    // COOK-13
+    @Test("the policy is that of the time when the response came") func policy() throws {
+        try receive("a=1")
+        storage.cookieAcceptPolicy = .never
+        try receive("b=1")
+        storage.cookieAcceptPolicy = .onlyFromMainDocumentDomain
+        #expect(all == ["a=1"])
+        suffixes.letGo()
+    }
+
+    // COOK-17, S-89
+    @Test("a cookie is as old as its response, and ends by that time") func time() async throws {
+        let before = HTTPCookieStorage.now
+        try receive("a=1; Max-Age=1000")
+        let after = HTTPCookieStorage.now
+        // So it was made before, however long the reading takes.
+        storage.removeCookies(since: Date(timeIntervalSince1970: after + 0.000_001))
+        suffixes.letGo()
+        await flush()
+        let kept = try #require(keeper.kept.first)
+        #expect((before...after).contains(kept.created))
+        #expect(kept.expires == kept.created + 1000)
+    }
+
+    // COOK-23
+    @Test("a request that waits carries what a response sets meanwhile") func meanwhile() throws {
+        #expect(all == [])
+        let field = EventRecorder<String?>()
+        let request = try request("www.example.org")
+        storage.whenAtHand(for: request) { [storage] in field.record(storage.field(for: request)) }
+        try receive("a=1")
+        #expect(field.events == [])
+        suffixes.letGo()
+        #expect(field.events == ["a=1"])
+    }
+
     // COOK-17, COOK-23
     @Test("nothing is lost, and nothing set twice, whoever takes it") func manyThreads() async {
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
