@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads through real proxies, of a server that is reached by them alone: by the name that has to be said to them.
+/// Loads through real proxies, whose own logs say that they were asked.
 @Suite(.needs(.nginx)) struct ProxyTests {
     private let server: NginxServer
 
@@ -119,6 +119,8 @@ import URLLoading
         ]) { $1 }
         try await expectLoads(through: settings, isSecure: isSecure, delegate)
         #expect(delegate.asked.events.isEmpty)
+        squid.stop()
+        #expect(squid.log.contains { $0.contains("/200 ") }, "\(squid.log)")
     }
 
     // AUTH-19, AUTH-20, AUTH-28: who has a ticket is let through
@@ -144,6 +146,10 @@ import URLLoading
         defer { dante.stop() }
         try await expectLoads(
             through: ["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": dante.port], isSecure: isSecure)
+        let connections = dante.log.filter { $0.contains("tcp/connect [") }
+        #expect(
+            connections.count == 1 && connections[0].hasSuffix(".\(isSecure ? server.securePort : server.port)"),
+            "\(dante.log)")
     }
 
     // PROXY-2, PROXY-5
@@ -158,5 +164,10 @@ import URLLoading
                 kCFStreamPropertySOCKSUser: MicrosocksProxy.user,
                 kCFStreamPropertySOCKSPassword: MicrosocksProxy.password,
             ], isSecure: isSecure)
+        let connections = proxy.log.filter { $0.contains("connected to") }
+        #expect(
+            connections.count == 1
+                && connections[0].hasSuffix("localhost:\(isSecure ? server.securePort : server.port)"),
+            "\(proxy.log)")
     }
 }

@@ -19,7 +19,9 @@ final class HTTP3Run: HTTP3SessionObserver {
         case closed
     }
 
-    private(set) var digest: UInt64 = 0
+    /// What was told of each stream, and of the connection as such. The order of what comes together on several depends on the cuts:
+    /// sections that wait for the table are told one by one, or when all of a piece is there.
+    private var told: [Int64: UInt64] = [:]
     private var random: UInt64
     private let isRestless: Bool
     private var session: HTTP3Session?
@@ -50,7 +52,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         let hasFailed = feed(bytes, cutting: cutting)
         // How much is told of a body that becomes too long depends on the cuts.
         if !hasFailed {
-            for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0) }
+            for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0, of: stream) }
         }
         takeOutput()
         if hasFailed { precondition(!session.mayOpenStream && session.isFinished, "a failed session goes on") }
@@ -58,7 +60,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         precondition(states.values.allSatisfy { $0 == .closed }, "a stream without an end")
         precondition(session.openStreamCount == 0 && states.count == submitted)
         precondition(!session.wantsOutput)
-        if !isRestless, !hasFailed { mix(ends) }
+        if !isRestless, !hasFailed { mix(ends, of: Self.connection) }
         self.session = nil
     }
 
@@ -66,18 +68,22 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     private func feed(_ bytes: UnsafeRawBufferPointer, cutting: Cutting) -> Bool {
         var input = bytes
-        var before = digest
+        var before = told
         do throws(HTTP3Error) {
             while let piece = HTTP3Piece(&input) {
-                before = digest
+                before = told
                 try feed(piece, cutting: cutting)
             }
             return false
         } catch {
             // A section that waits for the table is told at the end of what fills it, if no breach stands in the same.
-            digest = before
+            told = before
             // The same breach may be met with another text.
-            if case .violation(let code, _, _) = error { mix(code) } else { mix("\(error)".hashOfOctets) }
+            if case .violation(let code, _, _) = error {
+                mix(code, of: Self.connection)
+            } else {
+                mix("\(error)".hashOfOctets, of: Self.connection)
+            }
             do throws(HTTP3Error) {
                 try session?.feed(bytes, isLast: false, on: 0)
                 preconditionFailure("an error was forgotten")
@@ -186,7 +192,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         guard let before = states[stream] else { preconditionFailure("a stream that nobody began") }
         precondition(allowed.contains(before), "\(before) before \(value)")
         if let state { states[stream] = state }
-        mix(UInt64(stream) << 32 | value)
+        mix(value, of: stream)
         guard isRestless, !isTelling else { return }
         isTelling = true
         beRestless()
@@ -197,7 +203,7 @@ final class HTTP3Run: HTTP3SessionObserver {
 
     func session(_ session: HTTP3Session, receivedInformational head: HTTPStreamResponseHead, on stream: Int64) {
         precondition((100...199).contains(head.status) && head.status != 101)
-        mix(head)
+        mix(head, of: stream)
         tell(stream, 1, from: [.open])
     }
 
@@ -205,7 +211,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         _ session: HTTP3Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int64
     ) {
         precondition((200...999).contains(head.status))
-        mix(head)
+        mix(head, of: stream)
         // Whether the end is known already depends on the cuts.
         tell(stream, 2, from: [.open], to: .hasHead)
     }
@@ -269,7 +275,7 @@ final class HTTP3Run: HTTP3SessionObserver {
     func sessionChangedPeerSettings(_ session: HTTP3Session) {}
 
     func sessionIsGoingAway(_ session: HTTP3Session, lastStream: Int64) {
-        mix(UInt64(bitPattern: lastStream))
+        mix(UInt64(bitPattern: lastStream), of: Self.connection)
         precondition(session.isGoingAway)
     }
 
@@ -292,9 +298,9 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    private func mix(_ head: HTTPStreamResponseHead) {
-        mix(UInt64(head.status))
-        mix(UInt64(head.byteCount))
+    private func mix(_ head: HTTPStreamResponseHead, of stream: Int64) {
+        mix(UInt64(head.status), of: stream)
+        mix(UInt64(head.byteCount), of: stream)
         for position in head.fields.positions {
             precondition(position.nameLength > 0, "a field without a name")
             for (start, length) in [
@@ -303,16 +309,22 @@ final class HTTP3Run: HTTP3SessionObserver {
                 precondition(Int(start) + Int(length) <= head.fields.bytes.count, "a position outside the block")
                 for octet in head.fields.bytes[Int(start)..<(Int(start) + Int(length))] {
                     precondition(octet != 0x00 && octet != 0x0A && octet != 0x0D, "a line end or NUL in a field")
-                    mix(UInt64(octet))
+                    mix(UInt64(octet), of: stream)
                 }
             }
         }
     }
 
-    private func mix(_ value: UInt64) {
-        digest = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
-        digest ^= digest >> 29
+    var digest: UInt64 { told.reduce(0) { $0 &+ Self.mixed(UInt64(bitPattern: $1.key), $1.value) } }
+
+    private func mix(_ value: UInt64, of stream: Int64) { told[stream] = Self.mixed(told[stream] ?? 0, value) }
+
+    private static func mixed(_ digest: UInt64, _ value: UInt64) -> UInt64 {
+        let product = (digest ^ value) &* 0x9E37_79B9_7F4A_7C15
+        return product ^ product >> 29
     }
+
+    private static let connection: Int64 = -1
 
     /// Marsaglia's xorshift: the same numbers for the same input.
     private func next() -> UInt64 {

@@ -24,7 +24,7 @@ package final class DanteProxy: Sendable {
                 user.privileged: root
                 user.unprivileged: nobody
                 client pass { from: 0.0.0.0/0 to: 0.0.0.0/0 }
-                socks pass { from: 0.0.0.0/0 to: 0.0.0.0/0 }
+                socks pass { from: 0.0.0.0/0 to: 0.0.0.0/0 log: connect }
 
                 """, to: "danted.conf")
             return ["-N", "1", "-f", configuration.path, "-p", directory.file("danted.pid").path]
@@ -32,6 +32,12 @@ package final class DanteProxy: Sendable {
     }
 
     package var port: Int { process.port }
+
+    /// What it has done, a line for each connection that it has made among them.
+    package var log: [String] {
+        ((try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? "").split(separator: "\n").map(
+            String.init)
+    }
 
     package func stop() { process.end() }
 }
