@@ -138,6 +138,48 @@ import URLLoading
             ])
     }
 
+    // AUTH-22, AUTH-26, T-62
+    @Test("with a credential that is known a task calls what it calls without a question")
+    func aKnownCredentialInTheSequence() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let credential = door.credential
+        delegate.challenge = { _, handler in handler(.useCredential, credential) }
+        let session = URLSession(delegate)
+        for task in 1...2 {
+            session.dataTask(with: server.url("/a")).resume()
+            _ = try await delegate.calls(untilCompletions: task)
+        }
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .challenge(1, "HTTPBasic r", 0), .response(1, 200), .data(1, "GET /a "), .metrics(1),
+                .completed(1, nil),
+                .created(2), .response(2, 200), .data(2, "GET /a "), .metrics(2), .completed(2, nil), .invalid,
+            ])
+        #expect(delegate.faults.events == [])
+    }
+
+    // AUTH-7, T-62: who is not asked is told nothing of it either
+    @Test("nor is anything of a storage's default credential told to who has no method for questions")
+    func aStoredCredentialInTheSequence() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(door.credential, for: door.space(server))
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.urlCredentialStorage = storage }
+        session.dataTask(with: server.url("/a")).resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "GET /a "), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(server.authorizations == ["/a -", "/a \(door.field())"])
+        #expect(delegate.faults.events == [])
+    }
+
     // AUTH-22: stored before the response is told
     @Test("stored when the task has ended", arguments: [URLCredential.Persistence.none, .forSession, .permanent])
     func storedWhenTheTaskHasEnded(persistence: URLCredential.Persistence) async throws {

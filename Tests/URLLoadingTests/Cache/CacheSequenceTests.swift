@@ -51,6 +51,46 @@ import URLLoading
             ])
     }
 
+    // CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
+    @Test("a hit on what needed a login, over TLS, brings neither a challenge nor a connection")
+    func hitBehindALogin() async throws {
+        let door = BasicGuard()
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
+            request["Authorization"] == door.field()
+                ? CannedResponse.text("hello").with(field: "Cache-Control", "max-age=60") : door.refusal
+        }
+        defer { server.stop() }
+        let url = server.url(host: "localhost")
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        /// A session that knows nobody.
+        func calls(times: Int) async throws -> [Call] {
+            let delegate = RecordingDelegate()
+            delegate.challenge = { challenge, handler in
+                let isLogin = challenge.protectionSpace.realm != nil
+                handler(isLogin ? .useCredential : .performDefaultHandling, isLogin ? door.credential : nil)
+            }
+            let session = URLSession(delegate) { $0.urlCache = cache }
+            for number in 1...times {
+                session.dataTask(with: url).resume()
+                _ = try await delegate.calls(untilCompletions: number)
+            }
+            session.finishTasksAndInvalidate()
+            #expect(delegate.faults.events == [])
+            return try await delegate.callsUntilInvalid()
+        }
+        func hit(_ task: Int) -> [Call] {
+            [.created(task), .response(task, 200), .data(task, "hello"), .metrics(task), .completed(task, nil)]
+        }
+        #expect(
+            try await calls(times: 2) == [
+                .created(1), .challenge(1, "ServerTrust", 0), .challenge(1, "HTTPBasic r", 0), .response(1, 200),
+                .data(1, "hello"), .metrics(1), .completed(1, nil),
+            ] + hit(2) + [.invalid])
+        #expect(server.connectionCount == 1 && server.requests.count == 2)
+        server.stop()
+        #expect(try await calls(times: 1) == hit(1) + [.invalid])
+    }
+
     // T-27, T-42: also of a body that is told in one piece
     @Test("stored, in one piece") func inOnePiece() async throws {
         let server = try ScriptedServer.answering { Self.answer($0) }

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingConnections
 import LoadingPipeline
 import LoadingSemantics
 import TestSupport
@@ -64,6 +65,7 @@ enum Loading {
         if let origin = try? HTTPURL("https://example.org/") {
             hosts.note(HTTPFields([("Strict-Transport-Security", "max-age=1000")]), from: origin, isTrusted: true)
         }
+        URLSessionConfiguration.default.snapshot.alternatives.removeAll()
         await withCheckedContinuation { continuation in URLSession.shared.flush { continuation.resume() } }
         hosts.removeAll()
         let credentials = URLCredentialStorage.shared

@@ -1,0 +1,48 @@
+import Foundation
+import LoadingSemantics
+import TestSupport
+import Testing
+
+@testable import URLLoading
+
+/// The system's list of public suffixes, and the cookies that it keeps servers from setting.
+@Suite(.leavesNothing) struct SystemSuffixesTests {
+    /// A host, a domain that it sets a cookie for, and whether it may: under a registry, and under a hoster.
+    static let cases = [
+        ("www.example.co.uk", "co.uk", false), ("www.example.co.uk", "example.co.uk", true),
+        ("me.github.io", "github.io", false), ("www.me.github.io", "me.github.io", true),
+    ]
+
+    // COOK-20
+    @Test("no server of a loader's sets a cookie for a public suffix") func loads() async throws {
+        // The names are known to nobody but the proxy.
+        let proxy = try ScriptedServer.answering { request in
+            let domain = URL(string: request.target)?.query ?? ""
+            return CannedResponse.text(request["Cookie"] ?? "-").with(
+                field: "Set-Cookie", "n=\(domain); Domain=\(domain)")
+        }
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        defer { session.finishTasksAndInvalidate() }
+        for (host, domain, isAllowed) in Self.cases {
+            let url = try #require(URL(string: "http://\(host)/?\(domain)"))
+            let told = try await [session.data(from: url).0, session.data(from: url).0]
+            #expect(told == [Data("-".utf8), Data((isAllowed ? "n=\(domain)" : "-").utf8)], "\(domain)")
+        }
+        let kept = session.configuration.httpCookieStorage?.cookies?.map(\.domain)
+        #expect(kept == [".example.co.uk", ".me.github.io"])
+    }
+
+    // COOK-20, COOK-17
+    @Test("nor does who hands a response's cookies to a storage", arguments: cases)
+    func storage(host: String, domain: String, isAllowed: Bool) throws {
+        let storage = HTTPCookieStorage()
+        let url = try #require(URL(string: "https://\(host)/"))
+        let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": "n=v; Domain=\(domain)"], for: url)
+        #expect(cookies.count == 1)
+        storage.setCookies(cookies, for: url, mainDocumentURL: nil)
+        #expect(storage.cookies?.map(\.domain) == (isAllowed ? ["." + domain] : []))
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import LoadingSemantics
+import LoadingStorage
+import TestSupport
+import Testing
+
+@testable import URLLoading
+
+/// What a session's flush and reset do with its stores.
+@Suite(.leavesNothing) struct SessionStoresTests {
+    private let directory: TemporaryDirectory
+    private let place: StorageDirectory
+    private let server: ScriptedServer
+    private let space = URLProtectionSpace(
+        host: "example.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: "r",
+        authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+    private let password = URLCredential("me", "secret", .permanent)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        place = StorageDirectory(path: directory.path + "/store")
+        server = try ScriptedServer.answering { request in
+            let response = CannedResponse.text("hello")
+            return request.path == "/set"
+                ? response.with(field: "Cache-Control", "no-store")
+                    .with(field: "Set-Cookie", "lasting=1; Max-Age=3600").with(field: "Set-Cookie", "passing=1")
+                : response.with(field: "Cache-Control", "max-age=3600")
+        }
+    }
+
+    private var cookies: HTTPCookieStorage { HTTPCookieStorage(in: place) }
+
+    private var credentials: URLCredentialStorage { URLCredentialStorage(in: place) }
+
+    private var cache: URLCache {
+        URLCache(memoryCapacity: 1 << 20, diskCapacity: 10 << 20, directory: directory.file("cache"))
+    }
+
+    /// A session with these stores, or with ephemeral ones.
+    private func session(isEphemeral: Bool = false) -> URLSession {
+        if isEphemeral { return URLSession(configuration: .ephemeral) }
+        let configuration = URLSessionConfiguration.default
+        configuration.httpCookieStorage = cookies
+        configuration.urlCredentialStorage = credentials
+        configuration.urlCache = cache
+        return URLSession(configuration: configuration)
+    }
+
+    /// The cookies, the user and the body that stores have.
+    private func held(
+        _ cookies: HTTPCookieStorage?, _ credentials: URLCredentialStorage?, _ cache: URLCache?
+    ) -> [String] {
+        var held = (cookies?.cookies ?? []).map(\.name).sorted()
+        if let user = credentials?.defaultCredential(for: space)?.user { held.append(user) }
+        if let response = cache?.cachedResponse(for: URLRequest(url: server.url("/kept"))) {
+            held.append(String(decoding: response.data, as: UTF8.self))
+        }
+        return held
+    }
+
+    private func held(_ session: URLSession) -> [String] {
+        let configuration = session.configuration
+        return held(configuration.httpCookieStorage, configuration.urlCredentialStorage, configuration.urlCache)
+    }
+
+    private func fill(_ session: URLSession) async throws {
+        for path in ["/set", "/kept"] { _ = try await session.data(from: server.url(path)) }
+        session.configuration.urlCredentialStorage?.setDefaultCredential(password, for: space)
+    }
+
+    // S-88, S-89, COOK-19, AUTH-21, CACHE-28
+    @Test("a flush leaves all that lasts in files, and a reset nothing, neither there nor in the session")
+    func lasting() async throws {
+        defer { server.stop() }
+        let session = session()
+        defer { session.finishTasksAndInvalidate() }
+        try await fill(session)
+        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        await session.flush()
+        #expect(held(cookies, credentials, cache) == ["lasting", "me", "hello"])
+        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        await session.reset()
+        #expect(held(session) == [])
+        #expect(held(cookies, credentials, cache) == [])
+        // All is asked for anew.
+        _ = try await session.data(from: server.url("/kept"))
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+    }
+
+    // S-89, S-18
+    @Test("a reset leaves nothing in an ephemeral session") func ephemeral() async throws {
+        defer { server.stop() }
+        let session = session(isEphemeral: true)
+        defer { session.finishTasksAndInvalidate() }
+        try await fill(session)
+        await session.flush()
+        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        await session.reset()
+        #expect(held(session) == [])
+        _ = try await session.data(from: server.url("/kept"))
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+    }
+
+    // S-88
+    @Test("a flush waits until cookies and passwords are written", arguments: [false, true])
+    func waiting(isPassword: Bool) async throws {
+        server.stop()
+        let told = EventRecorder<[String]>()
+        let configuration = URLSessionConfiguration.ephemeral
+        let cookieKeeper = ScriptedKeeper<Cookie>([])
+        let passwordKeeper = ScriptedKeeper<StoredCredential>([])
+        if isPassword {
+            passwordKeeper.hold(.apply)
+            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { passwordKeeper })
+            storage.setDefaultCredential(password, for: space)
+            configuration.urlCredentialStorage = storage
+            try await passwordKeeper.wait(for: .apply)
+        } else {
+            cookieKeeper.hold(.apply)
+            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieKeeper })
+            let cookie = HTTPCookie(properties: [
+                .name: "lasting", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+            ])
+            storage.setCookie(try #require(cookie))
+            configuration.httpCookieStorage = storage
+            try await cookieKeeper.wait(for: .apply)
+        }
+        let session = URLSession(configuration: configuration)
+        defer { session.finishTasksAndInvalidate() }
+        session.flush { told.record(cookieKeeper.kept.map(\.name) + passwordKeeper.kept.map(\.user)) }
+        // What is called without waiting has been called by then.
+        _ = await session.allTasks
+        #expect(told.events == [])
+        cookieKeeper.letGo(.apply)
+        passwordKeeper.letGo(.apply)
+        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "lasting"]])
+    }
+}
