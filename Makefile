@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test test-plain test-tsan test-asan soak fuzz bench lint format layers clean
+.PHONY: run test plain test-plain test-tsan test-asan soak fuzz bench lint format layers clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
@@ -22,7 +22,11 @@ test:
 	@scripts/install test
 	$(SWIFT) test --no-parallel $(filter)
 
-# Without HTTP/3, which a package trait turns off.
+# The library without HTTP/3, which a package trait turns off; and the tests of that.
+plain:
+	@scripts/install build
+	$(SWIFT) build --disable-default-traits --scratch-path .build-plain --target URLLoading
+
 test-plain:
 	@scripts/install test
 	$(SWIFT) test --no-parallel --disable-default-traits --scratch-path .build-plain $(filter)
