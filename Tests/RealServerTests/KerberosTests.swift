@@ -144,8 +144,10 @@ import URLLoading
         session.invalidateAndCancel()
         server.stop()
         #expect(delegate.asked.events == ["Negotiate - 0", "NTLM - 0"])
+        // The server notes the ends of two requests on two connections in any order.
         let connections = Set(server.log.filter { $0.contains(" 200 ") }.map { $0.prefix(1) })
-        #expect(connections == ["2"])
+        #expect(connections.count == 1)
+        #expect(Set(server.log.map { $0.prefix(1) }).count == 2)
         #expect(server.log.map { $0.contains(" 200 ") } == [false, false, true, true, true])
     }
 
