@@ -162,6 +162,11 @@ import Testing
     @Test("an ephemeral session touches no disk")
     func ephemeral() throws {
         defer { server.stop() }
+        let secure = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
+            CannedResponse.text("secure").with(field: "Strict-Transport-Security", "max-age=1000")
+                .with(field: "Set-Cookie", "a=b; Max-Age=1000; Secure").with(field: "Cache-Control", "max-age=1000")
+        }
+        defer { secure.stop() }
         let directory = try TemporaryDirectory()
         let log = directory.file("calls")
         /// The calls that change a disk, or look at what lasts.
@@ -169,11 +174,11 @@ import Testing
             try? FileManager.default.removeItem(at: log)
             let lines = try user.run(
                 kind, "keep", "me", "secret", "r", url("/login"), url("/cookie"), url("/fresh"), url("/fresh"),
-                url("/large"), url("/private"),
+                url("/large"), url("/private"), secure.url("/", host: "localhost").absoluteString,
                 under: [
                     "strace", "-f", "-qq", "-s", "0", "-o", log.path, "-e", "trace=%file,ftruncate,fallocate,fchmod",
                 ])
-            #expect(lines.first == "200 hello" && lines.count == 6, "\(lines)")
+            #expect(lines.first == "200 hello" && lines.last == "200 secure" && lines.count == 7, "\(lines)")
             return try String(contentsOf: log, encoding: .utf8).split(separator: "\n").filter { call in
                 if call.contains("\"\(user.home.path)") { return true }
                 // The thread sanitizer's own.
@@ -192,7 +197,10 @@ import Testing
         #expect(first == [])
         #expect(user.places == [:])
         // So would have been found what there is to find.
-        #expect(try touches("default").contains { $0.contains("url-loading-cookies.sqlite") })
+        let lasting = try touches("default")
+        for store in ["cookies", "transport-security"] {
+            #expect(lasting.contains { $0.contains("url-loading-\(store).sqlite") })
+        }
         // Nor is it read once it is there.
         let second = try touches("ephemeral")
         #expect(second == [])
