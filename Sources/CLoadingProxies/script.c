@@ -27,7 +27,8 @@
 // A script comes from a network, and may run for ever, want all memory, or know a way out of its engine. So it runs in a
 // process that is a copy of this one, made without a word to anybody (no handlers of `fork`, no SIGCHLD), that has closed
 // all files, shares no memory, has a bounded one of its own, and may then call nothing of the kernel's but read, write, the
-// clock and the end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may have the lock.
+// clock and the end. From the copy on nothing may be called that takes a lock or allocates: a thread that is not there may
+// have the lock.
 
 enum {
     MEMORY = 64 << 20,

@@ -139,6 +139,7 @@ package final class HTTP2Session {
     package func submit(_ request: HTTPStreamRequest) throws(HTTPStreamRequestError) -> Int32 {
         guard let session, allowsRequests else { throw .notAllowed }
         let slot = takeSlot()
+        // The closure would have a copy of the whole request.
         let hasBody = request.hasBody
         let number: Int32
         do throws(HTTPStreamRequestError) {

@@ -19,8 +19,5 @@ final class AioquicScript: Sendable {
         }
     }
 
-    var lines: [String] {
-        let text = (try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? ""
-        return text.split(separator: "\n").map(String.init)
-    }
+    var lines: [String] { process.lines }
 }

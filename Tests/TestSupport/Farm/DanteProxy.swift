@@ -34,10 +34,7 @@ package final class DanteProxy: Sendable {
     package var port: Int { process.port }
 
     /// What it has done, a line for each connection that it has made among them.
-    package var log: [String] {
-        ((try? String(contentsOf: directory.file("output"), encoding: .utf8)) ?? "").split(separator: "\n").map(
-            String.init)
-    }
+    package var log: [String] { process.lines }
 
     package func stop() { process.end() }
 }

@@ -14,8 +14,14 @@ final class ServingProcess: Sendable {
 
     let port: Int
     private let transport: Transport
+    private let output: URL
     private let process: Watched<ChildProcess>
     private let start: @Sendable () throws -> ChildProcess
+
+    /// What it has said so far.
+    var lines: [String] {
+        ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
 
     /// Starts it, and returns when it takes connections.
     ///
@@ -29,6 +35,7 @@ final class ServingProcess: Sendable {
         arguments: (Int) throws -> [String]
     ) throws {
         self.transport = transport
+        self.output = output
         var failure: any Error = StartFailure(description: "there is no port")
         // Somebody else may take the port before the server does.
         for _ in 0..<5 {

@@ -128,16 +128,20 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
+    private func impatientSession() -> URLSession {
+        URLSession {
+            $0.urlCache = nil
+            $0.timeoutIntervalForRequest = 0.5
+        }
+    }
+
     // CONN-15, CONN-24: it is the server that is waited for, and nobody's turn
     @Test("a server that never allows a request") func noneEver() async throws {
         let server = try server(settings: [(3, 0)]) { http2, _ in
             while true { try http2.reset(try http2.readRequest(), 7) }
         }
         defer { server.stop() }
-        let session = URLSession {
-            $0.urlCache = nil
-            $0.timeoutIntervalForRequest = 0.5
-        }
+        let session = impatientSession()
         defer { session.invalidateAndCancel() }
         for _ in 0..<2 {
             let codes = await withTaskGroup(of: URLError.Code?.self) { group in
@@ -165,10 +169,7 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        let session = URLSession {
-            $0.urlCache = nil
-            $0.timeoutIntervalForRequest = 0.5
-        }
+        let session = impatientSession()
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server) == "first")
         let results = await withTaskGroup(of: String.self) { group in
@@ -196,10 +197,7 @@ import URLLoading
                 try http2.connection.waitForClose()
             }
             defer { server.stop() }
-            let session = URLSession {
-                $0.urlCache = nil
-                $0.timeoutIntervalForRequest = 0.5
-            }
+            let session = impatientSession()
             defer { session.invalidateAndCancel() }
             #expect(try await text(session, server) == "first")
             var request = URLRequest(url: server.url("/", host: "localhost"))
