@@ -10,14 +10,11 @@ GET, HEAD  /name       a file
            /broken     the first bytes of a body, and the stream is reset
            /dropped    nothing: the stream is reset
 POST       /count      how many bytes came
-
-Each handshake and each request is a line of the log, behind the number of the connection.
 """
 
 import argparse
 import asyncio
 import base64
-import itertools
 import pathlib
 import signal
 
@@ -34,22 +31,15 @@ HELD_LENGTH = 1_000_000
 class Server:
     """What all connections share."""
 
-    def __init__(self, files, log):
-        self.numbers = itertools.count(1)
+    def __init__(self, files):
         self.connections = set()
         self.files = {"/" + path.name: path.read_bytes() for path in files.iterdir()}
-        self.log = log
-
-    def write(self, number, words):
-        self.log.write(f"{number} {words}\n")
-        self.log.flush()
 
 
 class Connection(QuicConnectionProtocol):
     def __init__(self, *arguments, server, **options):
         super().__init__(*arguments, **options)
         self.server = server
-        self.number = next(server.numbers)
         self.http = None
         self.requests = {}
 
@@ -57,7 +47,6 @@ class Connection(QuicConnectionProtocol):
         if isinstance(event, HandshakeCompleted):
             self.http = H3Connection(self._quic)
             self.server.connections.add(self)
-            self.server.write(self.number, "handshake")
         if self.http is None:
             return
         for what in self.http.handle_event(event):
@@ -78,7 +67,6 @@ class Connection(QuicConnectionProtocol):
 
     def answer(self, stream, fields, count):
         method, path = fields[b":method"].decode(), fields[b":path"].decode()
-        self.server.write(self.number, f"{method} {path}")
         small = self.server.files["/small"]
         if path == "/count":
             self.send(stream, method, 200, str(count).encode())
@@ -137,23 +125,22 @@ class Connection(QuicConnectionProtocol):
 async def main(options):
     configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False)
     configuration.load_cert_chain(options.certificate, options.key)
-    with open(options.log, "a") as log:
-        server = Server(pathlib.Path(options.files), log)
-        end = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
-        await serve(
-            "127.0.0.1",
-            options.port,
-            configuration=configuration,
-            create_protocol=lambda *arguments, **more: Connection(*arguments, server=server, **more),
-        )
-        await end.wait()
-        for connection in list(server.connections):
-            connection.say_goodbye()
+    server = Server(pathlib.Path(options.files))
+    end = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
+    await serve(
+        "127.0.0.1",
+        options.port,
+        configuration=configuration,
+        create_protocol=lambda *arguments, **more: Connection(*arguments, server=server, **more),
+    )
+    await end.wait()
+    for connection in list(server.connections):
+        connection.say_goodbye()
 
 
 parser = argparse.ArgumentParser()
-for name in ("certificate", "key", "files", "log"):
+for name in ("certificate", "key", "files"):
     parser.add_argument(f"--{name}", required=True)
 parser.add_argument("--port", type=int, required=True)
 asyncio.run(main(parser.parse_args()))

@@ -32,29 +32,35 @@ extension ProtocolMatrixTests {
                     #expect(try await other.0.count == 5)
                 }
             }
-            if peer.isShared { #expect(connections == 1) }
+            #expect(connections == (peer.isShared ? 1 : 4))
         }
 
         // CONN-10
         @Test("a server that drops the request", arguments: Peer.showing(.reset)) func reset(peer: Peer) async throws {
-            _ = try await peer.serve { run async throws in
+            let connections = try await peer.serve { run async throws in
                 let outcome = try await run.outcome("/dropped")
                 #expect(outcome == peer.dropped)
                 let after = try await run.outcome("/small")
                 #expect(after == "200")
             }
+            // Over HTTP/1.1 the connection goes with the request, but where it is an answer that others could not be had.
+            #expect(connections == (peer.isShared || peer.make == .apache ? 1 : 2))
         }
 
         // CONN-10: what has begun to come is not asked for again
         @Test("a server that breaks off", arguments: Peer.showing(.breakingOff))
         func breakingOff(peer: Peer) async throws {
-            _ = try await peer.serve { run async throws in
+            let connections = try await peer.serve { run async throws in
                 #expect(try await run.outcome("/small") == "200")
                 let outcome = try await run.outcome("/broken")
                 #expect(outcome == "-1005")
                 let after = try await run.outcome("/small")
                 #expect(after == "200")
             }
+            // nghttpx may have seen the end before it has passed anything on; then it is a request that was not answered on a
+            // connection that was used before, and goes out once more.
+            let others = peer.make == .nghttpx ? 2...3 : 2...2
+            #expect(peer.isShared ? connections == 1 : others.contains(connections))
         }
 
         // CONN-1, CONN-3: after a second without use it is looked whether the connection is still there

@@ -37,13 +37,14 @@ struct MatrixRun: Sendable {
 }
 
 extension Peer {
-    /// Has the peer serve, and says how many connections were made to it. All that was loaded has to have come over the
-    /// peer's version of HTTP.
+    /// Has the peer serve, and says how many connections it took, as seen on the wire. All that was loaded has to have come
+    /// over the peer's version of HTTP, and all connections have to be of the transport of that version.
     func serve(_ body: (MatrixRun) async throws -> Void) async throws -> Int {
         let origin = try MatrixOrigin.start(files: Self.files)
         defer { origin.stop() }
         let server = try start(before: origin)
         defer { server.stop() }
+        let capture = try ConnectionCapture(port: try #require(server.secureURL("/").port))
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = 20
@@ -52,10 +53,9 @@ extension Peer {
         defer { session.invalidateAndCancel() }
         try await body(MatrixRun(peer: self, server: server, session: session))
         #expect(protocols.names.current == [version.rawValue])
-        // Some servers write a line only when they have time for it.
-        try await eventually { server.connectionCount > 0 }
-        server.stop()
-        return server.connectionCount
+        let counts = try capture.counts()
+        #expect((version == .http3 ? counts.tcp : counts.quic) == 0)
+        return version == .http3 ? counts.quic : counts.tcp
     }
 
     /// Notes over what was loaded.

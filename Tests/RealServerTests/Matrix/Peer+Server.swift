@@ -89,8 +89,7 @@ extension Peer {
             // It takes what is posted, and answers with the file.
             let count = ["count": Array("count".utf8)]
             return try GtlsServer(
-                files: Self.files.merging(count) { $1 }, authority: authority, options: ["--send-trailers"],
-                countsConnections: true)
+                files: Self.files.merging(count) { $1 }, authority: authority, options: ["--send-trailers"])
         }
     }
 

@@ -5,5 +5,5 @@ import Testing
 /// connections that takes. What a server cannot show is in the table of `Gap`.
 @Suite(
     .needs(.nginx), .needs(.apache2), .needs(.nghttpx), .needs(.caddy), .needs(.aioquic), .needs(.gtlsserver),
-    .timeLimit(.minutes(2)))
+    .needsPacketCapture, .timeLimit(.minutes(2)))
 enum ProtocolMatrixTests {}

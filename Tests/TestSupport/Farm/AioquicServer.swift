@@ -5,7 +5,6 @@ package final class AioquicServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
-    private let requests: ServerLog
 
     private static let program = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -18,25 +17,21 @@ package final class AioquicServer: FarmServer {
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         self.directory = directory
         self.certificates = certificates
-        let log = directory.file("access.log")
-        requests = ServerLog(log)
         process = try ServingProcess(
             try ServerFarm.Part.aioquic.requireExecutable(), over: .udp, output: directory.file("output")
         ) { port in
             [
                 // No files of compiled code beside the program.
                 "-B", Self.program.path, "--port", "\(port)", "--certificate", certificates.chain.path,
-                "--key", certificates.privateKey.path, "--files", directory.file("files").path, "--log", log.path,
+                "--key", certificates.privateKey.path, "--files", directory.file("files").path,
             ]
         }
     }
 
     package func stop() { process.end() }
-    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
     package func secureURL(_ path: String) -> URL {
         URL(string: "https://localhost:\(process.port)\(path)") ?? URL(fileURLWithPath: path)
     }
-
-    package var connectionCount: Int { requests.connectionCount }
 }

@@ -85,7 +85,7 @@ package final class ApacheServer: FarmServer {
     deinit { stop() }
 
     package func stop() { process.end() }
-    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
     /// In which gss-ntlmssp finds users with their passwords when the environment names it.
     package var ntlmUsers: URL { directory.file("ntlm") }
@@ -102,7 +102,6 @@ package final class ApacheServer: FarmServer {
     /// The requests that were served, each with the number of its connection in the order of acceptance, the status and
     /// the user. A line is written after its response was sent, so all are there after `stop()`.
     package var log: [String] { requests.lines.map { "\($0.connection) \($0.words)" } }
-    package var connectionCount: Int { requests.connectionCount }
 
     /// Apache does not serve as root; then this user must be able to read what is here.
     private static let serverUser = "www-data"

@@ -5,7 +5,6 @@ package final class CaddyServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
-    private let requests: ServerLog
 
     /// Starts Caddy, and returns when it takes connections.
     ///
@@ -20,11 +19,6 @@ package final class CaddyServer: FarmServer {
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         self.directory = directory
         self.certificates = certificates
-        let log = directory.file("access.log")
-        requests = ServerLog(log) { line in
-            guard let entry = try? JSONDecoder().decode(Entry.self, from: Data(line.utf8)) else { return nil }
-            return (entry.request.remote_port, "\(entry.request.proto) \(entry.status) \(entry.request.uri)")
-        }
         process = try ServingProcess(
             try ServerFarm.Part.caddy.requireExecutable(),
             // Where it would keep what it learns, which is nothing here.
@@ -35,16 +29,7 @@ package final class CaddyServer: FarmServer {
                 """
                 {
                     "admin": { "disabled": true, "config": { "persist": false } },
-                    "logging": {
-                        "logs": {
-                            "default": { "level": "ERROR" },
-                            "access": {
-                                "writer": { "output": "file", "filename": "\(log.path)", "roll": false },
-                                "encoder": { "format": "json" },
-                                "include": ["http.log.access.connections"]
-                            }
-                        }
-                    },
+                    "logging": { "logs": { "default": { "level": "ERROR" } } },
                     "apps": {
                         "http": {
                             "grace_period": "100ms",
@@ -54,7 +39,6 @@ package final class CaddyServer: FarmServer {
                                     "protocols": [\(protocols.map { "\"\($0)\"" }.joined(separator: ", "))],
                                     "automatic_https": { "disable": true },
                                     "tls_connection_policies": [{}],
-                                    "logs": { "default_logger_name": "connections" },
                                     "routes": [
                                         \(routes)
                                         { "handle": [{
@@ -80,23 +64,9 @@ package final class CaddyServer: FarmServer {
     }
 
     package func stop() { process.end() }
-    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
     package func secureURL(_ path: String) -> URL {
         URL(string: "https://localhost:\(process.port)\(path)") ?? URL(fileURLWithPath: path)
-    }
-
-    package var connectionCount: Int { requests.connectionCount }
-
-    /// A line of its log.
-    private struct Entry: Decodable {
-        struct Request: Decodable {
-            let remote_port: String
-            let proto: String
-            let uri: String
-        }
-
-        let request: Request
-        let status: Int
     }
 }

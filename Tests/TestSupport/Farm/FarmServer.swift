@@ -1,14 +1,11 @@
 package import Foundation
 
-/// A server over TLS that can be ended and started again, and that tells how many connections were made to it.
+/// A server over TLS that can be ended and started again.
 package protocol FarmServer: AnyObject, Sendable {
     func secureURL(_ path: String) -> URL
     func stop()
     /// Ends it, and starts it again on the same port. Returns when it takes connections.
     func restart(_ ending: ServerEnding) throws
-    /// How many connections clients have made to it, over all its lives. To be asked after `stop()`, since most servers write
-    /// a line when a response has been sent.
-    var connectionCount: Int { get }
 }
 
 /// How a server ends.

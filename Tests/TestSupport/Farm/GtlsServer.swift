@@ -5,16 +5,14 @@ package final class GtlsServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
-    private let connections: URL
 
     /// Starts it, at a port if one is wanted, and returns when it answers.
     ///
     /// - Parameters:
     ///   - isEverywhere: Whether it listens at all addresses, for a network of the test's own.
-    ///   - countsConnections: It tells of its connections by writing down all that they do, which takes time.
     package init(
         files: [String: [UInt8]] = [:], authority: TestCertificateAuthority, profile: CertificateProfile = .localhost,
-        isEverywhere: Bool = false, options: [String] = [], port wanted: Int? = nil, countsConnections: Bool = false
+        isEverywhere: Bool = false, options: [String] = [], port wanted: Int? = nil
     ) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(profile), of: authority)
@@ -22,15 +20,12 @@ package final class GtlsServer: FarmServer {
         try directory.write("", to: "htdocs/.there")
         self.directory = directory
         self.certificates = certificates
-        connections = directory.file("connections")
-        try FileManager.default.createDirectory(at: connections, withIntermediateDirectories: true)
-        let qlog = countsConnections ? ["--qlog-dir=\(connections.path)"] : []
         let address = isEverywhere ? "0.0.0.0" : "127.0.0.1"
         process = try ServingProcess(
             try ServerFarm.Part.gtlsserver.requireExecutable(), over: .udp, at: wanted,
             output: directory.file("output")
         ) { port in
-            options + qlog + [
+            options + [
                 "--quiet", "--htdocs=\(directory.file("htdocs").path)", address, "\(port)",
                 certificates.privateKey.path, certificates.chain.path,
             ]
@@ -46,10 +41,5 @@ package final class GtlsServer: FarmServer {
 
     package func secureURL(_ path: String) -> URL {
         URL(string: "https://localhost:\(port)\(path)") ?? URL(fileURLWithPath: path)
-    }
-
-    /// Each connection has a file of its own.
-    package var connectionCount: Int {
-        (try? FileManager.default.contentsOfDirectory(atPath: connections.path).count) ?? 0
     }
 }

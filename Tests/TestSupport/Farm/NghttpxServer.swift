@@ -5,7 +5,6 @@ package final class NghttpxServer: FarmServer {
     private let process: ServingProcess
     private let directory: TemporaryDirectory
     private let certificates: CertificateFiles
-    private let requests: ServerLog
 
     /// Starts nghttpx, and returns when it takes connections.
     package init(before backend: Int, authority: TestCertificateAuthority, offersHTTP2: Bool = true) throws {
@@ -13,26 +12,21 @@ package final class NghttpxServer: FarmServer {
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
         self.directory = directory
         self.certificates = certificates
-        let log = directory.file("access.log")
-        requests = ServerLog(log)
         process = try ServingProcess(
             try ServerFarm.Part.nghttpx.requireExecutable(), output: directory.file("output")
         ) { port in
             [
                 "--conf=/dev/null", "--workers=1", "--backend=127.0.0.1,\(backend)", "--frontend=127.0.0.1,\(port)",
                 "--npn-list=\(offersHTTP2 ? "h2,http/1.1" : "http/1.1")",
-                "--accesslog-file=\(log.path)", "--accesslog-format=$remote_port $alpn $status $request",
                 certificates.privateKey.path, certificates.chain.path,
             ]
         }
     }
 
     package func stop() { process.end() }
-    package func restart(_ ending: ServerEnding) throws { try process.restart(ending, log: requests) }
+    package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
     package func secureURL(_ path: String) -> URL {
         URL(string: "https://localhost:\(process.port)\(path)") ?? URL(fileURLWithPath: path)
     }
-
-    package var connectionCount: Int { requests.connectionCount }
 }

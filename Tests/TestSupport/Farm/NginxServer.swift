@@ -100,7 +100,6 @@ package final class NginxServer: FarmServer {
         case .orderly: process.current.end()
         case .abrupt: process.current.endAbruptly()
         }
-        try requests.lifeEnded()
         let sockets = try [port, securePort].map(Self.socketAgain)
         let next = try Self.start(
             executable, configuration: configuration, sockets: sockets, output: directory.file("output"))
@@ -136,15 +135,6 @@ package final class NginxServer: FarmServer {
         return lines
     }
 
-    /// Without those that saw whether it answers.
-    package var connectionCount: Int { requests.connectionCount }
-
-    private var requests: ServerLog {
-        ServerLog(directory.file("access.log")) { line in
-            let parts = line.split(separator: " ", maxSplits: 1).map(String.init)
-            return parts.count == 2 && !parts[1].hasSuffix(" \(Self.question)") ? (parts[0], parts[1]) : nil
-        }
-    }
 }
 
 extension NginxServer {

@@ -10,6 +10,11 @@ final class ServingProcess: Sendable {
     enum Transport {
         case tcp
         case udp
+
+        /// Where the kernel tells of sockets.
+        var tables: [String] { self == .tcp ? ["tcp", "tcp6"] : ["udp", "udp6"] }
+        /// The state there of one that takes whoever comes: a listening one, or one that is connected to nobody.
+        var taking: String { self == .tcp ? "0A" : "07" }
     }
 
     let port: Int
@@ -75,12 +80,9 @@ final class ServingProcess: Sendable {
     }
 
     /// Ends it, and starts it again on the same port.
-    ///
-    /// - Parameter log: What it writes.
-    func restart(_ ending: ServerEnding, log: ServerLog? = nil) throws {
+    func restart(_ ending: ServerEnding) throws {
         end(ending)
-        if transport == .tcp { try Self.waitForSilence(port) }
-        try log?.lifeEnded()
+        try waitForSilence()
         let next = try start()
         process.withValue { $0 = next }
     }
@@ -109,10 +111,7 @@ final class ServingProcess: Sendable {
     private static func waitForPort(_ port: Int, over transport: Transport, of process: ChildProcess) throws {
         let deadline = ContinuousClock.now + .testDeadline
         while true {
-            switch transport {
-            case .tcp: if try isTaken(port) { return }
-            case .udp: if try isTakenForDatagrams(port) { return }
-            }
+            if try isTaken(port, for: transport) { return }
             if let exit = process.exit { throw StartFailure(description: "\(exit)") }
             if ContinuousClock.now > deadline { throw StartFailure(description: "silence") }
             usleep(10_000)
@@ -120,27 +119,25 @@ final class ServingProcess: Sendable {
     }
 
     /// A process that was killed leaves its port a moment before or after it is gone.
-    private static func waitForSilence(_ port: Int) throws {
+    private func waitForSilence() throws {
         let deadline = ContinuousClock.now + .testDeadline
-        while try isTaken(port) {
+        while try Self.isTaken(port, for: transport) {
             if ContinuousClock.now > deadline { throw StartFailure(description: "does not end") }
             usleep(1_000)
         }
     }
 
-    private static func isTaken(_ port: Int) throws -> Bool {
-        let descriptor = try Loopback.ipv4.makeSocket()
-        defer { close(descriptor) }
-        return Loopback.ipv4.withAddress(port: port, { connect(descriptor, $0, $1) }) == 0
-    }
-
-    /// A datagram to a port that nobody has is answered with an error, but not always, so the kernel is asked for its table.
-    private static func isTakenForDatagrams(_ port: Int) throws -> Bool {
-        let table = try String(contentsOf: URL(filePath: "/proc/thread-self/net/udp"), encoding: .utf8)
+    /// The kernel is asked for its tables: a server would take whoever tried for a client, and a datagram to a port that
+    /// nobody has is not always answered with an error.
+    private static func isTaken(_ port: Int, for transport: Transport) throws -> Bool {
         let digits = String(port, radix: 16, uppercase: true)
         let end = ":" + String(repeating: "0", count: max(4 - digits.count, 0)) + digits
-        return table.split(separator: "\n").dropFirst().contains { line in
-            line.split(separator: " ").dropFirst().first?.hasSuffix(end) ?? false
+        return try transport.tables.contains { name in
+            let table = try String(contentsOf: URL(filePath: "/proc/thread-self/net/\(name)"), encoding: .utf8)
+            return table.split(separator: "\n").dropFirst().contains { line in
+                let words = line.split(separator: " ").prefix(4)
+                return words.count == 4 && words[1].hasSuffix(end) && words[3] == transport.taking
+            }
         }
     }
 }

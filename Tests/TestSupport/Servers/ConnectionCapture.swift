@@ -1,0 +1,88 @@
+internal import CTestTLS
+internal import Foundation
+internal import Glibc
+package import Testing
+
+/// Sees on the wire which connections a server at a port of 127.0.0.1 takes, whether or not anything is ever asked on them.
+///
+/// A connection of TCP is told by the answer to its SYN, one of QUIC by the first packet that comes back. Who looks whether
+/// the server is there by connecting to it is counted like everybody.
+package final class ConnectionCapture: Sendable {
+    package struct Counts: Sendable, Equatable {
+        package var tcp = 0
+        package var quic = 0
+    }
+
+    /// There was no room for all that was on the wire.
+    package struct Missed: Error {}
+
+    private let descriptor: Int32
+    private let seen = Watched<Set<[UInt8]>>([])
+
+    package init(port: Int) throws {
+        descriptor = ctt_capture_connections(UInt16(truncatingIfNeeded: port))
+        guard descriptor >= 0 else { throw POSIXFailure("packet socket") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Those of up to now.
+    package func counts() throws -> Counts {
+        let names = try seen.withValue { names in
+            // What was answered is here before whoever asked can go on.
+            while let packet = try read() {
+                if let name = Self.name(of: packet) { names.insert(name) }
+            }
+            return names
+        }
+        if ctt_count_missed(descriptor) != 0 { throw Missed() }
+        let tcp = names.filter { $0[0] == UInt8(IPPROTO_TCP) }.count
+        return Counts(tcp: tcp, quic: names.count - tcp)
+    }
+
+    private func read() throws -> [UInt8]? {
+        var failure: Int32 = 0
+        let packet = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+            count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+            failure = errno
+            count = max(count, 0)
+        }
+        if !packet.isEmpty { return packet }
+        guard failure == EAGAIN else { throw POSIXFailure("recv", code: failure) }
+        return nil
+    }
+
+    /// The protocol, the client's port, and what tells this connection from an earlier one of that port: the number that is
+    /// acknowledged, or the identifier that the client has chosen. A packet that comes a second time has the same.
+    private static func name(of packet: [UInt8]) -> [UInt8]? {
+        guard let first = packet.first, packet.count > 9 else { return nil }
+        let transport = packet[9]
+        let segment = packet.dropFirst(Int(first & 0xF) * 4)
+        let start = segment.startIndex
+        guard segment.count >= 20 else { return nil }
+        let port = segment[start + 2..<start + 4]
+        if transport == UInt8(IPPROTO_TCP) { return [transport] + port + segment[start + 8..<start + 12] }
+        // UDP's head, the first octet and the version of QUIC, and the length of the identifier.
+        let identifier = segment.dropFirst(8 + 5)
+        guard let length = identifier.first, identifier.count > length else { return nil }
+        return [transport] + port + identifier.dropFirst().prefix(Int(length))
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips the test where this process may not see what is on the wire. Where all that is tested has to be, as the variable
+    /// `CI` says, it fails instead.
+    package static var needsPacketCapture: Self {
+        .enabled("seeing connections on the wire takes the right to open packet sockets (CAP_NET_RAW)") {
+            do {
+                _ = try ConnectionCapture(port: 0)
+                return true
+            } catch {
+                if ProcessInfo.processInfo.environment["CI"] == "true" { throw error }
+                return false
+            }
+        }
+    }
+}
