@@ -5,6 +5,8 @@ package struct ConnectionFacts: Sendable, Equatable {
     package var isReused: Bool
     /// Whether a proxy is at the other end, or in between.
     package var isProxied: Bool
+    /// Whether it may use several ways at once (RFC 8684).
+    package var isMultipath = false
     package var localAddress: String?
     package var localPort: Int?
     package var remoteAddress: String?

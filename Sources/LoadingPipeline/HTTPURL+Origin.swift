@@ -7,7 +7,7 @@ extension HTTPURL {
     ///   - identity: Whose connections to use; 0 for nobody's.
     ///   - switchesProtocol: Whether the connection may come to speak something else: then nothing but HTTP/1.1 may be
     ///     spoken, and to nobody but the server.
-    ///   - service: How the network is to treat the connection.
+    ///   - service: What the connection wants of the network.
     ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
     func origin(
         of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService,
@@ -31,9 +31,4 @@ extension HTTPURL {
 
     /// Whether a proxy can be asked to load it (PROXY-5).
     private var mayBeForwarded: Bool { scheme == .http || scheme == .ftp }
-
-    /// Whether its host is an address, or this machine by a name that nobody else is asked for.
-    var needsNoNameServer: Bool {
-        SocketAddress(literal: host, port: port) != nil || NameResolver.isLocal(host)
-    }
 }

@@ -283,7 +283,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             }
         }
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
-        if request.requiresProvedNames, !request.url.needsNoNameServer { return end(.cannotFindHost) }
+        // A proxy that loads the request finds the host, and proves nothing to us.
+        if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
+            return end(.cannotFindHost)
+        }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }

@@ -18,13 +18,11 @@ package struct LoadRequest {
     package var cachePolicy = CachePolicy.useProtocolCachePolicy
     /// The jar of its own that it uses for cookies and for what is stored, or nil for the common one (COOK-24).
     package var partition: String?
-    /// Whether the addresses of a name have to be proved by DNSSEC, which nobody here can do (CONN-20).
-    package var requiresProvedNames: Bool
     /// Whether HTTP/3 is tried though nothing says that the server speaks it (CONN-7).
     package var assumesHTTP3 = false
     /// Whether it may go out before a server that is known has answered, where it is safe to send it again (C-32).
     package var allowsEarlyData = false
-    /// How the network is to treat its connection (C-9, C-29).
+    /// What its connection wants of the network (C-9, C-20, C-29).
     package var service = NetworkService.ordinary
     /// 0 to 1; who waits for a connection goes by it.
     package var priority: Float
@@ -33,7 +31,7 @@ package struct LoadRequest {
 
     package init(
         url: HTTPURL, urlText: String, method: String, fields: HTTPFields, body: LoadBody, idleTimeout: Double,
-        totalTimeout: Double, waitsForConnectivity: Bool, requiresProvedNames: Bool, priority: Float
+        totalTimeout: Double, waitsForConnectivity: Bool, priority: Float
     ) {
         self.url = url
         self.urlText = urlText
@@ -43,7 +41,6 @@ package struct LoadRequest {
         self.idleTimeout = idleTimeout
         self.totalTimeout = totalTimeout
         self.waitsForConnectivity = waitsForConnectivity
-        self.requiresProvedNames = requiresProvedNames
         self.priority = priority
     }
 

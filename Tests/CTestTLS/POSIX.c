@@ -8,6 +8,8 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -35,6 +37,25 @@ int ctt_make_network(void) {
 
 int ctt_enter_network(int network) {
     return setns(network, CLONE_NEWNET);
+}
+
+void ctt_tell_traffic_class(int socket, int coalesces) {
+    int on = 1;
+    setsockopt(socket, IPPROTO_IP, IP_RECVTOS, &on, sizeof on);
+    if (coalesces) setsockopt(socket, IPPROTO_UDP, 104 /* UDP_GRO */, &on, sizeof on);
+}
+
+long ctt_receive_datagram(int socket, void *bytes, unsigned long capacity, int *traffic_class) {
+    struct iovec part = {.iov_base = bytes, .iov_len = capacity};
+    _Alignas(struct cmsghdr) char control[256];
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t count = recvmsg(socket, &message, MSG_DONTWAIT);
+    *traffic_class = 0;
+    if (count < 0) return -1;
+    for (struct cmsghdr *next = CMSG_FIRSTHDR(&message); next != NULL; next = CMSG_NXTHDR(&message, next))
+        if (next->cmsg_level == IPPROTO_IP && next->cmsg_type == IP_TOS) *traffic_class = *CMSG_DATA(next);
+    return count;
 }
 
 int ctt_capture_connections(unsigned short port) {

@@ -85,6 +85,16 @@ static inline int cll_stream_socket(int family, int is_multipath) {
     int done = is_multipath ? cll_socket(family, SOCK_STREAM, 262 /* IPPROTO_MPTCP */) : -1;
     return done >= 0 ? done : cll_socket(family, SOCK_STREAM, 0);
 }
+// Whether both sides have agreed on several ways: where they have not, the kernel has gone back to TCP, and does not know the
+// option. (MPTCP_INFO)
+static inline int cll_is_multipath(int descriptor) {
+    uint8_t information[256];
+    socklen_t length = sizeof information;
+    return getsockopt(descriptor, 284 /* SOL_MPTCP */, 1, information, &length) == 0;
+}
+// Where the ways of a multipath connection begin: how many there are, of which at most `most` are written; -1 where the kernel
+// does not tell. (MPTCP_SUBFLOW_ADDRS)
+int cll_local_addresses_of_ways(int descriptor, struct sockaddr_storage *addresses, int most);
 // `value` has the six bits of a traffic class.
 static inline int cll_traffic_class(int descriptor, int is_ipv6, int value) {
     int octet = value << 2;

@@ -42,6 +42,11 @@ final class Dial {
     /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
+        if origin.passage != nil, origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+            // A proxy that is to find the host proves nothing to us.
+            let box = LoopBox(self)
+            return pool.loop.post { box.value.fail(ConnectionFailure(.cannotFindHost)) }
+        }
         let race = AddressRace(
             to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices)
         self.race = race

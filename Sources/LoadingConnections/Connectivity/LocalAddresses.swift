@@ -3,37 +3,39 @@ internal import LoadingTransport
 
 /// The addresses of this machine's interfaces that are up, at one moment.
 struct LocalAddresses: Equatable {
-    private let addresses: Set<SocketAddress>
+    /// Whether there is a carrier where the address is.
+    private let carries: [SocketAddress: Bool]
 
     /// Nil if the kernel does not tell.
     init?() {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return nil }
         defer { freeifaddrs(list) }
-        var found: Set<SocketAddress> = []
+        var found: [SocketAddress: Bool] = [:]
         var entry = list
         while let interface = entry {
             entry = interface.pointee.ifa_next
-            guard interface.pointee.ifa_flags & UInt32(IFF_UP) != 0, let address = interface.pointee.ifa_addr else {
-                continue
-            }
-            let size = MemoryLayout<sockaddr_in6>.size
-            switch Int32(address.pointee.sa_family) {
-            case AF_INET:
-                if let four = SocketAddress(sockaddr: address, count: MemoryLayout<sockaddr_in>.size) {
-                    found.insert(four.with(port: 0))
+            let flags = interface.pointee.ifa_flags
+            guard flags & UInt32(IFF_UP) != 0, let address = interface.pointee.ifa_addr else { continue }
+            let size =
+                switch Int32(address.pointee.sa_family) {
+                case AF_INET: MemoryLayout<sockaddr_in>.size
+                case AF_INET6: MemoryLayout<sockaddr_in6>.size
+                default: 0
                 }
-            case AF_INET6:
-                if let six = SocketAddress(sockaddr: address, count: size) { found.insert(six.with(port: 0)) }
-            default: break
-            }
+            guard let known = SocketAddress(sockaddr: address, count: size) else { continue }
+            let hasCarrier = flags & UInt32(IFF_RUNNING) != 0
+            found.merge([known.with(port: 0): hasCarrier]) { $0 || $1 }
         }
-        addresses = found
+        carries = found
     }
 
     /// Whether it is one of them. All of 127.0.0.0/8 is there as long as one is.
     func contains(_ address: SocketAddress) -> Bool {
-        if address.isLoopback { return addresses.contains { $0.isLoopback } }
-        return addresses.contains(address.with(port: 0))
+        if address.isLoopback { return carries.keys.contains { $0.isLoopback } }
+        return carries[address.with(port: 0)] != nil
     }
+
+    /// Whether what goes out from it can go anywhere: its interface has a carrier.
+    func mayCarry(_ address: SocketAddress) -> Bool { address.isLoopback || carries[address.with(port: 0)] == true }
 }

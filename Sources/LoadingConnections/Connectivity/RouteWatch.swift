@@ -45,28 +45,11 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
 
     package init(openSocket: @escaping @Sendable () -> Int32) { self.openSocket = openSocket }
 
-    /// Whether an interface other than loopback is up and has an address beyond its own link.
+    /// Whether the kernel has a way to addresses that are nobody's in particular, in either family. A bridge for containers or
+    /// an interface that leads to its own network alone is no way out.
     package static var hasRoute: Bool {
-        var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return true }
-        defer { freeifaddrs(list) }
-        var entry = list
-        while let interface = entry {
-            entry = interface.pointee.ifa_next
-            let flags = interface.pointee.ifa_flags
-            guard flags & UInt32(IFF_UP) != 0, flags & UInt32(IFF_LOOPBACK) == 0,
-                let address = interface.pointee.ifa_addr
-            else { continue }
-            let family = Int32(address.pointee.sa_family)
-            if family == AF_INET { return true }
-            if family == AF_INET6 {
-                let isLinkLocal = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                    withUnsafeBytes(of: $0.pointee.sin6_addr) { $0[0] == 0xFE && $0[1] & 0xC0 == 0x80 }
-                }
-                if !isLinkLocal { return true }
-            }
-        }
-        return false
+        // Of those that are kept for documents (RFC 5737, RFC 3849). Nothing is sent.
+        ["192.0.2.1", "2001:db8::1"].contains { SocketAddress(literal: $0, port: 443)?.preferredSource != nil }
     }
 
     /// The present moment. Called on `loop`.

@@ -12,5 +12,6 @@ extension ConnectionFacts {
             localAddress: local?.description, localPort: local.map { Int($0.port) },
             remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
             tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
+        if origin.service.isMultipath { isMultipath = stream.isMultipath }
     }
 }

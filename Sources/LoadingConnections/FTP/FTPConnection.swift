@@ -42,11 +42,12 @@ package final class FTPConnection: ByteStreamOwner {
     private static let readBudget = 256 * 1024
 
     package init(
-        to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, by pool: ConnectionPool, through proxy: ProxyServer?,
-        observer: any FTPConnectionObserver
+        to url: FTPURL, _ request: FTPRequest, as login: FTPLogin, service: NetworkService, by pool: ConnectionPool,
+        through proxy: ProxyServer?, observer: any FTPConnectionObserver
     ) {
         origin = Origin(
-            isSecure: false, host: url.host, port: url.port, passage: proxy.map { ProxyPassage.tunnel($0) })
+            isSecure: false, host: url.host, port: url.port, service: service,
+            passage: proxy.map { ProxyPassage.tunnel($0) })
         self.pool = pool
         self.observer = observer
         conversation = FTPConversation(request, as: login)
@@ -110,7 +111,7 @@ package final class FTPConnection: ByteStreamOwner {
             return end(.networkConnectionLost)
         }
         do {
-            data = try ByteStream.connect(to: address, on: pool.loop, owner: self)
+            data = try ByteStream.connect(to: address, treatedAs: origin.service, on: pool.loop, owner: self)
         } catch  where error.code == EMFILE || error.code == ENFILE {
             descriptorWait.begin { [weak self] in self?.connectData() }
         } catch {
@@ -120,7 +121,8 @@ package final class FTPConnection: ByteStreamOwner {
 
     private func connectDataThroughProxy() {
         if isOver { return }
-        let target = Origin(isSecure: false, host: origin.host, port: dataPort, passage: origin.passage)
+        let target = Origin(
+            isSecure: false, host: origin.host, port: dataPort, service: origin.service, passage: origin.passage)
         let dial = Dial(to: target, in: pool, isGreeted: true, for: nil) { [weak self] outcome in
             guard let self, !isOver else { return }
             dataDial = nil

@@ -76,7 +76,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
                 version: session.version.rawValue, cipherSuite: session.cipherSuite))
     }
 
-    var localAddress: SocketAddress? { stream.localAddress }
+    var localAddresses: [SocketAddress] { stream.localAddresses }
     var remoteAddress: SocketAddress? { stream.remoteAddress }
     func wasCutOff() { lose(.networkConnectionLost(ENETDOWN)) }
 

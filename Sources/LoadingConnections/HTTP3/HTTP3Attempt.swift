@@ -54,7 +54,9 @@
         }
 
         private func startRace() {
-            let place = Origin(isSecure: true, host: service.host ?? home.origin.host, port: service.port)
+            let place = Origin(
+                isSecure: true, host: service.host ?? home.origin.host, port: service.port, service: home.origin.service
+            )
             let race = AddressRace<HTTP3Connection>(to: place, on: pool.loop, resolver: pool.resolver) {
                 [home, pool, service, weak self] (address, told) throws(POSIXFailure) in
                 self?.recordStart()

@@ -140,7 +140,8 @@
                 agreement: ServerTrustDecision.Agreement(version: TLSVersion.tls13.rawValue, cipherSuite: cipherSuite))
         }
 
-        var localAddress: SocketAddress? { socket.localAddress }
+        var localAddresses: [SocketAddress] { [socket.localAddress] }
+        var canMigrate: Bool { true }
         var remoteAddress: SocketAddress? { socket.remoteAddress }
 
         /// The connection goes on from another address of this machine's (RFC 9000 §9). Where there is none, the streams wait
@@ -521,8 +522,9 @@
             opened = nil
             early = nil
             for stream in streams.values { stream.fallSilent() }
+            let mark = home.origin.service.trafficClass << 2
             session.close(at: pool.loop.now).withUnsafeBytes { words in
-                if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: 0) }
+                if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }
             }
             shut()
             session.fail()

@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// Hears of changes of links, addresses and routes as long as there are connections.
     func watchRoutes() {
-        guard routes == nil, connectionCount > 0 else { return }
+        guard routes == nil, mayLoseItsWay else { return }
         watchRoutes(since: RouteWatch.shared.mark(on: loop))
     }
 
@@ -23,15 +23,23 @@ extension ConnectionPool {
             #endif
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
-        if connectionCount > 0 { watchRoutes(since: mark) }
+        if mayLoseItsWay { watchRoutes(since: mark) }
     }
+
+    /// Whether there is a connection, or one may come to be: also one that carries its last requests.
+    private var mayLoseItsWay: Bool { connectionCount > 0 || !allConnections.isEmpty }
 
     /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when
     /// a new one would go another way.
     private func isCutOff(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
-        guard let local = connection.localAddress, let remote = connection.remoteAddress else { return false }
-        if connection.isCutOff || !addresses.contains(local) { return true }
-        if !connection.isIdle || local.isLoopback { return false }
+        let own = connection.localAddresses
+        guard !own.isEmpty, let remote = connection.remoteAddress else { return false }
+        if connection.isCutOff || !own.contains(where: addresses.contains) { return true }
+        if !connection.isIdle || own.contains(where: \.isLoopback) { return false }
+        // Nothing tells whether an interface without a carrier gets it back.
+        if !connection.canMigrate, !own.contains(where: addresses.mayCarry) { return true }
+        // Which of several ways is taken is the kernel's choice.
+        guard own.count == 1, let local = own.first else { return false }
         return remote.preferredSource?.with(port: local.port) != local
     }
 }

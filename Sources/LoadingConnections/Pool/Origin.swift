@@ -15,7 +15,7 @@ package struct Origin: Hashable, Sendable {
     /// Whether nothing but HTTP/1.1 may be spoken: one request at a time, and a connection that can be held, switched to
     /// another protocol, and proved to be somebody's.
     package var needsHTTP1: Bool
-    /// How the network is to treat the connection.
+    /// What the connection wants of the network.
     package let service: NetworkService
     /// How a proxy comes into it, if one does.
     package let passage: ProxyPassage?

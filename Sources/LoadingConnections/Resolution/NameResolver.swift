@@ -123,4 +123,9 @@ package final class NameResolver: Sendable {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         return name == "localhost" || name.hasSuffix(".localhost")
     }
+
+    /// Whether a host is an address, or this machine by a name that nobody else is asked for.
+    package static func needsNoNameServer(_ host: String) -> Bool {
+        SocketAddress(literal: host, port: 0) != nil || isLocal(host)
+    }
 }

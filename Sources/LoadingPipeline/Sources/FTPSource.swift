@@ -3,7 +3,7 @@ package import LoadingConnections
 package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
-internal import LoadingTransport
+package import LoadingTransport
 
 /// An `ftp:` URL (MISC-17): a file, or what is in a directory, over connections of its own.
 ///
@@ -15,6 +15,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private let urlText: String
     private let originalURLText: String
     private let isDownload: Bool
+    private let service: NetworkService
     private let environment: LoadingEnvironment
     /// Where a download goes on.
     private var stopped: StoppedDownload?
@@ -48,14 +49,16 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     ///   - urlText: The same URL as it was given.
     ///   - isDownload: Whether another load may go on with this one.
     ///   - stopped: What this one goes on with.
+    ///   - service: What its connections want of the network.
     package init(
         _ url: FTPURL, urlText: String, isDownload: Bool, resuming stopped: StoppedDownload?,
-        in environment: LoadingEnvironment
+        service: NetworkService, in environment: LoadingEnvironment
     ) {
         self.url = url
         self.urlText = urlText
         self.isDownload = isDownload
         self.stopped = stopped
+        self.service = service
         self.environment = environment
         originalURLText = stopped?.point.originalURL ?? urlText
         space = ProtectionSpace(
@@ -138,7 +141,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private func connectByFirst() {
         let proxy: ProxyServer? = if case .through(let server)? = ways.first { server } else { nil }
         let connection = FTPConnection(
-            to: url, request, as: login, by: environment.pool, through: proxy, observer: self)
+            to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
         self.connection = connection
         connection.start()

@@ -110,6 +110,7 @@ extension TransactionRecord {
         networkProtocolName = facts.protocolName
         isReusedConnection = facts.isReused
         isProxyConnection = facts.isProxied
+        isMultipath = facts.isMultipath
         localAddress = facts.localAddress
         localPort = facts.localPort
         remoteAddress = facts.remoteAddress

@@ -93,7 +93,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     open var isExpensive: Bool { record.isExpensive ?? false }
     /// Whether the interface was in a data-saving mode.
     open var isConstrained: Bool { record.isConstrained ?? false }
-    /// Whether more than one path was in use.
+    /// Whether client and server had agreed to use several paths at once (multipath TCP).
     open var isMultipath: Bool { record.isMultipath ?? false }
 
     open override var description: String {

@@ -41,7 +41,6 @@ extension LoadRequest {
             idleTimeout: request.explicitTimeoutInterval ?? session.configuration.timeoutIntervalForRequest,
             totalTimeout: session.configuration.timeoutIntervalForResource,
             waitsForConnectivity: session.configuration.waitsForConnectivity,
-            requiresProvedNames: request.requiresDNSSECValidation || session.configuration.requiresDNSSECValidation,
             priority: priority)
         service = session.configuration.networkService(of: request)
         assumesHTTP3 = request.assumesHTTP3Capable

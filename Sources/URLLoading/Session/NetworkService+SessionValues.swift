@@ -1,10 +1,19 @@
 internal import LoadingTransport
 
 extension SessionValues {
-    /// What a request wants of the network, or its session where it wants nothing in particular (C-9, C-29).
+    /// What a request wants of the network, or its session where it wants nothing in particular (C-9, C-20, C-29).
     func networkService(of request: URLRequest) -> NetworkService {
-        let type = request.networkServiceType == .default ? networkServiceType : request.networkServiceType
-        return NetworkService(trafficClass: type.trafficClass, isMultipath: multipathServiceType != .none)
+        var service = networkService
+        if request.networkServiceType != .default { service.trafficClass = request.networkServiceType.trafficClass }
+        if request.requiresDNSSECValidation { service.requiresProvedNames = true }
+        return service
+    }
+
+    /// What the session wants of it.
+    var networkService: NetworkService {
+        NetworkService(
+            trafficClass: networkServiceType.trafficClass, isMultipath: multipathServiceType != .none,
+            requiresProvedNames: requiresDNSSECValidation)
     }
 }
 

@@ -1,5 +1,6 @@
 internal import LoadingConnections
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// Where a stream task connects to, as it was given.
 struct StreamEndpoint {
@@ -7,7 +8,9 @@ struct StreamEndpoint {
     var port: Int
 
     /// The same as the engine wants it: a name in ASCII, or an address without brackets.
-    func origin() throws(LoadError) -> Origin {
+    ///
+    /// - Parameter service: What the connection wants of the network.
+    func origin(_ service: NetworkService) throws(LoadError) -> Origin {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // A colon is in no name, so this is an address of IPv6.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
@@ -15,7 +18,7 @@ struct StreamEndpoint {
         guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
         do {
             let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")
-            return Origin(isSecure: true, host: url.host, port: number)
+            return Origin(isSecure: true, host: url.host, port: number, service: service)
         } catch {
             throw LoadError.cannotFindHost
         }

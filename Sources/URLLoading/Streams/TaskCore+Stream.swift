@@ -46,7 +46,8 @@ extension TaskCore {
     func beginStream(to endpoint: StreamEndpoint) {
         guard !hasEnded, load == nil else { return }
         do throws(LoadError) {
-            begin(StreamLoad(to: try endpoint.origin(), in: core.environment, limits: streamLimits, client: self))
+            let origin = try endpoint.origin(core.configuration.networkService)
+            begin(StreamLoad(to: origin, in: core.environment, limits: streamLimits, client: self))
         } catch {
             end(error, body: .nothing)
         }

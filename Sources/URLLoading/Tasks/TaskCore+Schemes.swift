@@ -70,7 +70,8 @@ extension TaskCore {
         do { target = try FTPURL(url) } catch { throw error.loadError }
         let stopped: StoppedDownload? = if case .download(let stopped) = kind { stopped } else { nil }
         return FTPSource(
-            target, urlText: url, isDownload: !kind.isData, resuming: stopped, in: core.environment)
+            target, urlText: url, isDownload: !kind.isData, resuming: stopped,
+            service: core.configuration.networkService(of: request), in: core.environment)
     }
 
     // MARK: Protocols of the caller's

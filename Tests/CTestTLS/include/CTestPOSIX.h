@@ -14,6 +14,10 @@ void ctt_name_thread(const char *name);
 int ctt_make_network(void);
 /// Moves the calling thread into such a network; -1 with `errno` on failure.
 int ctt_enter_network(int network);
+/// Has a socket of UDP tell the traffic class of what comes, and, if `coalesces`, hand out what was sent in one piece so.
+void ctt_tell_traffic_class(int socket, int coalesces);
+/// What has come, without waiting, and the octet in its head that has the traffic class; -1 with `errno` on failure.
+long ctt_receive_datagram(int socket, void *bytes, unsigned long capacity, int *traffic_class);
 /// A descriptor that no child process inherits, from which what servers at a port of this machine say to take a connection is
 /// read without waiting, each packet from the head of IPv4 on: acknowledgements of a TCP connection, and first packets of
 /// QUIC. -1 with `errno` on failure; it takes the right to see all packets.

@@ -47,7 +47,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
                 proxies: nil, clearDefaults: HTTPFields(), secureDefaults: HTTPFields())
             let request = LoadRequest(
                 url: address, urlText: url.absoluteString, method: "GET", fields: HTTPFields(), body: .none,
-                idleTimeout: 60, totalTimeout: .infinity, waitsForConnectivity: false, requiresProvedNames: false,
+                idleTimeout: 60, totalTimeout: .infinity, waitsForConnectivity: false,
                 priority: 0.5)
             load = Load(request, in: environment, destination: .pieces, log: nil, client: self)
             load?.start(.first)

@@ -8,7 +8,7 @@ import Testing
         LoadRequest(
             url: try HTTPURL(text), urlText: text, method: "POST",
             fields: HTTPFields([("Authorization", "secret")]), body: .none, idleTimeout: 60, totalTimeout: 60,
-            waitsForConnectivity: false, requiresProvedNames: false, priority: 0.5)
+            waitsForConnectivity: false, priority: 0.5)
     }
 
     /// What an upload goes on with after its request went to `upgraded` and the connection was lost.

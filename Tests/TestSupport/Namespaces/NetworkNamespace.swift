@@ -60,8 +60,14 @@ package enum NetworkNamespace {
         try ip("address", "flush", "dev", "lo")
     }
 
-    /// Adds an interface that is a way out to 10.0.0.0/24, of whatever kind the kernel knows.
+    /// Adds an interface that is a way out, of whatever kind the kernel knows.
     package static func addWayOut() throws {
+        try addInterface()
+        try ip("route", "add", "default", "dev", "out")
+    }
+
+    /// Adds the interface `out` with 10.0.0.1/24, which leads to that network and no other.
+    package static func addInterface() throws {
         var failure: any Error = NoNetworkNamespace()
         for kind in ["dummy", "bridge", "veth"] {
             do {

@@ -11,9 +11,12 @@ final class BoundSocket: Sendable {
     /// - Parameters:
     ///   - isEverywhere: Whether it is the port of all addresses of that family.
     ///   - isAgain: Whether connections of somebody who had the port before may still be ending.
-    init(_ address: Loopback, port: Int = 0, isEverywhere: Bool = false, isAgain: Bool = false) throws {
+    ///   - isMultipath: Whether clients may come by several ways at once.
+    init(
+        _ address: Loopback, port: Int = 0, isEverywhere: Bool = false, isAgain: Bool = false, isMultipath: Bool = false
+    ) throws {
         self.address = address
-        descriptor = try address.makeSocket()
+        descriptor = try address.makeSocket(isMultipath: isMultipath)
         let socket = descriptor
         if isAgain {
             var on: Int32 = 1
@@ -32,7 +35,9 @@ final class BoundSocket: Sendable {
     }
 
     /// Sockets on one port for several addresses.
-    static func onOnePort(_ addresses: [Loopback], isEverywhere: Bool = false) throws -> [BoundSocket] {
+    static func onOnePort(
+        _ addresses: [Loopback], isEverywhere: Bool = false, isMultipath: Bool = false
+    ) throws -> [BoundSocket] {
         // The port that is free for the first address may be taken for the next one, so try a few.
         var failure: any Error = POSIXFailure("bind", code: EADDRINUSE)
         for _ in 0..<16 {
@@ -40,7 +45,9 @@ final class BoundSocket: Sendable {
                 var sockets: [BoundSocket] = []
                 for address in addresses {
                     sockets.append(
-                        try BoundSocket(address, port: sockets.first?.port ?? 0, isEverywhere: isEverywhere))
+                        try BoundSocket(
+                            address, port: sockets.first?.port ?? 0, isEverywhere: isEverywhere,
+                            isMultipath: isMultipath))
                 }
                 return sockets
             } catch {

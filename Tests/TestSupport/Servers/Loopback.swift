@@ -33,9 +33,10 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
     }
 
     /// A new stream socket that no child process inherits.
-    func makeSocket() throws -> Int32 {
+    func makeSocket(isMultipath: Bool = false) throws -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(family, type, 0)
+        let multipath: Int32 = 262
+        let descriptor = socket(family, type, isMultipath ? multipath : 0)
         guard descriptor >= 0 else { throw POSIXFailure("socket") }
         if self == .ipv6 {
             var on: Int32 = 1

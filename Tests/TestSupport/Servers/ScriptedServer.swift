@@ -18,6 +18,8 @@ package final class ScriptedServer: Sendable {
         package var addresses = [Loopback.ipv4]
         /// Whether it listens at all addresses of those families, for a network of the test's own.
         package var isEverywhere = false
+        /// Whether clients may come by several ways at once (RFC 8684).
+        package var isMultipath = false
         package var backlog = 128
         /// The kernel's buffers; small ones make back-pressure show early. The kernel doubles the numbers.
         package var sendBufferSize: Int?

@@ -28,7 +28,8 @@ package final class ServerConnection {
     package convenience init(adopting descriptor: Int32, deadline: Duration = .testDeadline) throws {
         let stop = try StopSwitch()
         self.init(
-            socket: StreamSocket(adopting: descriptor, stop: stop), record: ConnectionRecord(index: 0, peerPort: 0),
+            socket: StreamSocket(adopting: descriptor, stop: stop),
+            record: ConnectionRecord(index: 0, peerPort: Loopback.port(of: descriptor) { getpeername($0, $1, $2) }),
             stop: stop, deadline: deadline)
     }
 

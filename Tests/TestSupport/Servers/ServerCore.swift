@@ -31,7 +31,8 @@ final class ServerCore: Sendable {
         self.script = script
         deadline = options.deadline
         stopSwitch = try StopSwitch()
-        let sockets = try BoundSocket.onOnePort(options.addresses, isEverywhere: options.isEverywhere)
+        let sockets = try BoundSocket.onOnePort(
+            options.addresses, isEverywhere: options.isEverywhere, isMultipath: options.isMultipath)
         for socket in sockets {
             if let size = options.sendBufferSize { socket.set(SO_SNDBUF, to: size) }
             if let size = options.receiveBufferSize { socket.set(SO_RCVBUF, to: size) }

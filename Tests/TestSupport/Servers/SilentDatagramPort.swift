@@ -1,3 +1,4 @@
+internal import CTestTLS
 internal import Glibc
 
 /// A port of UDP on loopback where somebody listens and never answers.
@@ -5,8 +6,16 @@ package final class SilentDatagramPort: Sendable {
     package let port: Int
     private let descriptor: Watched<Int32>
 
+    package struct Datagram: Sendable {
+        package let bytes: [UInt8]
+        /// The octet in its head that has the traffic class and the marks of congestion.
+        package let mark: UInt8
+    }
+
     /// Without a port the kernel chooses one.
-    package init(_ port: Int = 0) throws {
+    ///
+    /// - Parameter coalesces: Whether what was sent in one piece, for the kernel to cut, comes out in one.
+    package init(_ port: Int = 0, coalesces: Bool = false) throws {
         let descriptor = socket(
             AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw POSIXFailure("socket") }
@@ -15,6 +24,7 @@ package final class SilentDatagramPort: Sendable {
             Glibc.close(descriptor)
             throw failure
         }
+        ctt_tell_traffic_class(descriptor, coalesces ? 1 : 0)
         self.descriptor = Watched(descriptor)
         self.port = Loopback.port(of: descriptor) { getsockname($0, $1, $2) }
     }
@@ -22,11 +32,20 @@ package final class SilentDatagramPort: Sendable {
     deinit { close() }
 
     /// Whether anything has come since it was asked last.
-    package var hasHeard: Bool {
-        var byte: UInt8 = 0
-        var isHeard = false
-        while recv(descriptor.current, &byte, 1, 0) == 1 { isHeard = true }
-        return isHeard
+    package var hasHeard: Bool { !datagrams().isEmpty }
+
+    /// What has come since it was asked last.
+    package func datagrams() -> [Datagram] {
+        var all: [Datagram] = []
+        while true {
+            var mark: Int32 = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+                let length = ctt_receive_datagram(descriptor.current, buffer.baseAddress, UInt(buffer.count), &mark)
+                count = max(length, 0)
+            }
+            if bytes.isEmpty { return all }
+            all.append(Datagram(bytes: bytes, mark: UInt8(truncatingIfNeeded: mark)))
+        }
     }
 
     /// From now on nobody is there.
