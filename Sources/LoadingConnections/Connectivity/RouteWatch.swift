@@ -137,7 +137,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
             ear.loop.unregister(ear.descriptor, ear.registration)
             close(ear.descriptor)
         }
-        NameResolver.shared.forgetAnswers()
+        NameResolver.forgetAllAnswers()
         ProxyAdvisory.shared.forgetAnswers()
         lock.withLock {
             changeCount &+= 1

@@ -19,7 +19,7 @@ package import LoadingTransport
 package final class ConnectionPool {
     package let loop: EventLoop
     let security: ConnectionSecurity
-    let resolver: NameResolver
+    package let resolver: NameResolver
     package var maximumPerHost: Int
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
@@ -51,7 +51,7 @@ package final class ConnectionPool {
     /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
-        alternatives: any AlternativeServicesStore = PassingAlternatives(), resolver: NameResolver = .shared
+        alternatives: any AlternativeServicesStore = PassingAlternatives(), resolver: NameResolver = NameResolver()
     ) {
         #if HTTP3
             http3Services = HTTP3Services(alternatives)

@@ -5,8 +5,8 @@ internal import LoadingTransport
 
 /// Asks what takes its time, on threads of its own: `getaddrinfo` and its like block.
 ///
-/// Who asks what is being asked already shares its answer, and answers are remembered for as long as the memory says. A
-/// question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot be called
+/// Who asks what is being asked already shares its answer. Each asker has a memory of his own, and what he was told is
+/// remembered there for as long as it says. A question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot be called
 /// off, and its answer is remembered.
 ///
 /// There are as many threads as there are questions at a time, up to a limit: only as many slow names can hold up the
@@ -22,6 +22,8 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         // Sendable because everything mutable is guarded by the line's mutex.
         let question: Question
         var isBegun = false
+        /// Who remembers the answer.
+        var askers: Set<UInt64> = []
         /// By number.
         var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
 
@@ -48,7 +50,8 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     private var queueHead = 0
     private var droppedCount = 0
     private var inquiries: [Question: Inquiry] = [:]
-    private var memory = Memory()
+    /// By the number of the asker.
+    private var memories: [UInt64: Memory] = [:]
     private var lastNumber: UInt64 = 0
     private var threads = 0
     private var idleThreads = 0
@@ -96,12 +99,15 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
 
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
     /// that nobody was asked.
+    ///
+    /// - Parameter asker: Whose memory it is; where all have one, it is 0's.
     func ask(
-        _ question: Question, on loop: EventLoop,
+        _ question: Question, by asker: UInt64 = 0, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
         pthread_mutex_lock(mutex)
-        if let known = memory.answer(to: question, at: cll_now()) {
+        if memories[asker] == nil { memories[asker] = Memory() }
+        if let known = memories[asker]?.answer(to: question, at: cll_now()) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
             return Ticket(inquiry: nil, number: 0)
@@ -114,6 +120,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             inquiries[question] = inquiry
             queue.append(inquiry)
         }
+        inquiry.askers.insert(asker)
         lastNumber &+= 1
         let ticket = Ticket(inquiry: inquiry, number: lastNumber)
         inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
@@ -138,16 +145,20 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         _ = dropped
     }
 
-    /// Drops what is remembered of a host.
-    func forget(_ host: String) { locked { memory.forget(host) } }
+    /// Drops what an asker remembers of a host.
+    func forget(_ host: String, by asker: UInt64) { locked { memories[asker]?.forget(host) } }
 
-    /// Drops all that is remembered. Answers to what is being asked now count only for those who wait for them already.
-    func forgetAnswers() {
+    /// Drops all that an asker remembers, or everybody. Answers to what is being asked now count only for those who wait for
+    /// them already.
+    func forgetAnswers(by asker: UInt64? = nil) {
         locked {
-            memory.forgetAll()
+            for asker in asker.map({ [$0] }) ?? Array(memories.keys) { memories[asker]?.forgetAll() }
             inquiries = inquiries.filter { !$0.value.isBegun }
         }
     }
+
+    /// The asker is gone.
+    func forgetAsker(_ asker: UInt64) { locked { memories[asker] = nil } }
 
     /// Questions that no thread has begun, and threads.
     var queuedQuestionCount: Int { locked { queuedCount } }
@@ -205,7 +216,10 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             let answer = ask(inquiry.question)
             let waiting = locked {
                 if inquiries[inquiry.question] === inquiry {
-                    memory.remember(answer, to: inquiry.question, at: cll_now())
+                    // Who is gone by now has none.
+                    for asker in inquiry.askers {
+                        memories[asker]?.remember(answer, to: inquiry.question, at: cll_now())
+                    }
                 }
                 return end(inquiry)
             }

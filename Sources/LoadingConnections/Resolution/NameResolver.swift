@@ -1,14 +1,35 @@
 internal import CLoadingLinux
 internal import Glibc
 package import LoadingTransport
+internal import Synchronization
 
 /// Resolves host names with the system's resolver (hosts file, DNS, mDNS: whatever the machine is set up for), and asks
 /// name servers which services an origin has.
 ///
 /// The families are asked for one by one, so that a slow AAAA answer never holds up a quick A answer (RFC 8305 §3), and
 /// services in a line of their own, since a server that does not know that question may never answer it.
+///
+/// Each session has one, which remembers what that session was told; the threads that ask are the process's.
 package final class NameResolver: Sendable {
-    package static let shared = NameResolver(ask: askSystem, askForServices: { ServiceQuery($0).answer() })
+    /// What asks, for everybody.
+    private final class Lines: Sendable {
+        static let system = Lines(mostThreads: 32, idleSeconds: 10, ask: askSystem) { ServiceQuery($0).answer() }
+
+        let addresses: AnswerLine<AnswerMemory>
+        let services: AnswerLine<ServiceMemory>
+
+        init(
+            mostThreads: Int, idleSeconds: Int, ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
+            askForServices: @escaping @Sendable (ServiceQuestion) -> ServiceAnswer
+        ) {
+            let unavailable = NameFailure(code: EAI_SYSTEM, posixCode: EAGAIN)
+            addresses = AnswerLine(
+                mostThreads: mostThreads, idleSeconds: idleSeconds, unavailable: .failure(unavailable), ask: ask)
+            services = AnswerLine(
+                mostThreads: min(mostThreads, mostServiceThreads), idleSeconds: idleSeconds,
+                unavailable: .failure(unavailable), ask: askForServices)
+        }
+    }
 
     /// Somebody's place among those who wait for an answer.
     package struct Ticket: Sendable {
@@ -19,27 +40,39 @@ package final class NameResolver: Sendable {
         fileprivate let place: Place
     }
 
-    private let addresses: AnswerLine<AnswerMemory>
-    private let services: AnswerLine<ServiceMemory>
+    private let lines: Lines
+    /// Which of those who ask there this is.
+    private let number: UInt64
+    private static let lastNumber = Atomic<UInt64>(0)
 
     /// How many are asked about services at a time.
     private static let mostServiceThreads = 8
 
+    /// Asks the system, on threads that all of these share.
+    package convenience init() { self.init(.system) }
+
+    /// Asks somebody else, on threads of its own.
+    ///
     /// - Parameters:
     ///   - mostThreads: How many questions about addresses are asked at a time.
     ///   - idleSeconds: How long a thread without a question is kept.
     ///   - ask: Answers a question, taking its time; called on any thread.
     ///   - askForServices: The same for services.
-    package init(
+    package convenience init(
         mostThreads: Int = 32, idleSeconds: Int = 10, ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
         askForServices: @escaping @Sendable (ServiceQuestion) -> ServiceAnswer = { _ in .success(.none) }
     ) {
-        let unavailable = NameFailure(code: EAI_SYSTEM, posixCode: EAGAIN)
-        addresses = AnswerLine(
-            mostThreads: mostThreads, idleSeconds: idleSeconds, unavailable: .failure(unavailable), ask: ask)
-        services = AnswerLine(
-            mostThreads: min(mostThreads, Self.mostServiceThreads), idleSeconds: idleSeconds,
-            unavailable: .failure(unavailable), ask: askForServices)
+        self.init(Lines(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))
+    }
+
+    private init(_ lines: Lines) {
+        self.lines = lines
+        number = Self.lastNumber.add(1, ordering: .relaxed).newValue
+    }
+
+    deinit {
+        lines.addresses.forgetAsker(number)
+        lines.services.forgetAsker(number)
     }
 
     // MARK: From loops
@@ -50,7 +83,7 @@ package final class NameResolver: Sendable {
         _ question: NameQuestion, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: NameAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
-        Ticket(place: .address(addresses.ask(question, on: loop, answer: answer)))
+        Ticket(place: .address(lines.addresses.ask(question, by: number, on: loop, answer: answer)))
     }
 
     /// The same for services. Nil, and no answer, for an origin that no name server is asked about.
@@ -59,33 +92,39 @@ package final class NameResolver: Sendable {
         answer: @escaping @Sendable (_ answer: ServiceAnswer, _ isRemembered: Bool) -> Void
     ) -> Ticket? {
         guard question.mayBeAsked else { return nil }
-        return Ticket(place: .service(services.ask(question, on: loop, answer: answer)))
+        return Ticket(place: .service(lines.services.ask(question, by: number, on: loop, answer: answer)))
     }
 
     /// The answer is not wanted any more.
     package func withdraw(_ ticket: Ticket) {
         switch ticket.place {
-        case .address(let ticket): addresses.withdraw(ticket)
-        case .service(let ticket): services.withdraw(ticket)
+        case .address(let ticket): lines.addresses.withdraw(ticket)
+        case .service(let ticket): lines.services.withdraw(ticket)
         }
     }
 
     /// Drops what is remembered of a host, since its addresses turned out dead.
     package func forget(_ host: String) {
-        addresses.forget(host)
-        services.forget(host)
+        lines.addresses.forget(host, by: number)
+        lines.services.forget(host, by: number)
     }
 
-    /// Drops all that is remembered: after a flush and when routes change. Answers to what is being asked now count only
-    /// for those who wait for them already.
+    /// Drops all that is remembered, after a flush. Answers to what is being asked now count only for those who wait for them
+    /// already.
     package func forgetAnswers() {
-        addresses.forgetAnswers()
-        services.forgetAnswers()
+        lines.addresses.forgetAnswers(by: number)
+        lines.services.forgetAnswers(by: number)
+    }
+
+    /// The same for all who ask the system: its routes have changed.
+    static func forgetAllAnswers() {
+        Lines.system.addresses.forgetAnswers()
+        Lines.system.services.forgetAnswers()
     }
 
     /// Questions that no thread has begun, and threads.
-    package var queuedQuestionCount: Int { addresses.queuedQuestionCount + services.queuedQuestionCount }
-    package var threadCount: Int { addresses.threadCount + services.threadCount }
+    package var queuedQuestionCount: Int { lines.addresses.queuedQuestionCount + lines.services.queuedQuestionCount }
+    package var threadCount: Int { lines.addresses.threadCount + lines.services.threadCount }
 
     // MARK: The system's resolver
 

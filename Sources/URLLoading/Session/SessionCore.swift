@@ -275,7 +275,7 @@ final class SessionCore: @unchecked Sendable {
         let environment = LoopBox(environment)
         loop.post {
             environment.value.pool.retireAll()
-            NameResolver.shared.forgetAnswers()
+            environment.value.pool.resolver.forgetAnswers()
             ProxyAdvisory.shared.forgetAnswers()
         }
     }

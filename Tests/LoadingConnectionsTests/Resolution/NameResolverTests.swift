@@ -32,10 +32,10 @@ import Testing
 
     // CONN-21
     @Test("the system's resolver knows this machine") func theSystemsResolverKnowsThisMachine() async throws {
-        NameResolver.shared.forget("localhost")
-        ask(.shared, "localhost")
+        let system = NameResolver()
+        ask(system, "localhost")
         #expect(try await heard.waitFor(count: 1) == [Heard("localhost", ["127.0.0.1"])])
-        ask(.shared, "no.such.host.invalid")
+        ask(system, "no.such.host.invalid")
         #expect(try await heard.waitFor(count: 2).last == Heard("no.such.host.invalid", nil))
     }
 

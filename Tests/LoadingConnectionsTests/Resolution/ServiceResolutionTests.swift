@@ -165,9 +165,9 @@ struct SystemServiceResolutionTests {
         try NetworkNamespace.raiseLoopback()
         let names = try NameServer(answering: reply)
         defer { names.stop() }
-        NameResolver.shared.forgetAnswers()
         let heard = EventRecorder<ServiceAnswer>()
-        _ = NameResolver.shared.findServices(question, on: EventLoops.assign()) { answer, _ in heard.record(answer) }
+        let system = NameResolver()
+        _ = system.findServices(question, on: EventLoops.assign()) { answer, _ in heard.record(answer) }
         let answer = try #require(try await heard.waitFor(count: 1, within: .seconds(30)).first)
         return (answer, names.questions)
     }

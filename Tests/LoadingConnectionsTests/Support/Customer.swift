@@ -19,7 +19,7 @@ final class PoolOnLoop: @unchecked Sendable {
     init(
         to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
         isAlwaysDirect: Bool = true, configuration: TLSConfiguration = TLSConfiguration(),
-        resolver: NameResolver = .shared
+        resolver: NameResolver = NameResolver()
     ) {
         origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
         pool = ConnectionPool(
