@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// Hears of changes of links, addresses and routes as long as there are connections.
     func watchRoutes() {
-        guard routes == nil, connectionCount > 0 else { return }
+        guard routes == nil, !allConnections.isEmpty else { return }
         watchRoutes(since: RouteWatch.shared.mark(on: loop))
     }
 
@@ -23,7 +23,8 @@ extension ConnectionPool {
             #endif
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
-        if connectionCount > 0 { watchRoutes(since: mark) }
+        // Those that carry their last may need another way too.
+        if !allConnections.isEmpty { watchRoutes(since: mark) }
     }
 
     /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when

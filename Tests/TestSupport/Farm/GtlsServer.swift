@@ -25,7 +25,7 @@ package final class GtlsServer: FarmServer {
         connections = directory.file("connections")
         try FileManager.default.createDirectory(at: connections, withIntermediateDirectories: true)
         let qlog = countsConnections ? ["--qlog-dir=\(connections.path)"] : []
-        let address = isEverywhere ? "0.0.0.0" : "127.0.0.1"
+        let address = isEverywhere ? "*" : "127.0.0.1"
         process = try ServingProcess(
             try ServerFarm.Part.gtlsserver.requireExecutable(), over: .udp, at: wanted,
             output: directory.file("output")
