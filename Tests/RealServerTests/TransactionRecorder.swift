@@ -5,20 +5,28 @@ import URLLoading
 /// The transactions of all tasks, in the order of their ends.
 final class TransactionRecorder: NSObject, URLSessionTaskDelegate, Sendable {
     let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
+    /// The numbers of tasks that have said that they wait for a network.
+    let waiting = EventRecorder<Int>()
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         for transaction in metrics.transactionMetrics { transactions.record(transaction) }
+    }
+
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        waiting.record(task.taskIdentifier)
     }
 
     /// Has a session without a cache load, and writes down what it does.
     ///
     /// - Parameter isDirect: Whether there are no proxies, whatever the system says.
     static func record<Result>(
-        isDirect: Bool = false, _ body: (URLSession, TransactionRecorder) async throws -> Result
+        isDirect: Bool = false, waitsForConnectivity: Bool = false,
+        _ body: (URLSession, TransactionRecorder) async throws -> Result
     ) async throws -> Result {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.timeoutIntervalForRequest = 20
+        configuration.waitsForConnectivity = waitsForConnectivity
         if isDirect { configuration.connectionProxyDictionary = [:] }
         let recorder = TransactionRecorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)

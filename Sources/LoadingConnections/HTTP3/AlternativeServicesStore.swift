@@ -9,6 +9,8 @@ package protocol AlternativeServicesStore: AnyObject, Sendable {
     func note(_ fields: HTTPFields, from url: HTTPURL, at now: Int64)
     /// The server there says that it is not the origin.
     func remove(_ service: AlternativeService, of origin: ServerPlace)
+    /// The network in which all this was said, as far as it is for one alone.
+    var network: KnownNetwork { get }
     /// What was said for the network alone that was there before is forgotten.
     func networkChanged(at now: Int64)
     func removeAll()
@@ -19,6 +21,7 @@ package final class PassingAlternatives: AlternativeServicesStore, @unchecked Se
     // Sendable because the table is guarded by `lock`.
     private let lock = Lock()
     private var table = AlternativeServices()
+    package let network = KnownNetwork()
 
     package init() {}
 

@@ -145,13 +145,15 @@
         var remoteAddress: SocketAddress? { socket.remoteAddress }
 
         /// The connection goes on from another address of this machine's (RFC 9000 §9). Where there is none, the streams wait
-        /// for one until QUIC's own timer ends the connection.
+        /// for one until QUIC's own timer ends the connection, and new ones are not let wait with them.
         func wasCutOff() {
             let before = socket
             guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
             guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
                 isCutOff = true
-                if isIdle { lose(.networkConnectionLost(ENETDOWN)) }
+                if isIdle { return lose(.networkConnectionLost(ENETDOWN)) }
+                // Who comes now hears that there is no way, or waits for one (CONN-12, CONN-14).
+                if isAdopted, !isRetired { pool.retire(self) }
                 return
             }
             isCutOff = false

@@ -10,7 +10,7 @@
         private var unreachable = BrokenServices<ServerPlace>()
         /// Who does not speak for an origin. To be named by others does nobody harm, so that is between the two.
         private var strangers = BrokenServices<Stranger>()
-        /// The machine's addresses when the first of this was learnt or used, and at the last change.
+        /// The machine's addresses when the first of this was learnt or used, and when they were last looked at.
         private var addresses: LocalAddresses?
 
         private struct Stranger: Hashable {
@@ -25,15 +25,18 @@
         /// - Parameters:
         ///   - isAssumed: Whether the origin itself is to be tried, whatever is known (CONN-7).
         ///   - mayBeElsewhere: Whether other hosts may be gone to. Where there are proxies, one may be meant for them.
+        ///   - isWatched: Whether a change of the network is told; else it is looked whether there was one.
         func service(
-            of origin: ServerPlace, isAssumed: Bool, mayBeElsewhere: Bool, at now: Int64
+            of origin: ServerPlace, isAssumed: Bool, mayBeElsewhere: Bool, isWatched: Bool, at now: Int64
         ) -> AlternativeService? {
-            let services = said.services(of: origin, at: Self.today)
-            let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
-            if let known {
-                noteAddresses()
-                return known
+            var services = said.services(of: origin, at: Self.today)
+            let isKnowing = addresses != nil || !services.isEmpty
+            if isKnowing, !isWatched || addresses == nil {
+                lookAtNetwork()
+                services = said.services(of: origin, at: Self.today)
             }
+            let known = services.first { isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now) }
+            if let known { return known }
             return isAssumed && !isBroken(origin, at: now) ? AlternativeService(port: origin.port) : nil
         }
 
@@ -91,19 +94,21 @@
             isRefused(service, of: origin, at: now)
         }
 
-        private func noteAddresses() {
-            if addresses == nil { addresses = LocalAddresses() }
-        }
+        private func noteAddresses() { if addresses == nil { lookAtNetwork() } }
+
+        private func lookAtNetwork() { if let addresses = LocalAddresses() { networkChanged(to: addresses) } }
 
         /// These are the machine's addresses now. If they were others what was in the way may be gone, and what was said may
         /// have been for the other network.
         func networkChanged(to addresses: LocalAddresses) {
             // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
-            guard let before = self.addresses, before != addresses else { return }
+            if let before = self.addresses, before != addresses {
+                unreachable.forgetAll()
+                strangers.forgetAll()
+            }
             self.addresses = addresses
-            unreachable.forgetAll()
-            strangers.forgetAll()
-            said.networkChanged(at: Self.today)
+            // Another session may have seen to that already, and what was said since then is for this network.
+            if said.network.changes(to: addresses) { said.networkChanged(at: Self.today) }
         }
 
         /// Seconds since 1970.

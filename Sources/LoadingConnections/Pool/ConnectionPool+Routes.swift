@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension ConnectionPool {
     /// Hears of changes of links, addresses and routes as long as there are connections.
     func watchRoutes() {
-        guard routes == nil, mayLoseItsWay else { return }
+        guard routes == nil, !allConnections.isEmpty else { return }
         watchRoutes(since: RouteWatch.shared.mark(on: loop))
     }
 
@@ -23,11 +23,9 @@ extension ConnectionPool {
             #endif
             for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
         }
-        if mayLoseItsWay { watchRoutes(since: mark) }
+        // Those that carry their last may need another way too.
+        if !allConnections.isEmpty { watchRoutes(since: mark) }
     }
-
-    /// Whether there is a connection, or one may come to be: also one that carries its last requests.
-    private var mayLoseItsWay: Bool { connectionCount > 0 || !allConnections.isEmpty }
 
     /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when
     /// a new one would go another way.

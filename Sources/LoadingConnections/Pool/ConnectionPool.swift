@@ -370,7 +370,8 @@ package final class ConnectionPool {
         func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
             guard maySpeakHTTP3(origin) else { return nil }
             return http3Services.service(
-                of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, at: loop.now)
+                of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
+                at: loop.now)
         }
 
         /// The same by what name servers say.

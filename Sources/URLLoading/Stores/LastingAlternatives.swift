@@ -1,4 +1,4 @@
-internal import LoadingConnections
+package import LoadingConnections
 package import LoadingSemantics
 package import LoadingStorage
 
@@ -7,6 +7,7 @@ package final class LastingAlternatives: AlternativeServicesStore, FlushedStore 
     static let shared = LastingAlternatives(in: .applicationData)
 
     private let records: LastingRecords<AlternativeServices>
+    package let network = KnownNetwork()
 
     package init(in directory: StorageDirectory) { records = LastingRecords(AlternativeServices(), in: directory) }
 

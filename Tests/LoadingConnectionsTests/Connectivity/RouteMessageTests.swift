@@ -65,4 +65,67 @@ import Testing
         #expect(server.connectionCount == 2)
         await house.close()
     }
+
+    #if HTTP3
+        private static let place = Origin(isSecure: true, host: "a.example", port: 443)
+        private static let other = Origin(isSecure: true, host: "b.example", port: 443)
+
+        /// Says of an origin that it is found over QUIC as well, in this network.
+        private func say(_ services: HTTP3Services, _ origin: Origin) {
+            guard let url = try? HTTPURL("https://\(origin.host)/") else { return }
+            services.note(HTTPFields([("Alt-Svc", "h3=\":443\"")]), from: url)
+        }
+
+        private func isKnown(_ pool: ConnectionPool, _ origin: Origin) -> Bool {
+            pool.http3Service(of: origin, isAssumed: false) != nil
+        }
+
+        // CONN-8: without connections nobody waits for changes
+        @Test("an address changes while there are no connections") func unwatchedChange() async throws {
+            try NetworkNamespace.raiseLoopback()
+            try NetworkNamespace.addWayOut()
+            let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
+            defer { server.stop() }
+            let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
+            let isTried: @Sendable (ConnectionPool) -> Bool = {
+                $0.http3Service(of: Self.place, isAssumed: true) != nil
+            }
+            await house.onLoop { pool in
+                pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.place, at: pool.loop.now)
+                self.say(pool.http3Services, Self.other)
+            }
+            #expect(!(await house.onLoop(isTried)))
+            #expect(await house.onLoop { self.isKnown($0, Self.other) })
+            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+            // What was in the way may be gone, and what was said was said elsewhere.
+            #expect(await house.onLoop(isTried))
+            #expect(!(await house.onLoop { self.isKnown($0, Self.other) }))
+            // What is said now is for this network, whatever is heard of it later that is no change.
+            await house.onLoop { self.say($0.http3Services, Self.other) }
+            let busy = await house.customer("busy", keeps: true)
+            try await house.heard.wait(for: "busy took a new one")
+            try await tell(house, ["link", "set", "out", "mtu", "1400"])
+            #expect(await house.onLoop { self.isKnown($0, Self.other) })
+            await house.onLoop { _ in busy.putBack() }
+            await house.close()
+        }
+
+        // CONN-8: what one session has noticed another need not notice again
+        @Test("an address changes, and one of two sessions has no connections") func sharedChange() throws {
+            try NetworkNamespace.raiseLoopback()
+            try NetworkNamespace.addWayOut()
+            let store = PassingAlternatives()
+            let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
+            for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
+            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+            watching.networkChanged(to: try #require(LocalAddresses()))
+            let service: (HTTP3Services, Origin) -> AlternativeService? = {
+                $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
+            }
+            #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
+            say(watching, Self.place)
+            #expect(service(resting, Self.place) == AlternativeService(port: 443))
+            #expect(service(watching, Self.place) == AlternativeService(port: 443))
+        }
+    #endif
 }

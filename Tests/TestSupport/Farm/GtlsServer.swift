@@ -20,7 +20,7 @@ package final class GtlsServer: FarmServer {
         try directory.write("", to: "htdocs/.there")
         self.directory = directory
         self.certificates = certificates
-        let address = isEverywhere ? "0.0.0.0" : "127.0.0.1"
+        let address = isEverywhere ? "*" : "127.0.0.1"
         process = try ServingProcess(
             try ServerFarm.Part.gtlsserver.requireExecutable(), over: .udp, at: wanted,
             output: directory.file("output")

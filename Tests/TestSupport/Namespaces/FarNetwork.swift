@@ -59,8 +59,9 @@ package final class FarNetwork: Sendable {
         try perform { try NetworkNamespace.ip(family, "route", "add", "blackhole", address) }
     }
 
-    /// From now on no datagram of UDP comes back, and nobody is told.
-    package func swallowDatagrams() throws {
-        try perform { try NetworkNamespace.ip("rule", "add", "ipproto", "udp", "blackhole") }
+    /// From now on no datagram of UDP comes back, over IPv4 or over IPv6, and nobody is told.
+    package func swallowDatagrams(over family: Loopback = .ipv4) throws {
+        let word = family == .ipv6 ? "-6" : "-4"
+        try perform { try NetworkNamespace.ip(word, "rule", "add", "ipproto", "udp", "blackhole") }
     }
 }

@@ -32,11 +32,14 @@ package final class ConnectionRecord: Sendable {
     package let index: Int
     /// The client's port.
     package let peerPort: Int
+    /// Of what family the client's address is.
+    package let family: Loopback
     let state = Watched(State())
 
-    init(index: Int, peerPort: Int) {
+    init(index: Int, peerPort: Int, family: Loopback = .ipv4) {
         self.index = index
         self.peerPort = peerPort
+        self.family = family
     }
 
     /// Bytes of the wire that the kernel took from the server; over TLS its records.

@@ -76,6 +76,13 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Of which family the peer of a connected socket is.
+    static func family(of descriptor: Int32) -> Self {
+        var address = sockaddr()
+        var length = socklen_t(MemoryLayout<sockaddr>.size)
+        return getpeername(descriptor, &address, &length) == 0 && Int32(address.sa_family) == AF_INET6 ? .ipv6 : .ipv4
+    }
+
     /// The port at one end of a socket of this family.
     static func port(
         of descriptor: Int32,

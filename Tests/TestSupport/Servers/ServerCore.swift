@@ -76,7 +76,8 @@ final class ServerCore: Sendable {
     private func noteConnection(_ descriptor: Int32) -> ConnectionRecord {
         let peerPort = Loopback.port(of: descriptor) { getpeername($0, $1, $2) }
         return log.withValue { log in
-            let record = ConnectionRecord(index: log.connections.count, peerPort: peerPort)
+            let record = ConnectionRecord(
+                index: log.connections.count, peerPort: peerPort, family: Loopback.family(of: descriptor))
             log.connections.append(record)
             log.running += 1
             return record

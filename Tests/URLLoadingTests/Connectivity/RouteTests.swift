@@ -36,7 +36,7 @@ import URLLoading
     /// Says the number of the connection and of the request on it; of what is asked second on the first connection it says
     /// one half only.
     private func server(_ version: Version, in far: FarNetwork) throws -> ScriptedServer {
-        let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address))
+        let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address), "both.example")
         let tls = try TrustedAuthority.server(profile).with {
             $0.applicationProtocols = version == .http2 ? ["h2"] : ["http/1.1"]
         }
@@ -160,34 +160,97 @@ import URLLoading
         }
     }
 
-    // CONN-9, MET-7: the other family has its turn after a quarter of a second
-    @Test(
-        "packets of one family are lost on their way", .needsNameServer,
-        arguments: [("fd00::1", FarNetwork.address), ("10.0.0.1", FarNetwork.address6)])
-    func blackHole(swallowed: String, reached: String) async throws {
-        let far = try FarNetwork()
+    /// A name that leads to both addresses of the far network.
+    private func bothFamilies() throws -> NameServer {
         try NetworkNamespace.raiseLoopback()
-        let names = try NameServer { question in
+        return try NameServer { question in
             switch question.type {
             case .ipv4: .address([10, 0, 0, 2])
             case .ipv6: .address([0xFD] + [UInt8](repeating: 0, count: 14) + [2])
             case .https: .nothing
             }
         }
+    }
+
+    // CONN-9, MET-7: the other family has its turn after a quarter of a second
+    @Test(
+        "packets of one family are lost on their way", .needsNameServer,
+        arguments: [("fd00::1", FarNetwork.address), ("10.0.0.1", FarNetwork.address6)], [nil] + Version.allCases)
+    func blackHole(_ way: (swallowed: String, reached: String), version: Version?) async throws {
+        let far = try FarNetwork()
+        let names = try bothFamilies()
         defer { names.stop() }
-        try far.swallowPackets(to: swallowed)
-        let server = try far.perform { try ScriptedServer.answering(.everywhere) { .text($0.target) } }
+        try far.swallowPackets(to: way.swallowed)
+        let server =
+            if let version {
+                try server(version, in: far)
+            } else {
+                try far.perform { try ScriptedServer.answering(.text("0.0"), options: .everywhere) }
+            }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         try await using(delegate) { session async throws in
-            #expect(try await text(session, server.url("/way", host: "both.example")) == "/way")
+            #expect(try await text(session, server.url("/", host: "both.example")) == "0.0")
             let transaction = try #require(try await transactions(delegate, count: 1).first)
-            #expect(transaction.remoteAddress == reached)
+            #expect(transaction.remoteAddress == way.reached)
+            #expect(transaction.localAddress == (way.swallowed == "fd00::1" ? "10.0.0.1" : "fd00::1"))
+            #expect(transaction.networkProtocolName == (version == .http2 ? "h2" : "http/1.1"))
             let start = try #require(transaction.connectStartDate)
             let end = try #require(transaction.connectEndDate)
             // IPv6 goes first.
-            #expect(end.timeIntervalSince(start) >= (swallowed == "fd00::1" ? 0.2 : 0))
+            #expect(end.timeIntervalSince(start) >= (way.swallowed == "fd00::1" ? 0.2 : 0))
             #expect(end.timeIntervalSince(start) < 2)
+            if version != nil {
+                let secure = try #require(transaction.secureConnectionStartDate)
+                #expect(start <= secure && secure <= end)
+            }
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    enum Hole: CaseIterable {
+        /// Whoever is there takes connections, and says nothing on them.
+        case silence
+        /// From the first connection on no packet comes back, and nobody takes another.
+        case loss
+    }
+
+    // CONN-9, CONN-15, RFC 8305 §5, §9.2: the race is over with the handshake of TCP
+    @Test(
+        "the first family takes connections, and nothing comes back over them", .needsNameServer,
+        arguments: Hole.allCases)
+    func blackHoleBehindHandshake(hole: Hole) async throws {
+        let far = try FarNetwork()
+        let names = try bothFamilies()
+        defer { names.stop() }
+        let tls = try TLSServer(TrustedAuthority.server(.server("both.example")))
+        let server = try far.perform {
+            try ScriptedServer(.everywhere) { connection in
+                guard connection.record.family == .ipv4 else {
+                    if hole == .loss { try far.swallowPackets(to: "fd00::1") }
+                    return _ = try connection.waitForClose()
+                }
+                try connection.startTLS(tls)
+                _ = try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+                try connection.waitForClose()
+            }
+        }
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://both.example:\(server.port)/"))
+        let delegate = RecordingDelegate()
+        try await using(delegate, { $0.timeoutIntervalForRequest = 1 }) { session async throws in
+            let start = ContinuousClock.now
+            let error = await #expect(throws: URLError.self) { try await text(session, url) }
+            #expect(error?.code == .timedOut)
+            let duration = ContinuousClock.now - start
+            #expect(duration >= .seconds(1) && duration < .seconds(3))
+            let transaction = try #require(try await transactions(delegate, count: 1).first)
+            #expect(transaction.connectStartDate != nil && transaction.secureConnectionStartDate != nil)
+            #expect(transaction.secureConnectionEndDate == nil && transaction.requestStartDate == nil)
+            #expect(server.connections.map(\.family) == [.ipv6])
+            // Where nobody takes another connection the next load goes elsewhere.
+            if hole == .loss { #expect(try await text(session, url) == "yes") }
         }
     }
 

@@ -1,0 +1,65 @@
+/// A server of HTTP/3 that says of some hosts that it is not them (421). In Python, over aioquic.
+package final class DecliningServer: Sendable {
+    package var port: Int { server.process.port }
+    private let server: AioquicScript
+
+    /// Starts it, and returns when it answers.
+    ///
+    /// - Parameters:
+    ///   - hosts: Whom it declines to be.
+    ///   - profile: Whom its certificate says that it is.
+    package init(
+        _ hosts: [String] = [], _ authority: TestCertificateAuthority, profile: CertificateProfile, at port: Int? = nil
+    ) throws {
+        server = try AioquicScript(Self.script, authority, profile: profile, at: port, told: hosts)
+    }
+
+    /// What it has said: `connection` for each, and a line for each request.
+    package var events: [String] { server.lines }
+
+    package func stop() { server.process.end() }
+
+    private static let script = """
+        import asyncio, sys
+        from aioquic.asyncio import QuicConnectionProtocol, serve
+        from aioquic.h3.connection import H3Connection
+        from aioquic.h3.events import DataReceived, HeadersReceived
+        from aioquic.quic.configuration import QuicConfiguration
+        from aioquic.quic.events import HandshakeCompleted
+
+        port, key, chain, *declined = sys.argv[1:]
+
+        class Server(QuicConnectionProtocol):
+            http = None
+
+            def connection_made(self, transport):
+                super().connection_made(transport)
+                self.hosts = {}
+                print("connection", flush=True)
+
+            def quic_event_received(self, event):
+                if isinstance(event, HandshakeCompleted):
+                    self.http = H3Connection(self._quic)
+                if self.http is None:
+                    return
+                for heard in self.http.handle_event(event):
+                    if isinstance(heard, HeadersReceived):
+                        fields = dict(heard.headers)
+                        host = fields[b":authority"].decode().split(":")[0]
+                        self.hosts[heard.stream_id] = host
+                        print(fields[b":method"].decode(), host, flush=True)
+                    if isinstance(heard, (DataReceived, HeadersReceived)) and heard.stream_ended:
+                        status = b"421" if self.hosts[heard.stream_id] in declined else b"200"
+                        self.http.send_headers(heard.stream_id, [(b":status", status)])
+                        self.http.send_data(heard.stream_id, b"h3", True)
+                        self.transmit()
+
+        async def main():
+            configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=20)
+            configuration.load_cert_chain(chain, key)
+            await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
+            await asyncio.Event().wait()
+
+        asyncio.run(main())
+        """
+}
