@@ -27,6 +27,12 @@ package final class LoadingEnvironment {
         self.secureDefaults = secureDefaults
     }
 
+    /// From now on every request goes over a new connection, and by the first of its ways (CONN-18).
+    package func renewConnections() {
+        pool.retireAll()
+        proxies?.forgetFailures()
+    }
+
     /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is, and where somebody would have to be
     /// asked first.
     package func forwarded(ftp text: String) -> HTTPURL? {

@@ -135,6 +135,17 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         for other in home.sharing(self) { other.taker?.connectionIsBeingMade() }
     }
 
+    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    var awaits: ProxyStep? {
+        if isAsking { return nil }
+        return isSecuringProxy ? .connection : dial?.awaits
+    }
+
+    /// Whether the TLS that is being made is that with a proxy.
+    private var isSecuringProxy: Bool {
+        if secure != nil, case .forwarding = home.origin.passage { true } else { false }
+    }
+
     private func record(_ kind: LoadEvent.Kind) {
         ownEvents.append(LoadEvent(time: EventLog.now, kind: kind))
     }

@@ -274,7 +274,7 @@ final class SessionCore: @unchecked Sendable {
     func renewConnections() {
         let environment = LoopBox(environment)
         loop.post {
-            environment.value.pool.retireAll()
+            environment.value.renewConnections()
             NameResolver.shared.forgetAnswers()
             ProxyAdvisory.shared.forgetAnswers()
         }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingConnections
+import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
@@ -225,6 +227,39 @@ import URLLoading
         #expect(delegate.calls.events.count { if case .waiting = $0 { true } else { false } } == 20)
         #expect(server.requests.count == 20)
         session.invalidateAndCancel()
+    }
+
+    // PROXY-7: what was in the way may be gone
+    @Test("a proxy that has failed is tried again in another network") func anotherNetwork() async throws {
+        try NetworkNamespace.raiseLoopback()
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        // Closes without an answer.
+        let proxy = try ScriptedServer { _ = try $0.readRequest() }
+        defer { proxy.stop() }
+        let session = URLSession {
+            var way = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: NWEndpoint.Port("\(proxy.port)") ?? 1))
+            way.allowFailover = true
+            way.matchDomains = ["127.0.0.1"]
+            $0.urlCache = nil
+            $0.proxyConfigurations = [way]
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(try await session.data(from: server.url()).0 == Data("direct".utf8)) }
+        #expect(proxy.connectionCount == 1)
+        let (isWatching, hasHeard) = (Signal("the watch"), Signal("the change"))
+        let loop = EventLoops.assign()
+        loop.post {
+            let mark = RouteWatch.shared.mark(on: loop)
+            _ = RouteWatch.shared.wait(since: mark, on: loop) { hasHeard.fire() }
+            isWatching.fire()
+        }
+        try await isWatching.wait()
+        try NetworkNamespace.ip("link", "set", "lo", "mtu", "1400")
+        try await hasHeard.wait()
+        #expect(try await session.data(from: server.url()).0 == Data("direct".utf8))
+        #expect(proxy.connectionCount == 2)
     }
 
     /// Blocks the loop that brings it the end of a load, until it is released.

@@ -239,4 +239,38 @@ struct ProxyScriptTests {
         let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
         #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "here")
     }
+
+    // PROXY-5, PROXY-7, CONN-1: what one load has found out, those behind it in the line need not
+    @Test(
+        "a proxy that loads requests itself and swallows packets, or takes connections and is silent",
+        arguments: [("PROXY", false), ("HTTPS", false), ("HTTPS", true)])
+    func swallows(kind: String, isTaken: Bool) async throws {
+        let server = try ScriptedServer.answering { .text("at " + $0.target) }
+        defer { server.stop() }
+        let (nobody, silent) = (try SaturatedPort(), try ScriptedServer { _ = try? $0.waitForClose() })
+        defer { silent.stop() }
+        let script = """
+            function FindProxyForURL() { return "\(kind) 127.0.0.1:\(isTaken ? silent.port : nobody.port); DIRECT"; }
+            """
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.timeoutIntervalForRequest = 1.5
+            // Half of what the last would need if each had to find out for himself.
+            $0.timeoutIntervalForResource = 3.5
+            $0.httpMaximumConnectionsPerHost = 2
+            $0.connectionProxyDictionary = [
+                kCFNetworkProxiesProxyAutoConfigEnable: 1, "ProxyAutoConfigJavaScript": script,
+                "ExceptionsList": ["<-loopback>"],
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<30 {
+                group.addTask { try await text(session, server.url("/\(number)").absoluteString) }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(texts == Set((0..<30).map { "at /\($0)" }))
+        withExtendedLifetime(nobody) {}
+    }
 }
