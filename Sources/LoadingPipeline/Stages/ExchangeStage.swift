@@ -242,6 +242,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         way = ways?.current
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
+        // No request was lost.
+        attempts = 0
         start()
     }
 

@@ -273,4 +273,26 @@ struct ProxyScriptTests {
         #expect(texts == Set((0..<30).map { "at /\($0)" }))
         withExtendedLifetime(nobody) {}
     }
+
+    // PROXY-7, CONN-10
+    @Test("proxies that are not there are no tries of the request") func tries() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                // A kept connection is closed under the second request.
+                if request.path == "/last", connection.index == 0 { return }
+                try connection.send(.text("at " + request.path), to: request)
+            }
+        }
+        defer { server.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return shExpMatch(url, "*/last") ? "PROXY 127.0.0.1:1; PROXY 127.0.0.1:2; DIRECT" : "DIRECT";
+                }
+                """, ["ExceptionsList": ["<-loopback>"]])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url("/first").absoluteString) == "at /first")
+        #expect(try await text(session, server.url("/last").absoluteString) == "at /last")
+        #expect(server.connectionCount == 2)
+    }
 }
