@@ -199,7 +199,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func ftpIsAlive() { load?.sourceIsAlive() }
 
     package func ftpFoundNoWay(_ failure: ConnectionFailure) {
-        if ways?.failed(failure) == true { goNextWay() } else { ftpEnded(failure.error) }
+        if ways?.failed(failure) == true { goNextWay() } else { end(after: failure) }
     }
 
     package func ftpRefusedLogin(_ reply: FTPReply) {
@@ -246,9 +246,16 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func ftpEnded(_ error: LoadError?) {
+        if let error { return end(after: ConnectionFailure(error)) }
+        end(nil)
+    }
+
+    private func end(after failure: ConnectionFailure) { end(ConnectivityStage.meaning(of: failure).error) }
+
+    private func end(_ error: LoadError?) {
         connection = nil
         releaseResponse(start: Data())
-        load?.ended(error.map { ConnectivityStage.meaning(of: $0) })
+        load?.ended(error)
     }
 
     /// Tells the response that waited for the bytes.

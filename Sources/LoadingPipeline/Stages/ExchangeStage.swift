@@ -77,8 +77,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func start(onNewConnection: Bool = false) {
         guard way != nil else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
-            let failure = route.failure(url.scheme.isSecure ? .tunnel : .request).loadError
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(failure, isConnecting: true) } ?? () })
+            let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request))
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure) } ?? () })
             return environment.loop.post { tell.value() }
         }
         attempts += 1
@@ -221,9 +221,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard let load, ways?.failed(failure) == true else {
-            return end { $0.exchangeFailed(failure.error, isConnecting: true) }
-        }
+        guard let load, ways?.failed(failure) == true else { return end { $0.exchangeFoundNoWay(failure) } }
         goNextWay(for: load)
     }
 
@@ -346,7 +344,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard !hasHead, isOneOfSeveral || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
-            return end { $0.exchangeFailed(failure.error, isConnecting: false) }
+            return end { $0.exchangeFailed(failure.error) }
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         startAgain(for: load)

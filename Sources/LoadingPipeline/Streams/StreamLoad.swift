@@ -250,9 +250,9 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     package func connectionFailed(_ failure: ConnectionFailure) {
         if !hasOpened, ways?.failed(failure) == true { return goNextWay() }
-        let meaning = ConnectivityStage.meaning(of: failure.error)
+        let meaning = ConnectivityStage.meaning(of: failure)
         guard limits.waitsForConnectivity, !hasOpened, connectivity.shouldWait(after: meaning) else {
-            return perform(machine.fail(meaning))
+            return perform(machine.fail(meaning.error))
         }
         connection?.close()
         connection = nil
