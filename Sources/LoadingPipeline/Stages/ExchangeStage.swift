@@ -252,7 +252,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         request.target = .absolute(
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
-        if let value = load?.authorization(for: forwarder) {
+        if let value = load?.authorization(for: forwarder, of: route) {
             request.fields.append(AuthenticationAsker.proxy.credentialField, value)
         }
         return request

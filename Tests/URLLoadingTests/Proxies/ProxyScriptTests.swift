@@ -295,4 +295,28 @@ struct ProxyScriptTests {
         #expect(try await text(session, server.url("/last").absoluteString) == "at /last")
         #expect(server.connectionCount == 2)
     }
+
+    // PROXY-11, AUTH-28
+    @Test("what the caller says to a proxy is for the first one") func confidant() async throws {
+        let (one, other) = (try proxy(), try proxy())
+        defer {
+            one.stop()
+            other.stop()
+        }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return (host == "a.test" ? "" : "PROXY 127.0.0.1:1; ")
+                        + (host == "c.test" ? "PROXY 127.0.0.1:\(other.port)" : "PROXY 127.0.0.1:\(one.port)");
+                }
+                """)
+        defer { session.invalidateAndCancel() }
+        for host in ["a.test", "b.test", "c.test"] {
+            var request = URLRequest(url: try #require(URL(string: "http://\(host)/")))
+            request.setValue("mine", forHTTPHeaderField: "Proxy-Authorization")
+            #expect(try await session.data(for: request).0 == Data("for http://\(host)/".utf8))
+        }
+        #expect(one.requests.map { $0["Proxy-Authorization"] } == ["mine", nil])
+        #expect(other.requests.map { $0["Proxy-Authorization"] } == [nil])
+    }
 }
