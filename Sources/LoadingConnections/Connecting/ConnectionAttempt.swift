@@ -325,12 +325,14 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
         guard !hasEnded else { return }
+        let isOfProxy = isSecuringProxy
         secure = nil
         switch outcome {
         case .failure(let error) where error.isLackOfDescriptors:
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
-        case .failure(let error): fail(ConnectionFailure(error))
+        case .failure(let error):
+            fail(isOfProxy ? ConnectionFailure(handshakeWithProxy: error) : ConnectionFailure(error))
         case .success(let stream):
             if let session = stream.tls?.session {
                 record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))

@@ -105,7 +105,7 @@ final class Dial {
             case .success(let stream): dig(stream, proxy)
             case .failure(let error) where error.isLackOfDescriptors:
                 outcome?(.failure(.noDescriptor))
-            case .failure(let error): fail(ConnectionFailure(error))
+            case .failure(let error): fail(ConnectionFailure(handshakeWithProxy: error))
             }
         }
         self.handshake = handshake

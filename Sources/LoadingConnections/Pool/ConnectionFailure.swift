@@ -25,4 +25,10 @@ package struct ConnectionFailure {
         if failure.reason == nil { step = .tunnel }
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
     }
+
+    /// There is no TLS with a proxy, and so no connection to it, whoever of the two did not want it.
+    init(handshakeWithProxy error: LoadError) {
+        self.init(error)
+        permitsNextWay = true
+    }
 }

@@ -241,4 +241,59 @@ import URLLoading
         #expect(try await loaded == "in")
         #expect(server.connectionCount == 1)
     }
+
+    /// What a proxy may do to a load.
+    enum Fault: String, CaseIterable {
+        case refuses403
+        case refuses407
+        case refuses502
+        case answersGarbage
+        case closes
+        case speaksNoTLS
+        case isNotTrusted
+
+        /// Whether there has been a connection to the proxy, which has decided.
+        var isAnswer: Bool { rawValue.hasPrefix("refuses") }
+        var kind: Kind { self == .speaksNoTLS || self == .isNotTrusted ? .secureConnect : .connect }
+    }
+
+    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that speaks
+    // HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
+    @Test("after what the next way is gone", arguments: Fault.allCases) func fault(fault: Fault) async throws {
+        _ = try TrustedAuthority.authority
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let tls = try fault == .isNotTrusted ? TLSServer(TLSServerOptions(TestIdentity.selfSigned(.localhost))) : nil
+        let proxy = try ScriptedServer { connection in
+            if let tls {
+                try? connection.startTLS(tls)
+                return
+            }
+            if fault == .speaksNoTLS {
+                try connection.send("HTTP/1.1 400 Speak up\r\nContent-Length: 0\r\n\r\n")
+                _ = try? connection.waitForClose()
+                return
+            }
+            _ = try connection.readRequest()
+            if fault == .closes { return }
+            try connection.send(
+                fault == .answersGarbage
+                    ? "SSH-2.0-OpenSSH\r\n\r\n" : "HTTP/1.1 \(fault.rawValue.suffix(3)) No\r\nContent-Length: 0\r\n\r\n"
+            )
+            _ = try? connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        let session = session([try fault.kind.configuration(port: proxy.port, host: "localhost")])
+        defer { session.invalidateAndCancel() }
+        guard fault.isAnswer else { return #expect(try await text(session, server.url()) == "direct") }
+        for _ in 0..<2 {
+            let error = await #expect(throws: URLError.self) { try await text(session, server.url()) }
+            #expect(error?.code == .cannotConnectToHost)
+            let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+            #expect(cause?.code == (fault == .refuses407 ? 310 : 311))
+        }
+        // It is not left by the next load either.
+        #expect(proxy.requests.map(\.method) == ["CONNECT", "CONNECT"])
+        #expect(server.connectionCount == 0)
+    }
 }
