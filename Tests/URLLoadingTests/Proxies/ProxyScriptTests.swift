@@ -319,4 +319,13 @@ struct ProxyScriptTests {
         #expect(one.requests.map { $0["Proxy-Authorization"] } == ["mine", nil])
         #expect(other.requests.map { $0["Proxy-Authorization"] } == [nil])
     }
+
+    // PROXY-1, PROXY-5
+    @Test("SOCKS4 resolves names itself") func socks4() async throws {
+        let proxy = try ScriptedServer.socks4 { .text("for \($0) \($1.path)") }
+        defer { proxy.stop() }
+        let session = session(script: "function FindProxyForURL() { return 'SOCKS4 127.0.0.1:\(proxy.port)' }")
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://far.test/x") == "for far.test:80 /x")
+    }
 }
