@@ -130,11 +130,14 @@ extension Load: AuthenticatorOwner {
     // MARK: Proxies
 
     /// What a request says to a proxy that loads it itself; nil for nothing (PROXY-2). What the caller has said counts
-    /// until the proxy asks.
-    func authorization(for proxy: ProxyServer) -> String? {
+    /// until the proxy asks, and is for the first proxy that the load was to go through: he cannot have meant one that
+    /// stands in for it.
+    func authorization(for proxy: ProxyServer, of route: ProxyRoute) -> String? {
         let authenticator = authenticatorOfProxies
-        return authenticator.fieldValue(for: .forwarded(request, by: proxy))
-            ?? request.fields.firstValue(authenticator.fieldName)
+        let confidant = confidant ?? route.firstProxy?.place
+        self.confidant = confidant
+        if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
+        return proxy.place == confidant ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
     /// Whose connections to such a proxy the request needs; 0 for nobody's.

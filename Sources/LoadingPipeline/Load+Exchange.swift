@@ -182,14 +182,13 @@ extension Load {
         finishBody(.complete)
     }
 
-    func exchangeFailed(_ error: LoadError, isConnecting: Bool) {
-        if isConnecting {
-            let meaning = ConnectivityStage.meaning(of: error)
-            guard request.waitsForConnectivity, connectivity.shouldWait(after: meaning) else {
-                return continuesUpload(after: meaning, isConnecting: true) ? () : end(meaning)
-            }
-            return waitForConnectivity()
-        }
+    func exchangeFoundNoWay(_ failure: ConnectionFailure) {
+        let meaning = ConnectivityStage.meaning(of: failure)
+        if request.waitsForConnectivity, connectivity.shouldWait(after: meaning) { return waitForConnectivity() }
+        if !continuesUpload(after: meaning.error, isConnecting: true) { end(meaning.error) }
+    }
+
+    func exchangeFailed(_ error: LoadError) {
         if continuesUpload(after: error, isConnecting: false) { return }
         // What came before the failure is the client's (T-38).
         if response != nil { finishBody(.failed(error)) } else { end(error) }

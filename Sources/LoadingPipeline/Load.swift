@@ -43,6 +43,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     @exclusivity(unchecked) var serverAuthenticator: Authenticator?
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
+    /// The proxy that what the caller has said himself is for.
+    var confidant: ServerPlace?
     /// The value of the `Cookie` field.
     @exclusivity(unchecked) var cookies = ClientQuestion<String?>()
     @exclusivity(unchecked) var cache = CacheStage()

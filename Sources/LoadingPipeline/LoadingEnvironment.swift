@@ -27,6 +27,14 @@ package final class LoadingEnvironment {
         self.secureDefaults = secureDefaults
     }
 
+    /// From now on every request goes over a new connection, to an address that is looked up anew, and by the first of its ways
+    /// (CONN-18).
+    package func renewConnections() {
+        pool.retireAll()
+        pool.resolver.forgetAnswers()
+        proxies?.forgetFailures()
+    }
+
     /// The address of an `ftp:` URL that a proxy of HTTP is to load; nil where none is, and where somebody would have to be
     /// asked first.
     package func forwarded(ftp text: String) -> HTTPURL? {

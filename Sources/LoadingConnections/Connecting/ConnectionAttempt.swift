@@ -135,6 +135,17 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         for other in home.sharing(self) { other.taker?.connectionIsBeingMade() }
     }
 
+    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    var awaits: ProxyStep? {
+        if isAsking { return nil }
+        return isSecuringProxy ? .connection : dial?.awaits
+    }
+
+    /// Whether the TLS that is being made is that with a proxy.
+    private var isSecuringProxy: Bool {
+        if secure != nil, case .forwarding = home.origin.passage { true } else { false }
+    }
+
     private func record(_ kind: LoadEvent.Kind) {
         ownEvents.append(LoadEvent(time: EventLog.now, kind: kind))
     }
@@ -314,12 +325,14 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
         guard !hasEnded else { return }
+        let isOfProxy = isSecuringProxy
         secure = nil
         switch outcome {
         case .failure(let error) where error.isLackOfDescriptors:
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
-        case .failure(let error): fail(ConnectionFailure(error))
+        case .failure(let error):
+            fail(isOfProxy ? ConnectionFailure(handshakeWithProxy: error) : ConnectionFailure(error))
         case .success(let stream):
             if let session = stream.tls?.session {
                 record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))

@@ -57,6 +57,9 @@ final class Dial {
     /// Whether no address was gone to yet.
     var isResolving: Bool { race?.hasBegun == false }
 
+    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    var awaits: ProxyStep? { race != nil || handshake != nil ? .connection : tunnel != nil ? .tunnel : nil }
+
     /// What services there are is known, and changes nothing here.
     func servicesKnown() { race?.servicesKnown() }
 
@@ -82,7 +85,10 @@ final class Dial {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
         case .failure(.unreachable(let error)):
             switch origin.passage {
-            case nil: fail(ConnectionFailure(error))
+            case nil:
+                var failure = ConnectionFailure(error)
+                failure.permitsNextWay = true
+                fail(failure)
             case .forwarding: fail(ConnectionFailure(.unreachable(.request, error)))
             case .tunnel(let proxy): fail(ConnectionFailure(.unreachable(proxy.kind.isSOCKS ? .socks : .tunnel, error)))
             }
@@ -104,7 +110,7 @@ final class Dial {
             case .success(let stream): dig(stream, proxy)
             case .failure(let error) where error.isLackOfDescriptors:
                 outcome?(.failure(.noDescriptor))
-            case .failure(let error): fail(ConnectionFailure(error))
+            case .failure(let error): fail(ConnectionFailure(handshakeWithProxy: error))
             }
         }
         self.handshake = handshake

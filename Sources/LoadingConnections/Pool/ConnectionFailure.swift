@@ -3,19 +3,32 @@ package import LoadingSemantics
 /// Why there is no connection.
 package struct ConnectionFailure {
     package var error: LoadError
+    /// What has happened to the connection itself, which `error` does not tell of one to a proxy (PROXY-10).
+    package let reason: LoadError
     /// Whether the next way of a `ProxyRoute` may be tried.
-    package var permitsNextWay = false
+    package internal(set) var permitsNextWay = false
+    /// How far the way was gone.
+    package private(set) var step = ProxyStep.connection
     /// Whether it is about whom somebody trusts, or who he is: somebody else may fare otherwise.
     var isPersonal: Bool
 
     package init(_ error: LoadError) {
         self.error = error
+        reason = error
         isPersonal = -1299 ... -1200 ~= error.code
     }
 
-    init(_ failure: ProxyFailure) {
+    package init(_ failure: ProxyFailure) {
         error = failure.loadError
+        reason = failure.reason ?? error
         permitsNextWay = failure.permitsNextWay
+        if failure.reason == nil { step = .tunnel }
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
+    }
+
+    /// There is no TLS with a proxy, and so no connection to it, whoever of the two did not want it.
+    init(handshakeWithProxy error: LoadError) {
+        self.init(error)
+        permitsNextWay = true
     }
 }

@@ -63,6 +63,9 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
         }
     }
 
+    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    package var awaits: ProxyStep? { isAsking ? nil : dial?.awaits }
+
     // MARK: TLS
 
     /// Whether TLS is spoken with the host. What ends at a proxy is not that.

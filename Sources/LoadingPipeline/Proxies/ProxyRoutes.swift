@@ -15,6 +15,9 @@ package final class ProxyRoutes {
     private var scripts: [String: Script] = [:]
     /// Until then the desktop is not asked, since it gave no answer.
     private var desktopPause: Int64 = 0
+    private var failed = FailedProxies()
+    /// In what state of the network that was.
+    private var network: RouteWatch.Mark?
     /// What the settings alone say, which do not change.
     private var settled: [Place: ProxyRoute] = [:]
 
@@ -77,6 +80,34 @@ package final class ProxyRoutes {
         search.start()
         return search
     }
+
+    // MARK: What became of them
+
+    /// Where there are several ways, in what order to try them: those last that have failed lately.
+    func inOrder(_ ways: [ProxyRoute.Way], to destination: ProxyDestination) -> [ProxyRoute.Way] {
+        if failed.isEmpty { return ways }
+        noteNetwork()
+        return failed.inOrder(ways, to: destination, at: loop.now)
+    }
+
+    /// - Parameter destination: Nil if the proxy itself could not be reached.
+    func failed(_ proxy: ProxyServer, for destination: ProxyDestination?) {
+        noteNetwork()
+        failed.failed(proxy, for: destination, at: loop.now)
+    }
+
+    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.works(proxy, for: destination) }
+
+    func forgetFailures() { failed = FailedProxies() }
+
+    /// When links, addresses or routes have changed, what was in the way may be gone.
+    private func noteNetwork() {
+        let now = RouteWatch.shared.mark(on: loop)
+        if now != network { failed = FailedProxies() }
+        network = now
+    }
+
+    // MARK: Scripts and the desktop
 
     func desktopWasSilent() { desktopPause = loop.now + Self.pause }
 

@@ -23,8 +23,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private weak var load: SourceLoad?
     private var search: ProxySearch?
-    /// The ways that are left, the one that is gone first.
-    private var ways: ArraySlice<ProxyRoute.Way> = []
+    /// Where there are several.
+    private var ways: ProxyWays?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -80,12 +80,14 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     package func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
         connection?.setPaused(isPaused)
+        if isPaused { ways?.rest() } else if connection?.awaits != nil { ways?.begins() }
     }
 
     package func stop() {
         load = nil
         search?.cancel()
         search = nil
+        ways?.rest()
         connection?.cancel()
         connection = nil
     }
@@ -129,22 +131,39 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     private func connect(by route: ProxyRoute) {
         search = nil
-        ways = route.ways[...]
-        guard !ways.isEmpty else {
+        ways?.rest()
+        ways = ProxyWays(
+            route.ways, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
+        ways?.onSilence = { [weak self] in self?.wayIsSilent() }
+        guard let way = ways?.current ?? route.ways.first else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
         }
-        connectByFirst()
+        go(way)
     }
 
-    private func connectByFirst() {
-        let proxy: ProxyServer? = if case .through(let server)? = ways.first { server } else { nil }
+    private func go(_ way: ProxyRoute.Way) {
+        let proxy: ProxyServer? = if case .through(let server) = way { server } else { nil }
         let connection = FTPConnection(
             to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)
         connection.setPaused(isPaused)
         self.connection = connection
         connection.start()
+        if !isPaused { ways?.begins() }
+    }
+
+    private func wayIsSilent() {
+        guard let connection else { return }
+        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
+        guard ways?.wasSilent(at: step) == true else { return }
+        connection.cancel()
+        goNextWay()
+    }
+
+    private func goNextWay() {
+        load?.sourceIsAlive()
+        if let way = ways?.current { go(way) }
     }
 
     private var login: FTPLogin {
@@ -175,14 +194,15 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
 
     // MARK: From the connection
 
-    package func ftpRecorded(_ event: LoadEvent.Kind) { load?.record(event) }
+    package func ftpRecorded(_ event: LoadEvent.Kind) {
+        if case .connectionAssigned = event { ways?.succeeded() }
+        load?.record(event)
+    }
 
     package func ftpIsAlive() { load?.sourceIsAlive() }
 
     package func ftpFoundNoWay(_ failure: ConnectionFailure) {
-        guard failure.permitsNextWay, ways.count > 1 else { return ftpEnded(failure.error) }
-        ways.removeFirst()
-        connectByFirst()
+        if ways?.failed(failure) == true { goNextWay() } else { end(after: failure) }
     }
 
     package func ftpRefusedLogin(_ reply: FTPReply) {
@@ -229,9 +249,16 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     }
 
     package func ftpEnded(_ error: LoadError?) {
+        if let error { return end(after: ConnectionFailure(error)) }
+        end(nil)
+    }
+
+    private func end(after failure: ConnectionFailure) { end(ConnectivityStage.meaning(of: failure).error) }
+
+    private func end(_ error: LoadError?) {
         connection = nil
         releaseResponse(start: Data())
-        load?.ended(error.map { ConnectivityStage.meaning(of: $0) })
+        load?.ended(error)
     }
 
     /// Tells the response that waited for the bytes.

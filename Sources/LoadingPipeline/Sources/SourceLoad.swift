@@ -45,7 +45,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     private var isClosingFile = false
     private var deliveredBytes: Int64 = 0
 
-    private let idleTimeout: Double
+    let idleTimeout: Double
     private let totalTimeout: Double
     private let timer = LoopTimer()
     private var lastActivity: Int64 = 0

@@ -15,22 +15,24 @@ struct ConnectivityStage {
 
     /// What a failed connect or question for a name means: while this machine has no way out, nothing is wrong with the
     /// server (CONN-12, CONN-14, ERR-5).
-    static func meaning(of error: LoadError) -> LoadError {
+    static func meaning(of failure: ConnectionFailure) -> ConnectionFailure {
         let mayBeOurs =
-            switch error.cause {
+            switch failure.reason.cause {
             // Without any address the kernel misses one of its own before it misses a route.
             case .posix(let code)?: code == EADDRNOTAVAIL
             case .dns(let code)?: code == EAI_AGAIN || code == EAI_SYSTEM
             default: false
             }
-        guard mayBeOurs, !RouteWatch.hasRoute else { return error }
-        return LoadError(code: LoadError.notConnectedToInternet.code, cause: error.cause)
+        guard mayBeOurs, !RouteWatch.hasRoute else { return failure }
+        var failure = failure
+        failure.error = LoadError(code: LoadError.notConnectedToInternet.code, cause: failure.error.cause)
+        return failure
     }
 
     /// Only what a new route may cure: a server that refuses while there is a route fails at once.
-    func shouldWait(after error: LoadError) -> Bool {
-        if case .posix(EHOSTUNREACH)? = error.cause { return true }
-        return error.code == LoadError.notConnectedToInternet.code
+    func shouldWait(after failure: ConnectionFailure) -> Bool {
+        if case .posix(EHOSTUNREACH)? = failure.reason.cause { return true }
+        return failure.error.code == LoadError.notConnectedToInternet.code
     }
 
     /// Whether the client has still to be told that the load waits: once is enough (T-41).

@@ -13,8 +13,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
     private let identity: UInt64
-    /// The ways to the server that are left, the one that is being gone among them.
-    @exclusivity(unchecked) private var ways: ArraySlice<ProxyRoute.Way>
+    /// How the server is gone to; nil if there is no way.
+    @exclusivity(unchecked) private var way: ProxyRoute.Way?
+    /// Where there are several.
+    @exclusivity(unchecked) private var ways: ProxyWays?
     private let route: ProxyRoute
     @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
@@ -44,8 +46,11 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.url = url
         self.identity = identity
         self.route = route
-        ways = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) }[...] : route.ways[...]
-        origin = Self.origin(of: url, identity, request.fields, by: ways.first, for: load)
+        let all = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) } : route.ways
+        ways = ProxyWays(
+            all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
+        way = ways?.current ?? all.first
+        origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         self.priority = priority
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.request = request
@@ -53,6 +58,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         self.load = load
         environment = load.environment
         log = load.log
+        ways?.onSilence = { [weak self] in self?.wayIsSilent() }
     }
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
@@ -69,10 +75,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     func start(onNewConnection: Bool = false) {
-        guard !ways.isEmpty else {
+        guard way != nil else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
-            let failure = route.failure(url.scheme.isSecure ? .tunnel : .request).loadError
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(failure, isConnecting: true) } ?? () })
+            let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request))
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure) } ?? () })
             return environment.loop.post { tell.value() }
         }
         attempts += 1
@@ -117,6 +123,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Ends the stage; the load hears nothing more from it.
     func cancel() {
         load = nil
+        ways?.rest()
         if let wish {
             self.wish = nil
             append(wish.eventsSoFar)
@@ -184,7 +191,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     // MARK: Connection
 
-    func connectionIsBeingMade() { load?.exchangeIsActive() }
+    func connectionIsBeingMade() {
+        load?.exchangeIsActive()
+        ways?.begins()
+    }
 
     func connectionAsks(_ question: SecurityQuestion) -> Bool {
         guard let load, load.exchangeAsks(question) else { return false }
@@ -194,6 +204,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         wish = nil
+        if isReused { ways?.rest() } else { ways?.succeeded() }
         guard let load else { return connection.putBack() }
         self.connection = connection
         self.isReused = isReused
@@ -210,12 +221,27 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard failure.permitsNextWay, ways.count > 1, let load else {
-            return end { $0.exchangeFailed(failure.error, isConnecting: true) }
-        }
-        ways.removeFirst()
-        origin = Self.origin(of: url, identity, request.fields, by: ways.first, for: load)
+        guard let load, ways?.failed(failure) == true else { return end { $0.exchangeFoundNoWay(failure) } }
+        goNextWay(for: load)
+    }
+
+    private func wayIsSilent() {
+        guard let load, let wish else { return }
+        // In the line, at a question, or behind the proxy.
+        guard let step = wish.awaits else { return ways?.goesOn() ?? () }
+        guard ways?.wasSilent(at: step) == true else { return }
+        self.wish = nil
+        append(wish.eventsSoFar)
+        environment.pool.withdraw(wish)
+        goNextWay(for: load)
+    }
+
+    private func goNextWay(for load: Load) {
+        way = ways?.current
+        origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
+        // No request was lost.
+        attempts = 0
         start()
     }
 
@@ -226,7 +252,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         request.target = .absolute(
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
-        if let value = load?.authorization(for: forwarder) {
+        if let value = load?.authorization(for: forwarder, of: route) {
             request.fields.append(AuthenticationAsker.proxy.credentialField, value)
         }
         return request
@@ -318,7 +344,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard !hasHead, isOneOfSeveral || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
-            return end { $0.exchangeFailed(failure.error, isConnecting: false) }
+            return end { $0.exchangeFailed(failure.error) }
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         startAgain(for: load)

@@ -16,9 +16,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     /// Held until the end.
     private(set) var client: (any StreamClient)?
     private let origin: Origin
-    /// The ways to the host that are left, the one that is being gone among them.
-    private var ways: ArraySlice<ProxyRoute.Way> = []
-    private var route = ProxyRoute.direct
+    /// Where there are several to the host.
+    private var ways: ProxyWays?
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
@@ -128,6 +127,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         isSuspended = true
         suspensionTime = environment.loop.now
         environment.loop.disarm(timer)
+        ways?.rest()
         machine.suspend(at: suspensionTime)
     }
 
@@ -137,6 +137,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         lastActivity = environment.loop.now
         startTime += lastActivity - suspensionTime
         perform(machine.resume(at: lastActivity))
+        if machine.isConnecting { ways?.begins() }
         if startsOnResume { start(.first) } else { goOn() }
     }
 
@@ -190,35 +191,51 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
         guard let proxies = environment.proxies else { return go(.direct) }
-        search = proxies.find(destination) { [weak self] in self?.go($0) }
+        search = proxies.find(destination) { [weak self] in self?.go($0, to: destination) }
     }
 
-    private func go(_ route: ProxyRoute) {
+    private func go(_ route: ProxyRoute, to destination: ProxyDestination) {
         search = nil
         lastActivity = environment.loop.now
-        self.route = route
-        ways = route.ways[...]
-        goWay()
-    }
-
-    private func goWay() {
-        let passage: ProxyPassage?
-        switch ways.first {
-        case .through(let proxy): passage = .tunnel(proxy)
-        case .direct: passage = nil
-        case nil:
+        ways = ProxyWays(route.ways, to: destination, in: environment.proxies, idleTimeout: limits.idle)
+        ways?.onSilence = { [weak self] in self?.wayIsSilent() }
+        guard let way = ways?.current ?? route.ways.first else {
             // A proxy is wanted, and there can be no such proxy.
             return perform(machine.fail(route.failure(.tunnel).loadError))
+        }
+        go(way)
+    }
+
+    private func go(_ way: ProxyRoute.Way) {
+        let passage: ProxyPassage?
+        switch way {
+        case .through(let proxy): passage = .tunnel(proxy)
+        case .direct: passage = nil
         }
         let target = Origin(
             isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
         self.connection = connection
         connection.connect()
+        if !isSuspended { ways?.begins() }
+    }
+
+    private func wayIsSilent() {
+        guard !hasEnded, !hasOpened, let connection else { return }
+        // At a question.
+        guard let step = connection.awaits else { return ways?.goesOn() ?? () }
+        if ways?.wasSilent(at: step) == true { goNextWay() }
+    }
+
+    private func goNextWay() {
+        lastActivity = environment.loop.now
+        connection?.close()
+        if let way = ways?.current { go(way) }
     }
 
     package func connectionOpened() {
         lastActivity = environment.loop.now
+        ways?.succeeded()
         hasOpened = true
         watchRoutes()
         perform(machine.connected(at: lastActivity))
@@ -232,15 +249,10 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 
     package func connectionFailed(_ failure: ConnectionFailure) {
-        if failure.permitsNextWay, ways.count > 1, !hasOpened {
-            ways.removeFirst()
-            lastActivity = environment.loop.now
-            connection?.close()
-            return goWay()
-        }
-        let meaning = ConnectivityStage.meaning(of: failure.error)
+        if !hasOpened, ways?.failed(failure) == true { return goNextWay() }
+        let meaning = ConnectivityStage.meaning(of: failure)
         guard limits.waitsForConnectivity, !hasOpened, connectivity.shouldWait(after: meaning) else {
-            return perform(machine.fail(meaning))
+            return perform(machine.fail(meaning.error))
         }
         connection?.close()
         connection = nil
@@ -265,7 +277,10 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         return speaker
     }
 
-    package func connectionIsActive() { lastActivity = environment.loop.now }
+    package func connectionIsActive() {
+        lastActivity = environment.loop.now
+        if !hasOpened, !isSuspended { ways?.begins() }
+    }
 
     package func connectionIsReady() { goOn() }
 
@@ -432,6 +447,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         state = .ended
         client = nil
         environment.loop.disarm(timer)
+        ways?.rest()
         connectivity.end()
         search?.cancel()
         search = nil

@@ -1,4 +1,4 @@
-/// Where a server of https is found: a host and a port. An origin has one, and so has each of its alternatives.
+/// Where a server is found: a host and a port. An origin has one, and so has each of its alternatives, and a proxy.
 package struct ServerPlace: Sendable, Hashable {
     /// As in `HTTPURL`: lower-case ASCII, an address without brackets.
     package let host: String

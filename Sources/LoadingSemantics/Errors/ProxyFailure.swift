@@ -33,6 +33,9 @@ package enum ProxyFailure: Error, Sendable, Equatable {
         LoadError(code: code, cause: cause)
     }
 
+    /// Why there is no connection to the proxy, if that is it.
+    package var reason: LoadError? { if case .unreachable(_, let error) = self { error } else { nil } }
+
     /// Whether the next way of a route may be tried. What a proxy has decided, no other one is asked to decide again.
     package var permitsNextWay: Bool {
         switch self {

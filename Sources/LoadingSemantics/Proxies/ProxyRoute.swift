@@ -31,6 +31,11 @@ package struct ProxyRoute: Sendable, Hashable {
     }
 
     package var isDirect: Bool { ways == [.direct] }
+
+    package var firstProxy: ProxyServer? {
+        for case .through(let proxy) in ways { return proxy }
+        return nil
+    }
 }
 
 extension ProxyRoute {

@@ -274,8 +274,7 @@ final class SessionCore: @unchecked Sendable {
     func renewConnections() {
         let environment = LoopBox(environment)
         loop.post {
-            environment.value.pool.retireAll()
-            environment.value.pool.resolver.forgetAnswers()
+            environment.value.renewConnections()
             ProxyAdvisory.shared.forgetAnswers()
         }
     }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingConnections
+import LoadingTransport
 import TestSupport
 import Testing
 import URLLoading
@@ -225,6 +227,145 @@ import URLLoading
         #expect(delegate.calls.events.count { if case .waiting = $0 { true } else { false } } == 20)
         #expect(server.requests.count == 20)
         session.invalidateAndCancel()
+    }
+
+    /// How a load goes through a proxy.
+    enum Passage: CaseIterable {
+        case forwarding
+        case tunnel
+        case socks
+
+        /// Answers what is sent to far.test.
+        func proxy() throws -> ScriptedServer {
+            try ScriptedServer(.everywhere) { connection in
+                switch self {
+                case .forwarding: break
+                case .tunnel:
+                    _ = try connection.readRequest()
+                    try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+                case .socks:
+                    _ = try connection.receive(exactly: Int(try connection.receive(exactly: 2)[1]))
+                    try connection.send([5, 0])
+                    _ = try connection.receive(exactly: Int(try connection.receive(exactly: 5)[4]) + 2)
+                    try connection.send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+                }
+                let request = try connection.readRequest()
+                try connection.send(.text(request.target), to: request)
+                try connection.waitForClose()
+            }
+        }
+
+        func configure(_ configuration: URLSessionConfiguration, host: String, port: Int) {
+            let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(host), port: NWEndpoint.Port("\(port)") ?? 1)
+            switch self {
+            case .forwarding:
+                configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": host, "HTTPPort": port]
+            case .tunnel: configuration.proxyConfigurations = [ProxyConfiguration(httpCONNECTProxy: endpoint)]
+            case .socks: configuration.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: endpoint)]
+            }
+        }
+
+        var target: String { self == .forwarding ? "http://far.test/way" : "/way" }
+    }
+
+    /// Why there is no way to a proxy.
+    enum Obstacle: CaseIterable {
+        /// EADDRNOTAVAIL
+        case noAddress
+        /// EHOSTUNREACH
+        case noHost
+        /// ENETUNREACH
+        case noNetwork
+
+        var host: String { self == .noAddress ? "::1" : "10.9.9.9" }
+
+        func place() throws {
+            switch self {
+            case .noAddress: try NetworkNamespace.lowerLoopback()
+            case .noHost: try NetworkNamespace.ip("route", "add", "unreachable", host)
+            case .noNetwork: break
+            }
+        }
+
+        func lift() throws {
+            if self == .noAddress { return try NetworkNamespace.raiseLoopback() }
+            try NetworkNamespace.ip("address", "add", host + "/32", "dev", "lo")
+        }
+    }
+
+    // CONN-14, PROXY-10
+    @Test("a load waits for a way to its proxy", arguments: Passage.allCases, Obstacle.allCases)
+    func aLoadWaitsForAWayToItsProxy(passage: Passage, obstacle: Obstacle) async throws {
+        try NetworkNamespace.raiseLoopback()
+        let proxy = try passage.proxy()
+        defer { proxy.stop() }
+        try obstacle.place()
+        let delegate = RecordingDelegate()
+        let session = waitingSession(delegate) { passage.configure($0, host: obstacle.host, port: proxy.port) }
+        session.dataTask(with: try #require(URL(string: "http://far.test/way"))).resume()
+        #expect(try await delegate.calls.waitFor(count: 2) == [.created(1), .waiting(1)])
+        try obstacle.lift()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .waiting(1), .response(1, 200), .data(1, passage.target), .metrics(1), .completed(1, nil),
+                .invalid,
+            ])
+        // The next test in this network finds it as this one did.
+        if obstacle != .noAddress { try NetworkNamespace.ip("address", "del", obstacle.host + "/32", "dev", "lo") }
+        if obstacle == .noHost { try NetworkNamespace.ip("route", "del", "unreachable", obstacle.host) }
+    }
+
+    // CONN-12, PROXY-10: what the error says is that of a proxy
+    @Test("without waiting, a proxy that cannot be reached", arguments: Obstacle.allCases)
+    func withoutWaiting(obstacle: Obstacle) async throws {
+        try NetworkNamespace.raiseLoopback()
+        try obstacle.place()
+        for passage in Passage.allCases {
+            let session = URLSession { passage.configure($0, host: obstacle.host, port: 1) }
+            defer { session.invalidateAndCancel() }
+            let url = try #require(URL(string: "http://far.test/"))
+            let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+            #expect(error?.code == (obstacle == .noHost ? .cannotConnectToHost : .notConnectedToInternet))
+            let cause = try #require(error?.userInfo[NSUnderlyingErrorKey] as? NSError)
+            let number: Int? = passage == .forwarding ? 306 : passage == .tunnel ? 310 : nil
+            #expect(cause.domain == (number == nil ? NSPOSIXErrorDomain : "kCFErrorDomainCFNetwork"))
+            #expect(number == nil || cause.code == number)
+        }
+        if obstacle == .noHost { try NetworkNamespace.ip("route", "del", "unreachable", obstacle.host) }
+    }
+
+    // PROXY-7: what was in the way may be gone
+    @Test("a proxy that has failed is tried again in another network") func anotherNetwork() async throws {
+        try NetworkNamespace.raiseLoopback()
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        // Closes without an answer.
+        let proxy = try ScriptedServer { _ = try $0.readRequest() }
+        defer { proxy.stop() }
+        let session = URLSession {
+            var way = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: NWEndpoint.Port("\(proxy.port)") ?? 1))
+            way.allowFailover = true
+            way.matchDomains = ["127.0.0.1"]
+            $0.urlCache = nil
+            $0.proxyConfigurations = [way]
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 { #expect(try await session.data(from: server.url()).0 == Data("direct".utf8)) }
+        #expect(proxy.connectionCount == 1)
+        let (isWatching, hasHeard) = (Signal("the watch"), Signal("the change"))
+        let loop = EventLoops.assign()
+        loop.post {
+            let mark = RouteWatch.shared.mark(on: loop)
+            _ = RouteWatch.shared.wait(since: mark, on: loop) { hasHeard.fire() }
+            isWatching.fire()
+        }
+        try await isWatching.wait()
+        try NetworkNamespace.ip("link", "set", "lo", "mtu", "1400")
+        try await hasHeard.wait()
+        #expect(try await session.data(from: server.url()).0 == Data("direct".utf8))
+        #expect(proxy.connectionCount == 2)
     }
 
     /// Blocks the loop that brings it the end of a load, until it is released.

@@ -239,4 +239,93 @@ struct ProxyScriptTests {
         let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
         #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "here")
     }
+
+    // PROXY-5, PROXY-7, CONN-1: what one load has found out, those behind it in the line need not
+    @Test(
+        "a proxy that loads requests itself and swallows packets, or takes connections and is silent",
+        arguments: [("PROXY", false), ("HTTPS", false), ("HTTPS", true)])
+    func swallows(kind: String, isTaken: Bool) async throws {
+        let server = try ScriptedServer.answering { .text("at " + $0.target) }
+        defer { server.stop() }
+        let (nobody, silent) = (try SaturatedPort(), try ScriptedServer { _ = try? $0.waitForClose() })
+        defer { silent.stop() }
+        let script = """
+            function FindProxyForURL() { return "\(kind) 127.0.0.1:\(isTaken ? silent.port : nobody.port); DIRECT"; }
+            """
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.timeoutIntervalForRequest = 1.5
+            // Half of what the last would need if each had to find out for himself.
+            $0.timeoutIntervalForResource = 3.5
+            $0.httpMaximumConnectionsPerHost = 2
+            $0.connectionProxyDictionary = [
+                kCFNetworkProxiesProxyAutoConfigEnable: 1, "ProxyAutoConfigJavaScript": script,
+                "ExceptionsList": ["<-loopback>"],
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<30 {
+                group.addTask { try await text(session, server.url("/\(number)").absoluteString) }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(texts == Set((0..<30).map { "at /\($0)" }))
+        withExtendedLifetime(nobody) {}
+    }
+
+    // PROXY-7, CONN-10
+    @Test("proxies that are not there are no tries of the request") func tries() async throws {
+        let server = try ScriptedServer { connection in
+            while let request = try connection.nextRequest() {
+                // A kept connection is closed under the second request.
+                if request.path == "/last", connection.index == 0 { return }
+                try connection.send(.text("at " + request.path), to: request)
+            }
+        }
+        defer { server.stop() }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return shExpMatch(url, "*/last") ? "PROXY 127.0.0.1:1; PROXY 127.0.0.1:2; DIRECT" : "DIRECT";
+                }
+                """, ["ExceptionsList": ["<-loopback>"]])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url("/first").absoluteString) == "at /first")
+        #expect(try await text(session, server.url("/last").absoluteString) == "at /last")
+        #expect(server.connectionCount == 2)
+    }
+
+    // PROXY-11, AUTH-28
+    @Test("what the caller says to a proxy is for the first one") func confidant() async throws {
+        let (one, other) = (try proxy(), try proxy())
+        defer {
+            one.stop()
+            other.stop()
+        }
+        let session = session(
+            script: """
+                function FindProxyForURL(url, host) {
+                    return (host == "a.test" ? "" : "PROXY 127.0.0.1:1; ")
+                        + (host == "c.test" ? "PROXY 127.0.0.1:\(other.port)" : "PROXY 127.0.0.1:\(one.port)");
+                }
+                """)
+        defer { session.invalidateAndCancel() }
+        for host in ["a.test", "b.test", "c.test"] {
+            var request = URLRequest(url: try #require(URL(string: "http://\(host)/")))
+            request.setValue("mine", forHTTPHeaderField: "Proxy-Authorization")
+            #expect(try await session.data(for: request).0 == Data("for http://\(host)/".utf8))
+        }
+        #expect(one.requests.map { $0["Proxy-Authorization"] } == ["mine", nil])
+        #expect(other.requests.map { $0["Proxy-Authorization"] } == [nil])
+    }
+
+    // PROXY-1, PROXY-5
+    @Test("SOCKS4 resolves names itself") func socks4() async throws {
+        let proxy = try ScriptedServer.socks4 { .text("for \($0) \($1.path)") }
+        defer { proxy.stop() }
+        let session = session(script: "function FindProxyForURL() { return 'SOCKS4 127.0.0.1:\(proxy.port)' }")
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://far.test/x") == "for far.test:80 /x")
+    }
 }

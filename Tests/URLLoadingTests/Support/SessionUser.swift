@@ -18,10 +18,16 @@ struct SessionUser {
     ///
     /// - Parameter tracer: What runs it, with its arguments.
     func run(_ arguments: String..., under tracer: [String] = []) throws -> [String] {
+        try run(arguments, under: tracer)
+    }
+
+    func run(
+        _ arguments: [String], under tracer: [String] = [], environment: [String: String] = [:]
+    ) throws -> [String] {
         let words = try tracer + [Self.path] + arguments
+        let places = ["XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data"]
         let (exit, output) = try ChildProcess.run(
-            "/usr/bin/env", words,
-            environment: ["XDG_CACHE_HOME": home.path + "/cache", "XDG_DATA_HOME": home.path + "/data"])
+            "/usr/bin/env", words, environment: places.merging(environment) { $1 })
         guard exit == .code(0) else { throw Failure(exit: exit, output: output) }
         return output.split(separator: "\n").map(String.init)
     }

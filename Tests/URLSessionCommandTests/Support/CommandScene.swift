@@ -22,8 +22,10 @@ struct CommandScene {
         return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("urlsession").path
     }
 
-    func run(_ arguments: String...) throws -> (exit: ChildProcess.Exit, said: String) {
-        let (exit, output) = try ChildProcess.run(Self.executable(), arguments)
+    func run(
+        _ arguments: String..., environment: [String: String] = [:]
+    ) throws -> (exit: ChildProcess.Exit, said: String) {
+        let (exit, output) = try ChildProcess.run(Self.executable(), arguments, environment: environment)
         return (exit, told(output))
     }
 

@@ -1,0 +1,7 @@
+/// What somebody waits for who goes a way, in order.
+package enum ProxyStep: Sendable {
+    /// The first connection, with its TLS where a proxy wants that.
+    case connection
+    /// That the proxy has made a tunnel.
+    case tunnel
+}

@@ -1,0 +1,92 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The ways to a server, of which a load has several, and the time that it has for each but the last (PROXY-7): one that
+/// swallows packets, or takes a connection and says nothing, would use up what the load has. Confined to its loop.
+final class ProxyWays: LoopTimerTarget {
+    private let routes: ProxyRoutes
+    private let destination: ProxyDestination
+    private let patience: Int64
+    /// The one that is being gone, and those that follow; never empty.
+    private var left: ArraySlice<ProxyRoute.Way>
+    private let timer = LoopTimer()
+    /// The time for the way is over, if it is this that is waited for.
+    var onSilence: (() -> Void)?
+
+    /// In nanoseconds. Time for two more SYNs after the first, and for an answer after each.
+    private static let longest: Int64 = 5_000_000_000
+    /// So many ways can be tried within the time for which a load bears silence.
+    private static let parts = 3.0
+
+    /// Nil where there is nothing to choose.
+    ///
+    /// - Parameter idleTimeout: For how many seconds the load bears silence.
+    init?(
+        _ ways: [ProxyRoute.Way], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
+        idleTimeout: Double
+    ) {
+        guard ways.count > 1, let routes else { return nil }
+        self.routes = routes
+        self.destination = destination()
+        // A load that bears none at all must not have the loop do nothing else.
+        patience = min(Self.longest, Int64(0).addingSeconds(max(idleTimeout / Self.parts, 0.01)))
+        left = routes.inOrder(ways, to: self.destination)[...]
+    }
+
+    var current: ProxyRoute.Way? { left.first }
+
+    // MARK: Time
+
+    /// The way is gone from now on. Of what others have found out while this one stood in a line, nothing has to be found
+    /// out again.
+    func begins() {
+        guard left.count > 1 else { return }
+        let isFirst = routes.inOrder(Array(left), to: destination).first == left.first
+        arm(isFirst ? patience : 0)
+    }
+
+    /// It is something else that is waited for.
+    func goesOn() { if left.count > 1 { arm(patience) } }
+
+    private func arm(_ time: Int64) { routes.loop.arm(timer, at: routes.loop.now + time, for: self) }
+
+    /// Nothing is waited for.
+    func rest() { routes.loop.disarm(timer) }
+
+    func timerFired(_ timer: LoopTimer) { onSilence?() }
+
+    // MARK: Outcomes
+
+    /// The way has led to the server.
+    func succeeded() {
+        rest()
+        if case .through(let proxy) = current { routes.works(proxy, for: destination) }
+    }
+
+    /// The way is at its end; false if there is no other that may be gone.
+    func failed(_ failure: ConnectionFailure) -> Bool {
+        rest()
+        guard failure.permitsNextWay, left.count > 1 else { return false }
+        // Where this machine has no network it is no proxy's fault.
+        if !failure.reason.isLackOfWay, failure.reason.code != LoadError.notConnectedToInternet.code {
+            blame(failure.step)
+        }
+        left.removeFirst()
+        return true
+    }
+
+    /// Nobody has said anything in the time for the way; false if there is no other.
+    func wasSilent(at step: ProxyStep) -> Bool {
+        rest()
+        guard left.count > 1 else { return false }
+        blame(step)
+        left.removeFirst()
+        return true
+    }
+
+    private func blame(_ step: ProxyStep) {
+        guard case .through(let proxy) = current else { return }
+        routes.failed(proxy, for: step == .connection ? nil : destination)
+    }
+}

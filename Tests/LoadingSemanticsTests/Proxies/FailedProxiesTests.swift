@@ -1,0 +1,65 @@
+import LoadingSemantics
+import Testing
+
+/// Which proxies are tried last.
+@Suite struct FailedProxiesTests {
+    private let one = ProxyServer(kind: .http, host: "one.test", port: 1)
+    private let two = ProxyServer(kind: .socks5, host: "two.test", port: 2)
+    private let here = ProxyDestination(traffic: .https, host: "a.test", port: 443)
+    private let there = ProxyDestination(traffic: .http, host: "b.test", port: 80)
+
+    private func ways() throws -> (one: ProxyServer, two: ProxyServer, all: [ProxyRoute.Way]) {
+        let (one, two) = (try #require(one), try #require(two))
+        return (one, two, [.through(one), .through(two), .direct])
+    }
+
+    // PROXY-7
+    @Test("one that nobody reaches is last for all, one that is silent for one destination for that") func order()
+        throws
+    {
+        let (one, two, all) = try ways()
+        var failed = FailedProxies()
+        #expect(failed.isEmpty && failed.inOrder(all, to: here, at: 0) == all)
+        failed.failed(one, for: nil, at: 0)
+        #expect(failed.inOrder(all, to: here, at: 1) == [.through(two), .direct, .through(one)])
+        #expect(failed.inOrder(all, to: there, at: 1) == [.through(two), .direct, .through(one)])
+        failed.failed(two, for: here, at: 0)
+        #expect(failed.inOrder(all, to: here, at: 1) == [.direct, .through(one), .through(two)])
+        #expect(failed.inOrder(all, to: there, at: 1) == [.through(two), .direct, .through(one)])
+        // As good as any other, where all have failed.
+        #expect(failed.inOrder([.through(two), .through(one)], to: here, at: 1) == [.through(two), .through(one)])
+    }
+
+    // PROXY-7
+    @Test("until its time is over, or it works") func end() throws {
+        let (one, _, all) = try ways()
+        var failed = FailedProxies()
+        failed.failed(one, for: nil, at: 0)
+        // This one does not count anew.
+        failed.failed(one, for: nil, at: 7)
+        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime - 1) != all)
+        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime) == all)
+        failed.failed(one, for: nil, at: FailedProxies.lifetime)
+        failed.failed(one, for: here, at: FailedProxies.lifetime)
+        failed.failed(one, for: there, at: FailedProxies.lifetime)
+        failed.works(one, for: here)
+        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime) == all)
+        #expect(failed.inOrder(all, to: there, at: FailedProxies.lifetime) != all)
+    }
+
+    // PROXY-7
+    @Test("what is remembered is bounded") func bounded() throws {
+        let (one, _, all) = try ways()
+        var failed = FailedProxies()
+        failed.failed(one, for: here, at: 0)
+        for port in 1...UInt16(FailedProxies.most) {
+            failed.failed(one, for: ProxyDestination(traffic: .http, host: "b.test", port: port), at: Int64(port))
+        }
+        #expect(failed.count == FailedProxies.most)
+        // The oldest went.
+        #expect(failed.inOrder(all, to: here, at: 300) == all)
+        #expect(failed.inOrder(all, to: there, at: 300) != all)
+        failed.failed(one, for: nil, at: 2 * FailedProxies.lifetime)
+        #expect(failed.count == 1)
+    }
+}

@@ -1,0 +1,26 @@
+extension ScriptedServer {
+    /// A SOCKS4 proxy that resolves names itself (SOCKS4a), and what is behind it: one request for each connection.
+    ///
+    /// - Parameter answer: To whom the client wants to speak, as "name:port", and what it says to him.
+    package static func socks4(
+        answering answer: @escaping @Sendable (String, ReceivedRequest) -> CannedResponse
+    ) throws -> ScriptedServer {
+        try ScriptedServer { connection in
+            let head = try connection.receive(exactly: 8)
+            // Version 4, connect, and the address that says that a name follows.
+            guard head[..<2] == [4, 1], head[4...] == [0, 0, 0, 1] else {
+                throw UnexpectedRequest(request: nil, expected: "SOCKS4a instead of \(head)")
+            }
+            var texts: [String] = []
+            for _ in 0..<2 {
+                var text: [UInt8] = []
+                while let byte = try connection.receive(exactly: 1).first, byte != 0 { text.append(byte) }
+                texts.append(String(decoding: text, as: UTF8.self))
+            }
+            try connection.send([0, 90, 0, 0, 0, 0, 0, 0])
+            let request = try connection.readRequest()
+            try connection.send(answer("\(texts[1]):\(Int(head[2]) << 8 | Int(head[3]))", request), to: request)
+            try connection.waitForClose()
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import LoadingTransport
+import TestSupport
+import Testing
+import URLLoading
+
+/// Loads by the next way, where a proxy leads nowhere.
+@Suite(.leavesNothing, .timeLimit(.minutes(1))) struct ProxyFailoverTests {
+    enum Kind: CaseIterable {
+        case connect
+        case secureConnect
+        case socks
+
+        func configuration(port: Int, host: String = "127.0.0.1") throws -> ProxyConfiguration {
+            let endpoint = NWEndpoint.hostPort(
+                host: NWEndpoint.Host(host), port: try #require(NWEndpoint.Port("\(port)")))
+            var configuration =
+                switch self {
+                case .connect: ProxyConfiguration(httpCONNECTProxy: endpoint)
+                case .secureConnect:
+                    ProxyConfiguration(httpCONNECTProxy: endpoint, tlsOptions: NWProtocolTLS.Options())
+                case .socks: ProxyConfiguration(socksv5Proxy: endpoint)
+                }
+            configuration.allowFailover = true
+            configuration.matchDomains = ["127.0.0.1", "localhost", "far.test"]
+            return configuration
+        }
+    }
+
+    /// How much silence a load bears. It has a third of that for each way.
+    private static let patience = 1.5
+
+    private func session(
+        _ ways: [ProxyConfiguration], _ delegate: (any URLSessionDelegate)? = nil,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.proxyConfigurations = ways
+        configure(configuration)
+        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    private func text(_ session: URLSession, _ url: URL) async throws -> String {
+        String(decoding: try await session.data(from: url).0, as: UTF8.self)
+    }
+
+    /// Takes connections, and says nothing.
+    private func silentProxy() throws -> ScriptedServer {
+        try ScriptedServer { connection in _ = try? connection.waitForClose() }
+    }
+
+    /// Ends when a load has had its time with a silent proxy.
+    private func waitForPatience() async throws {
+        let (server, proxy) = (try ScriptedServer.answering(.text("direct")), try silentProxy())
+        defer {
+            server.stop()
+            proxy.stop()
+        }
+        let session = session([try Kind.connect.configuration(port: proxy.port)]) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url()) == "direct")
+    }
+
+    // PROXY-7
+    @Test("a proxy that swallows packets leaves time for the next way", arguments: Kind.allCases)
+    func swallows(kind: Kind) async throws {
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let nobody = try SaturatedPort()
+        let session = session([try kind.configuration(port: nobody.port)]) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url()) == "direct")
+        withExtendedLifetime(nobody) {}
+    }
+
+    // PROXY-7, CONN-18, S-89
+    @Test("a proxy that is silent is last for the next loads, until the session forgets", arguments: Kind.allCases)
+    func silent(kind: Kind) async throws {
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let proxy = try silentProxy()
+        defer { proxy.stop() }
+        let session = session([try kind.configuration(port: proxy.port)]) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url()) == "direct")
+        #expect(try await text(session, server.url()) == "direct")
+        #expect(proxy.connectionCount == 1)
+        await session.flush()
+        #expect(try await text(session, server.url()) == "direct")
+        #expect(proxy.connectionCount == 2)
+        await session.reset()
+        #expect(try await text(session, server.url()) == "direct")
+        #expect(proxy.connectionCount == 3)
+    }
+
+    // PROXY-7: also one that is remembered, when the way before it fails
+    @Test("a proxy that is last is gone to where nothing else leads to the server") func last() async throws {
+        let server = try ScriptedServer.answering(.text("in"))
+        defer { server.stop() }
+        let isUp = Watched(false)
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            guard isUp.current else { return }
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+        defer { proxy.stop() }
+        let session = session([try Kind.connect.configuration(port: proxy.port)])
+        defer { session.invalidateAndCancel() }
+        let nobody = try RefusingPort()
+        let url = try #require(URL(string: "http://127.0.0.1:\(nobody.port)/"))
+        let error = await #expect(throws: URLError.self) { try await text(session, url) }
+        #expect(error?.code == .cannotConnectToHost && proxy.connectionCount == 1)
+        isUp.withValue { $0 = true }
+        #expect(try await text(session, url) == "in")
+        #expect(proxy.connectionCount == 2)
+    }
+
+    // STREAM-1, PROXY-7
+    @Test("a stream by the next way", arguments: [true, false]) func stream(isTaken: Bool) async throws {
+        let server = try ScriptedServer { connection in
+            try connection.send("hello")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
+        defer { proxy.stop() }
+        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)]) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 0..<2 {
+            let task = session.streamTask(withHostName: "localhost", port: server.port)
+            task.resume()
+            let (data, _) = try await task.readData(ofMinLength: 5, maxLength: 5, timeout: 60)
+            #expect(data.map { String(decoding: $0, as: UTF8.self) } == "hello")
+            task.cancel()
+        }
+        #expect(proxy.connectionCount == (isTaken ? 1 : 0))
+        withExtendedLifetime(nobody) {}
+    }
+
+    // MISC-17, PROXY-7
+    @Test("FTP by the next way", arguments: [true, false]) func ftp(isTaken: Bool) async throws {
+        var options = FTPServer.Options()
+        options.files = ["/a.txt": Array("here".utf8)]
+        let server = try FTPServer(options)
+        defer { server.stop() }
+        let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
+        defer { proxy.stop() }
+        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)]) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
+        for _ in 0..<2 { #expect(try await text(session, url) == "here") }
+        #expect(proxy.connectionCount == (isTaken ? 1 : 0))
+        withExtendedLifetime(nobody) {}
+    }
+
+    // PROXY-7: it has the time that the load has
+    @Test("a proxy without a way beside it is waited for") func alone() async throws {
+        let server = try ScriptedServer.answering(.text("in"))
+        defer { server.stop() }
+        let release = Signal("the proxy's answer")
+        let proxy = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.wait(for: release)
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+        defer { proxy.stop() }
+        var way = try Kind.connect.configuration(port: proxy.port)
+        way.allowFailover = false
+        let session = session([way]) { $0.timeoutIntervalForRequest = 3 * Self.patience }
+        defer { session.invalidateAndCancel() }
+        async let loaded = text(session, server.url())
+        _ = try await proxy.connection(0)
+        for _ in 0..<2 { try await waitForPatience() }
+        release.fire()
+        #expect(try await loaded == "in")
+    }
+
+    // AUTH-28, PROXY-7: while somebody is asked nothing is waited for
+    @Test("a proxy is not left while the user is asked who he is") func asked() async throws {
+        let server = try ScriptedServer.answering(.text("in"))
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let isAsked = Signal("the question")
+        let answer = Signal("the answer")
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, reply in
+            isAsked.fire()
+            try? answer.wait()
+            reply(.useCredential, ProxyDoor.guard.credential)
+        }
+        let session = session([try Kind.connect.configuration(port: door.proxy.port)], delegate) {
+            $0.timeoutIntervalForRequest = Self.patience
+        }
+        async let loaded = text(session, server.url())
+        try await isAsked.wait()
+        for _ in 0..<2 { try await waitForPatience() }
+        answer.fire()
+        #expect(try await loaded == "in")
+        #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+    }
+
+    // PROXY-7: whose answer is late is the server, which no other proxy would find quicker
+    @Test("a proxy is not left for the server behind it") func behind() async throws {
+        let release = Signal("the server's handshake")
+        let tls = try TLSServer(try TrustedAuthority.server())
+        let server = try ScriptedServer { connection in
+            try connection.wait(for: release)
+            try connection.startTLS(tls)
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let door = try ProxyDoor(to: server) { _ in .text("") }
+        defer { door.stop() }
+        let session = session([try Kind.connect.configuration(port: door.proxy.port)]) {
+            $0.timeoutIntervalForRequest = 3 * Self.patience
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "https://localhost:\(server.port)/"))
+        async let loaded = text(session, url)
+        _ = try await server.connection(0)
+        for _ in 0..<4 { try await waitForPatience() }
+        release.fire()
+        #expect(try await loaded == "in")
+        #expect(server.connectionCount == 1)
+    }
+
+    /// What a proxy may do to a load.
+    enum Fault: String, CaseIterable {
+        case refuses403
+        case refuses407
+        case refuses502
+        case answersGarbage
+        case closes
+        case speaksNoTLS
+        case isNotTrusted
+
+        /// Whether there has been a connection to the proxy, which has decided.
+        var isAnswer: Bool { rawValue.hasPrefix("refuses") }
+        var kind: Kind { self == .speaksNoTLS || self == .isNotTrusted ? .secureConnect : .connect }
+    }
+
+    // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that speaks
+    // HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
+    @Test("after what the next way is gone", arguments: Fault.allCases) func fault(fault: Fault) async throws {
+        _ = try TrustedAuthority.authority
+        let server = try ScriptedServer.answering(.text("direct"))
+        defer { server.stop() }
+        let tls = try fault == .isNotTrusted ? TLSServer(TLSServerOptions(TestIdentity.selfSigned(.localhost))) : nil
+        let proxy = try ScriptedServer { connection in
+            if let tls {
+                try? connection.startTLS(tls)
+                return
+            }
+            if fault == .speaksNoTLS {
+                try connection.send("HTTP/1.1 400 Speak up\r\nContent-Length: 0\r\n\r\n")
+                _ = try? connection.waitForClose()
+                return
+            }
+            _ = try connection.readRequest()
+            if fault == .closes { return }
+            try connection.send(
+                fault == .answersGarbage
+                    ? "SSH-2.0-OpenSSH\r\n\r\n" : "HTTP/1.1 \(fault.rawValue.suffix(3)) No\r\nContent-Length: 0\r\n\r\n"
+            )
+            _ = try? connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        let session = session([try fault.kind.configuration(port: proxy.port, host: "localhost")])
+        defer { session.invalidateAndCancel() }
+        guard fault.isAnswer else { return #expect(try await text(session, server.url()) == "direct") }
+        for _ in 0..<2 {
+            let error = await #expect(throws: URLError.self) { try await text(session, server.url()) }
+            #expect(error?.code == .cannotConnectToHost)
+            let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+            #expect(cause?.code == (fault == .refuses407 ? 310 : 311))
+        }
+        // It is not left by the next load either.
+        #expect(proxy.requests.map(\.method) == ["CONNECT", "CONNECT"])
+        #expect(server.connectionCount == 0)
+    }
+}
