@@ -9,6 +9,7 @@ GET, HEAD  /name       a file
            /short      the first bytes of a body, and its end
            /broken     the first bytes of a body, and the stream is reset
            /dropped    nothing: the stream is reset
+           /priority   what the request says of its priority (RFC 9218)
 POST       /count      how many bytes came
 """
 
@@ -70,6 +71,8 @@ class Connection(QuicConnectionProtocol):
         small = self.server.files["/small"]
         if path == "/count":
             self.send(stream, method, 200, str(count).encode())
+        elif path == "/priority":
+            self.send(stream, method, 200, fields.get(b"priority", b"none"))
         elif path == "/redirect":
             self.send(stream, method, 302, b"", [(b"location", b"/small")])
         elif path == "/guarded":

@@ -53,6 +53,30 @@
             }
         }
 
+        // T-19: RFC 9218
+        @Test("a request says how urgent it is", .needs(.aioquic)) func priority() async throws {
+            let server = try AioquicServer(files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority)
+            defer { server.stop() }
+            try await TransactionRecorder.record { session, _ async throws in
+                var said: [String] = []
+                for priority in [
+                    URLSessionTask.highPriority, URLSessionTask.defaultPriority, URLSessionTask.lowPriority,
+                ] {
+                    var request = URLRequest(url: server.secureURL("/priority"))
+                    request.assumesHTTP3Capable = true
+                    let data = try await withCheckedThrowingContinuation { continuation in
+                        let task = session.dataTask(with: request) { data, _, error in
+                            continuation.resume(with: error.map { .failure($0) } ?? .success(data ?? Data()))
+                        }
+                        task.priority = priority
+                        task.resume()
+                    }
+                    said.append(String(decoding: data, as: UTF8.self))
+                }
+                #expect(said == ["u=1", "none", "u=5"])
+            }
+        }
+
         // CONN-22
         @Test("a large body comes whole, and many at once") func large() async throws {
             let server = try server()

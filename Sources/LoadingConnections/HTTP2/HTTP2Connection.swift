@@ -46,10 +46,6 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// CONN-19
     private static let idleLifetime: Int64 = 90_000_000_000
-    /// After so long without a sign of life the peer is asked for one, beside the next request.
-    private static let trustedSilence: Int64 = 10_000_000_000
-    /// For how long that is waited for.
-    private static let patience: Int64 = 10_000_000_000
     /// Bytes of one connection that a turn reads before the others have theirs.
     private static let readBudget = 256 * 1024
 
@@ -100,10 +96,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             hearNews()
             guard mayOpenStream else { return nil }
         }
-        if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
+        if pool.loop.now - lastHeard > pool.trustedSilence, !answerTimer.isArmed {
             session.ping(UInt64(bitPattern: pool.loop.now))
             bytesTaken = stream.bytesTaken
-            pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
+            pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
         }
         reservedCount += 1
         return HTTPStream(on: self, for: origin)
@@ -307,7 +303,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             let taken = stream.bytesTaken
             if taken == bytesTaken { return lose(.networkConnectionLost) }
             bytesTaken = taken
-            return pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
+            return pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
         }
         guard isIdle else { return }
         let end = idleSince + Self.idleLifetime
@@ -315,6 +311,6 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         retire()
         // A peer that does not even take the goodbye is not waited for.
         bytesTaken = stream.bytesTaken
-        pool.loop.arm(answerTimer, at: pool.loop.now + Self.patience, for: self)
+        pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
     }
 }

@@ -38,6 +38,10 @@ package final class ConnectionPool {
 
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
     var idleLifetime: Int64 = 60_000_000_000
+    /// After so long without a sign of life the peer of an HTTP/2 connection is asked for one, beside the next request.
+    var trustedSilence: Int64 = 10_000_000_000
+    /// For how long that is waited for.
+    var patience: Int64 = 10_000_000_000
     /// Up to this idle time a connection goes unseen to a request that may be sent again.
     static let trustedIdleTime: Int64 = 1_000_000_000
     /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
@@ -464,7 +468,8 @@ package final class ConnectionPool {
         guard let attempt = request.attempt else { return }
         request.attempt = nil
         attempt.setRequest(nil)
-        let isStale = loop.now - attempt.beginning > Self.attemptPatience && !attempt.isAsking
+        let isStale =
+            attempt.generation != generation || loop.now - attempt.beginning > Self.attemptPatience && !attempt.isAsking
         if !isStale, let next = origin.waiting.firstWithoutAttempt() {
             next.attempt = attempt
             // Who has waited for it already has had his time.
