@@ -3,6 +3,7 @@
 #include "CTestPOSIX.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -30,4 +31,9 @@ int ctt_make_network(void) {
 
 int ctt_enter_network(int network) {
     return setns(network, CLONE_NEWNET);
+}
+
+size_t ctt_allocated(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
 }
