@@ -371,15 +371,18 @@ static nghttp3_ssize read_body(
 
 // ---- what nghttp3 wants of the transport
 
+// Of a message that is malformed nghttp3 wants this and no more; whose stream it is has to hear of it.
 static int on_stop_sending(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
-    self->transport->stop_reading(self, id, stream_user, code);
+    if (stream_user) fail_stream(self, stream_user, code, "The message is malformed.");
+    else self->transport->stop_reading(self, id, NULL, code);
     return 0;
 }
 
 static int on_reset_stream(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
-    self->transport->stop_writing(self, id, stream_user, code);
+    if (stream_user) cl3_reset(self, stream_user, code);
+    else self->transport->stop_writing(self, id, NULL, code);
     return 0;
 }
 
@@ -688,7 +691,9 @@ int cl3_read(
 
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
     if (!self->http) return 0;
-    int error = nghttp3_conn_shutdown_stream_read(self->http, id);
+    // Of a stream that the connection needs this is the end of both, and not every ngtcp2 tells of it as closed.
+    int error = !stream && (id & 3) == 3 ? nghttp3_conn_close_stream(self->http, id, code)
+                                         : nghttp3_conn_shutdown_stream_read(self->http, id);
     if (error != 0 && error != NGHTTP3_ERR_STREAM_NOT_FOUND) return http_failed(self, error);
     if (!stream || stream->is_read_shut) return 0;
     cl3_tell_gathered(self);
