@@ -25,6 +25,8 @@ static const size_t unheard_cancellations = 1000;
 static const size_t gathered_capacity = 32768;
 // What a section is counted as, in bytes, whatever it says.
 static const uint64_t section_overhead = 64;
+// For each response the peer may fill the table anew, and some responses ahead.
+static const uint64_t most_table_excused = 4 * 4096;
 
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text) {
     if (self->problem.result) return;
@@ -180,7 +182,11 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     if (!stream) return 0;
     cl3_tell_gathered(self);
     struct section *section = &stream->section;
-    if (section->status >= 200) stream->body_length = section->body_length;
+    if (section->status >= 200) {
+        stream->body_length = section->body_length;
+        self->table_excused += table_capacity;
+        if (self->table_excused > most_table_excused) self->table_excused = most_table_excused;
+    }
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
     } else if (section->is_malformed) {
@@ -588,7 +594,15 @@ uint64_t cl3_take_overhead(cl3_session *self) {
     uint64_t overhead = self->overhead - excused;
     self->excused -= excused;
     self->overhead = 0;
-    return overhead;
+    uint64_t table_excused = self->table_excused < overhead ? self->table_excused : overhead;
+    self->table_excused -= table_excused;
+    return overhead - table_excused;
+}
+
+uint64_t cl3_take_foreign(cl3_session *self) {
+    uint64_t foreign = self->foreign;
+    self->foreign = 0;
+    return foreign;
 }
 
 static void settle_stream(cl3_session *self, cl3_stream *stream) {
