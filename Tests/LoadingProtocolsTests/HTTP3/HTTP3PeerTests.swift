@@ -355,8 +355,8 @@
                 _ = client.takeAll()
                 client.receive(filling, on: 7)
                 client.receive(F.head(200), isLast: true, on: Int64(4 * index))
-                #expect(client.takeLines().last == "\(4 * index) closed")
             }
+            #expect(client.takeLines().count { $0.hasSuffix(" closed") } == 500)
             var count = 0
             while client.lines.isEmpty, count < 1_000 {
                 client.receive(filling, on: 7)
@@ -369,15 +369,15 @@
         // S-42: what the window has let be sent before the server has heard of it
         @Test("datagrams of what was cancelled are no flood") func cancelledData() {
             let client = HTTP3Client.withRequests(0)
-            for index in 0..<50 {
+            for _ in 0..<50 {
                 let stream = client.submit()
                 _ = client.takeAll()
                 client.receive(F.head(200), on: stream)
                 client.session.reset(stream)
                 for _ in 0..<1_000 { client.receive(F.data([UInt8](repeating: 0, count: 1_000)), on: stream) }
                 _ = client.takeAll()
-                #expect(client.takeLines().last == "\(4 * index) closed cancelled")
             }
+            #expect(client.takeLines().count { $0.hasSuffix(" closed cancelled") } == 50)
             #expect(client.session.openStreamCount == 0)
         }
 
