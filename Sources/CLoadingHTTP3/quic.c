@@ -160,6 +160,18 @@ static const struct transport transport = {
 
 static int passed_on(int result) { return result == 0 ? 0 : NGTCP2_ERR_CALLBACK_FAILURE; }
 
+// Counts what could be decrypted in the call in work: ngtcp2 does not say for which connection that is.
+static _Thread_local unsigned decrypted;
+
+static int on_decrypt(
+    uint8_t *plain, const ngtcp2_crypto_aead *aead, const ngtcp2_crypto_aead_ctx *context, const uint8_t *cipher,
+    size_t cipher_count, const uint8_t *nonce, size_t nonce_count, const uint8_t *head, size_t head_count) {
+    int result = ngtcp2_crypto_decrypt_cb(
+        plain, aead, context, cipher, cipher_count, nonce, nonce_count, head, head_count);
+    if (result == 0) decrypted++;
+    return result;
+}
+
 static int on_stream_data(
     ngtcp2_conn *conn, uint32_t flags, int64_t id, uint64_t offset, const uint8_t *bytes, size_t count, void *user,
     void *stream_user) {
@@ -430,7 +442,7 @@ static bool start_connection(struct quic *quic, const cl3_limits *limits, const 
         .handshake_completed = on_handshake_complete,
         .handshake_confirmed = on_handshake_confirmed,
         .encrypt = ngtcp2_crypto_encrypt_cb,
-        .decrypt = ngtcp2_crypto_decrypt_cb,
+        .decrypt = on_decrypt,
         .hp_mask = ngtcp2_crypto_hp_mask_cb,
         .recv_stream_data = on_stream_data,
         .acked_stream_data_offset = on_acknowledged,
@@ -701,7 +713,10 @@ int cl3_receive(cl3_session *self, const uint8_t *datagram, size_t count, uint8_
     struct quic *quic = quic_of(self);
     ngtcp2_pkt_info info = {.ecn = ecn & NGTCP2_ECN_MASK};
     self->is_in_library = true;
-    return finish(self, ngtcp2_conn_read_pkt(quic->conn, &quic->path, &info, datagram, count, advance(quic, now)));
+    decrypted = 0;
+    int result = ngtcp2_conn_read_pkt(quic->conn, &quic->path, &info, datagram, count, advance(quic, now));
+    if (!decrypted) self->foreign++;
+    return finish(self, result);
 }
 
 int cl3_received_all(cl3_session *self) {

@@ -25,6 +25,8 @@ static const size_t unheard_cancellations = 1000;
 static const size_t gathered_capacity = 32768;
 // What a section is counted as, in bytes, whatever it says.
 static const uint64_t section_overhead = 64;
+// For each response the peer may fill the table anew, and some responses ahead.
+static const uint64_t most_table_excused = 4 * 4096;
 
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text) {
     if (self->problem.result) return;
@@ -180,7 +182,11 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     if (!stream) return 0;
     cl3_tell_gathered(self);
     struct section *section = &stream->section;
-    if (section->status >= 200) stream->body_length = section->body_length;
+    if (section->status >= 200) {
+        stream->body_length = section->body_length;
+        self->table_excused += table_capacity;
+        if (self->table_excused > most_table_excused) self->table_excused = most_table_excused;
+    }
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
     } else if (section->is_malformed) {
@@ -371,15 +377,18 @@ static nghttp3_ssize read_body(
 
 // ---- what nghttp3 wants of the transport
 
+// Of a message that is malformed nghttp3 wants this and no more; whose stream it is has to hear of it.
 static int on_stop_sending(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
-    self->transport->stop_reading(self, id, stream_user, code);
+    if (stream_user) fail_stream(self, stream_user, code, "The message is malformed.");
+    else self->transport->stop_reading(self, id, NULL, code);
     return 0;
 }
 
 static int on_reset_stream(nghttp3_conn *http, int64_t id, uint64_t code, void *user, void *stream_user) {
     cl3_session *self = user;
-    self->transport->stop_writing(self, id, stream_user, code);
+    if (stream_user) cl3_reset(self, stream_user, code);
+    else self->transport->stop_writing(self, id, NULL, code);
     return 0;
 }
 
@@ -585,7 +594,15 @@ uint64_t cl3_take_overhead(cl3_session *self) {
     uint64_t overhead = self->overhead - excused;
     self->excused -= excused;
     self->overhead = 0;
-    return overhead;
+    uint64_t table_excused = self->table_excused < overhead ? self->table_excused : overhead;
+    self->table_excused -= table_excused;
+    return overhead - table_excused;
+}
+
+uint64_t cl3_take_foreign(cl3_session *self) {
+    uint64_t foreign = self->foreign;
+    self->foreign = 0;
+    return foreign;
 }
 
 static void settle_stream(cl3_session *self, cl3_stream *stream) {
@@ -688,7 +705,9 @@ int cl3_read(
 
 int cl3_peer_reset(cl3_session *self, int64_t id, cl3_stream *stream, uint64_t code) {
     if (!self->http) return 0;
-    int error = nghttp3_conn_shutdown_stream_read(self->http, id);
+    // Of a stream that the connection needs this is the end of both, and not every ngtcp2 tells of it as closed.
+    int error = !stream && (id & 3) == 3 ? nghttp3_conn_close_stream(self->http, id, code)
+                                         : nghttp3_conn_shutdown_stream_read(self->http, id);
     if (error != 0 && error != NGHTTP3_ERR_STREAM_NOT_FOUND) return http_failed(self, error);
     if (!stream || stream->is_read_shut) return 0;
     cl3_tell_gathered(self);

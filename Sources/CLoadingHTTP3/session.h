@@ -104,6 +104,10 @@ struct cl3_session {
     bool has_stream_work;
     uint64_t credit;
     uint64_t overhead, excused;
+    // What may be said for the table beside it.
+    uint64_t table_excused;
+    // Datagrams of which nothing could be decrypted.
+    uint64_t foreign;
     bool is_leaving;
 
     bool is_over;

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
@@ -96,4 +97,9 @@ int ctt_count_missed(int capture) {
     socklen_t length = sizeof stats;
     if (getsockopt(capture, SOL_PACKET, PACKET_STATISTICS, &stats, &length) != 0) return -1;
     return (int)stats.tp_drops;
+}
+
+size_t ctt_allocated(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
 }

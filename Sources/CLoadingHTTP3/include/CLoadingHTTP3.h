@@ -185,8 +185,11 @@ void cl3_go_away(cl3_session *session);
 void cl3_extend_stream(cl3_session *session, cl3_stream *stream, uint64_t count);
 void cl3_extend_connection(cl3_session *session, uint64_t count);
 
-// What the peer had this side do, since the last call: bytes of frames that are no content, tickets, and streams.
+// What the peer had this side do, since the last call: bytes of frames that are no content, tickets, and streams. What a
+// response may add to the table of fields is not counted.
 uint64_t cl3_take_overhead(cl3_session *session);
+// Datagrams since the last call of which nothing could be decrypted: whose they were nobody knows.
+uint64_t cl3_take_foreign(cl3_session *session);
 
 // 0, or an error, after which `cl3_problem_of` has the details and `cl3_last_words` what is to be sent yet.
 int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now);

@@ -9,6 +9,9 @@ struct HTTP2Allowance: Equatable {
     static let request = 32
     /// What a frame that carries something is good for, in either direction: the window updates that it leads to.
     static let content = 4
+    /// Of what may be on its way when nobody wants it any more, so many bytes count as a frame; and no more is kept of that.
+    static let promised = 1_024
+    static let mostPromised = 32_768
 
     private var left = most
     /// Frames of the header block in work, and its bytes with their heads.
@@ -24,17 +27,22 @@ struct HTTP2Allowance: Equatable {
     }
 
     mutating func add(_ count: Int) {
-        left = min(left &+ count, Self.most)
+        left = max(left, min(left &+ count, Self.most))
+    }
+
+    /// Somebody has read some of a frame.
+    mutating func addReadFrame() {
+        add(Self.content &+ 1)
+    }
+
+    /// What comes of a stream is not wanted any more, and its window has let so many bytes be sent.
+    mutating func addPromised(_ count: Int) {
+        left = max(left, min(left &+ count / Self.promised, Self.mostPromised))
     }
 
     /// A frame begins. Says what it is too much of.
     mutating func received(_ head: HTTP2FrameHead) -> HTTP2Flood? {
         switch head.type {
-        case HTTP2FrameHead.data where head.payloadLength > 0:
-            add(Self.content)
-            return nil
-        case HTTP2FrameHead.data where head.has(HTTP2FrameHead.endsStream):
-            return nil
         case HTTP2FrameHead.headers:
             blockFrames = 0
             blockLength = 0

@@ -161,8 +161,10 @@ extension HTTP2Session {
 
     func receivedBody(_ bytes: UnsafeRawBufferPointer, on slot: Int) {
         unreturned &+= bytes.count
+        let isFirst = frameContent == 0
         countBody(bytes.count, on: slot)
         if error == nil, !streams[slot].isMuted {
+            if isFirst { allowance.addReadFrame() }
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
             observer?.session(self, receivedBody: bytes, on: streams[slot].number)

@@ -276,6 +276,7 @@ package final class HTTP2Session {
 
     /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
     func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
+        if !streams[slot].isMuted { allowance.addPromised(streams[slot].window.size) }
         streams[slot].isMuted = true
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
         unread &-= streams[slot].window.consumed(streams[slot].window.unread)

@@ -16,12 +16,21 @@
         static let overhead = 8
         /// Bytes sent that are good for one more datagram, since they have to be acknowledged.
         static let sent = 256
+        /// Of what may be on its way when nobody wants it any more, so many bytes count as a datagram; and no more is kept of
+        /// that.
+        static let promised = 1_024
+        static let mostPromised = 32_768
 
         private var left = most
         private var overheadLeft = 0
 
         mutating func add(_ count: Int) {
-            left = min(left &+ max(count, 0), Self.most)
+            left = max(left, min(left &+ max(count, 0), Self.most))
+        }
+
+        /// What comes of a stream is not wanted any more, and its window has let so many bytes be sent.
+        mutating func addPromised(_ count: Int) {
+            left = max(left, min(left &+ count / Self.promised, Self.mostPromised))
         }
 
         mutating func addSent(_ count: Int) {

@@ -60,7 +60,9 @@
             let result = body(session)
             if result != 0 { throw thrown(failed(session)) }
             let overhead = Int(clamping: cl3_take_overhead(session))
-            if !allowance.received(datagrams, overhead: overhead) {
+            // Anybody may have sent what nobody can decrypt, and QUIC has a limit of its own for it (RFC 9001 §6.6).
+            let foreign = Int(clamping: cl3_take_foreign(session))
+            if !allowance.received(datagrams &- min(foreign, datagrams), overhead: overhead) {
                 cl3_close(
                     session, CL3_CODE_APPLICATION, HTTP3ErrorCode.excessiveLoad.rawValue, UInt64(max(self.now, 0)))
                 keepLastWords(session)

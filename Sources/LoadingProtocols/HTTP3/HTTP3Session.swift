@@ -461,6 +461,7 @@
         func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
             if streams[slot].isMuted { return }
             streams[slot].isMuted = true
+            allowance.addPromised(streams[slot].window.size)
             if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
             unread &-= streams[slot].window.consumed(streams[slot].window.unread)
             ending.append(streams[slot].number)

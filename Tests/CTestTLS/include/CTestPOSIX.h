@@ -3,6 +3,8 @@
 #ifndef C_TEST_POSIX_H
 #define C_TEST_POSIX_H
 
+#include <stddef.h>
+
 /// A non-blocking descriptor that no child process inherits; -1 with `errno` on failure.
 int ctt_accept(int listener);
 /// Two ends that no child process inherits.
@@ -24,5 +26,7 @@ long ctt_receive_datagram(int socket, void *bytes, unsigned long capacity, int *
 int ctt_capture_connections(unsigned short port);
 /// How many of those packets there was no room for since the last call; -1 with `errno` on failure.
 int ctt_count_missed(int capture);
+/// Bytes that are allocated and not freed, in all arenas.
+size_t ctt_allocated(void);
 
 #endif

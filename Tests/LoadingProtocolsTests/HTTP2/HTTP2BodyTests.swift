@@ -1,4 +1,5 @@
 import LoadingProtocols
+import TestSupport
 import Testing
 
 @Suite("HTTP/2 bodies of requests")

@@ -1,5 +1,6 @@
 import LoadingProtocols
 import LoadingSemantics
+import TestSupport
 
 /// A session with an observer that writes down what it is told, one line an event, with neighbouring body events of one
 /// stream joined.

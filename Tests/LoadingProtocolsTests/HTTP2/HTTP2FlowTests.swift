@@ -1,4 +1,5 @@
 import LoadingProtocols
+import TestSupport
 import Testing
 
 private typealias F = HTTP2Frames

@@ -1,4 +1,5 @@
 import LoadingProtocols
+import TestSupport
 import Testing
 
 private typealias F = HTTP2Frames
@@ -25,7 +26,8 @@ struct HTTP2LimitTests {
         arguments: [
             F.ping(), F.ping(answer: true), F.settings(), F.settings([(4, 65_535)]), F.windowUpdate(0, 1),
             F.windowUpdate(1, 1), F.data(1, ""), F.frame(2, stream: 1, [0, 0, 0, 3, 1]), F.frame(0x77, stream: 1),
-            F.frame(0, flags: 8, stream: 99, [0]), F.goAway(0x7FFF_FFFF), F.head(1, 104),
+            F.frame(0, flags: 8, stream: 99, [0]), F.frame(0, flags: 8, stream: 1, [0]), F.goAway(0x7FFF_FFFF),
+            F.head(1, 104),
         ])
     func idle(frame: [UInt8]) {
         let client = HTTP2Client.withRequests(1)
@@ -36,6 +38,34 @@ struct HTTP2LimitTests {
         // DATA for a stream that never was is a mistake by itself.
         #expect(error == "error \(HTTP2Error.flood(.idleFrames))" || count == 0, "\(error ?? "")")
         #expect(client.takeFrameLines().last?.hasPrefix("GOAWAY") == true)
+    }
+
+    @Test("data that nobody wants any more, without end", arguments: [F.data(1, "x"), F.data(1, "", ends: true)])
+    func unwanted(frame: [UInt8]) {
+        let client = HTTP2Client.withRequests(1)
+        client.receive(F.head(1, 200))
+        client.session.reset(1)
+        _ = client.takeOutput()
+        let count = flood(client, with: frame)
+        #expect(count < 12_000)
+        #expect(error(client) == "error \(HTTP2Error.flood(.idleFrames))")
+    }
+
+    // S-42: what the window has let be sent before the server has heard of it
+    @Test("data that is on its way when it is cancelled is no flood") func cancelled() {
+        let client = HTTP2Client.withRequests(0)
+        for index in 0..<100 {
+            client.submit()
+            _ = client.takeOutput()
+            let stream = Int32(2 * index + 1)
+            client.receive(F.head(stream, 200))
+            client.session.reset(stream)
+            _ = client.takeOutput()
+            let frame = F.data(stream, [UInt8](repeating: 0, count: 1_024))
+            client.receive(Array(repeatElement(frame, count: 1_024).joined()))
+            _ = client.takeOutput()
+        }
+        #expect(error(client) == nil)
     }
 
     @Test("the same frames beside real work are no flood")

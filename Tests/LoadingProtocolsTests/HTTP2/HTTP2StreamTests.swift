@@ -1,5 +1,6 @@
 import LoadingProtocols
 import LoadingSemantics
+import TestSupport
 import Testing
 
 private typealias F = HTTP2Frames

@@ -345,6 +345,42 @@
             #expect(count < 500)
         }
 
+        @Test("a table that is filled anew for each response is no flood, and one that is filled for none is one")
+        func insertions() {
+            let client = HTTP3Client.withRequests(0)
+            client.receive([2] + F.capacity(4_096), on: 7)
+            let filling = Array(repeatElement(F.insertion("a", String(repeating: "x", count: 900)), count: 4).joined())
+            for index in 0..<500 {
+                client.submit()
+                _ = client.takeAll()
+                client.receive(filling, on: 7)
+                client.receive(F.head(200), isLast: true, on: Int64(4 * index))
+            }
+            #expect(client.takeLines().count { $0.hasSuffix(" closed") } == 500)
+            var count = 0
+            while client.lines.isEmpty, count < 1_000 {
+                client.receive(filling, on: 7)
+                count += 1
+            }
+            #expect(client.takeLines() == ["error flood(LoadingProtocols.HTTP3Flood.idle)"])
+            #expect(count < 50)
+        }
+
+        // S-42: what the window has let be sent before the server has heard of it
+        @Test("datagrams of what was cancelled are no flood") func cancelledData() {
+            let client = HTTP3Client.withRequests(0)
+            for _ in 0..<50 {
+                let stream = client.submit()
+                _ = client.takeAll()
+                client.receive(F.head(200), on: stream)
+                client.session.reset(stream)
+                for _ in 0..<1_000 { client.receive(F.data([UInt8](repeating: 0, count: 1_000)), on: stream) }
+                _ = client.takeAll()
+            }
+            #expect(client.takeLines().count { $0.hasSuffix(" closed cancelled") } == 50)
+            #expect(client.session.openStreamCount == 0)
+        }
+
         @Test("a long body in small pieces is no flood, alone or many in a datagram", arguments: [1, 100])
         func longBody(together: Int) {
             let client = HTTP3Client.withRequests(1)

@@ -81,10 +81,7 @@ package final class HTTP2ServerConnection {
     /// Sends frames together.
     package func send(_ frames: [Frame]) throws {
         try connection.send(
-            frames.flatMap { frame in
-                Array(Self.bytes(UInt32(frame.payload.count)).dropFirst()) + [frame.type, frame.flags]
-                    + Self.bytes(UInt32(frame.stream)) + frame.payload
-            })
+            frames.flatMap { HTTP2Frames.frame($0.type, flags: $0.flags, stream: $0.stream, $0.payload) })
     }
 
     /// - Parameter fields: Names in lower case.

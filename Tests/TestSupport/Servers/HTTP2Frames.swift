@@ -1,71 +1,71 @@
 /// The frames of a peer, written by hand (RFC 9113), with fields as literals that are in no table (RFC 7541 §6.2.2).
-enum HTTP2Frames {
-    static func frame(_ type: UInt8, flags: UInt8 = 0, stream: Int32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
+package enum HTTP2Frames {
+    package static func frame(_ type: UInt8, flags: UInt8 = 0, stream: Int32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
         let length = payload.count
         return [UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8)]
             + [UInt8(truncatingIfNeeded: length), type, flags] + octets(UInt32(bitPattern: stream)) + payload
     }
 
-    static func octets(_ value: UInt32) -> [UInt8] {
+    package static func octets(_ value: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
     }
 
     // MARK: Frames
 
-    static func settings(_ values: [(UInt16, UInt32)] = []) -> [UInt8] {
+    package static func settings(_ values: [(UInt16, UInt32)] = []) -> [UInt8] {
         frame(4, values.flatMap { [UInt8($0.0 >> 8), UInt8(truncatingIfNeeded: $0.0)] + octets($0.1) })
     }
 
-    static let settingsAnswer = frame(4, flags: 1)
+    package static let settingsAnswer = frame(4, flags: 1)
 
-    static func head(
+    package static func head(
         _ stream: Int32, _ status: Int, _ fields: [(String, String)] = [], ends: Bool = false
     ) -> [UInt8] {
         headers(stream, block([(":status", "\(status)")] + fields), ends: ends)
     }
 
-    static func headers(_ stream: Int32, _ block: [UInt8], ends: Bool = false, whole: Bool = true) -> [UInt8] {
+    package static func headers(_ stream: Int32, _ block: [UInt8], ends: Bool = false, whole: Bool = true) -> [UInt8] {
         frame(1, flags: (ends ? 1 : 0) | (whole ? 4 : 0), stream: stream, block)
     }
 
-    static func continuation(_ stream: Int32, _ block: [UInt8], whole: Bool = true) -> [UInt8] {
+    package static func continuation(_ stream: Int32, _ block: [UInt8], whole: Bool = true) -> [UInt8] {
         frame(9, flags: whole ? 4 : 0, stream: stream, block)
     }
 
-    static func data(_ stream: Int32, _ text: String, ends: Bool = false) -> [UInt8] {
+    package static func data(_ stream: Int32, _ text: String, ends: Bool = false) -> [UInt8] {
         data(stream, Array(text.utf8), ends: ends)
     }
 
-    static func data(_ stream: Int32, _ bytes: [UInt8], ends: Bool = false) -> [UInt8] {
+    package static func data(_ stream: Int32, _ bytes: [UInt8], ends: Bool = false) -> [UInt8] {
         frame(0, flags: ends ? 1 : 0, stream: stream, bytes)
     }
 
-    static func reset(_ stream: Int32, _ code: UInt32) -> [UInt8] { frame(3, stream: stream, octets(code)) }
+    package static func reset(_ stream: Int32, _ code: UInt32) -> [UInt8] { frame(3, stream: stream, octets(code)) }
 
-    static func ping(_ payload: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8], answer: Bool = false) -> [UInt8] {
+    package static func ping(_ payload: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8], answer: Bool = false) -> [UInt8] {
         frame(6, flags: answer ? 1 : 0, payload)
     }
 
-    static func goAway(_ lastStream: Int32, _ code: UInt32 = 0, _ text: String = "") -> [UInt8] {
+    package static func goAway(_ lastStream: Int32, _ code: UInt32 = 0, _ text: String = "") -> [UInt8] {
         frame(7, octets(UInt32(lastStream)) + octets(code) + Array(text.utf8))
     }
 
-    static func windowUpdate(_ stream: Int32, _ count: UInt32) -> [UInt8] {
+    package static func windowUpdate(_ stream: Int32, _ count: UInt32) -> [UInt8] {
         frame(8, stream: stream, octets(count))
     }
 
     // MARK: Fields
 
-    static func block(_ fields: [(String, String)]) -> [UInt8] {
+    package static func block(_ fields: [(String, String)]) -> [UInt8] {
         fields.flatMap { field(Array($0.0.utf8), Array($0.1.utf8)) }
     }
 
-    static func field(_ name: [UInt8], _ value: [UInt8]) -> [UInt8] {
+    package static func field(_ name: [UInt8], _ value: [UInt8]) -> [UInt8] {
         [0x00] + integer(name.count) + name + integer(value.count) + value
     }
 
     /// A field that goes into the table, where it is the newest.
-    static func indexedField(_ name: String, _ value: String) -> [UInt8] {
+    package static func indexedField(_ name: String, _ value: String) -> [UInt8] {
         [0x40] + integer(name.utf8.count) + Array(name.utf8) + integer(value.utf8.count) + Array(value.utf8)
     }
 

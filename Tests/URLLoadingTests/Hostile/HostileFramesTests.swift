@@ -1,0 +1,93 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Servers that break the rules of HTTP/2: whole sessions, over TLS.
+@Suite(.leavesNothing) struct HostileFramesTests {
+    private typealias FrameType = HTTP2ServerConnection.FrameType
+
+    /// Says it to the first request, and answers the others. Tells what the client has said of it.
+    private func server(
+        saying frames: HostileFrames, told: EventRecorder<HostileFrames.Told>
+    ) throws -> ScriptedServer {
+        try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) { connection in
+            let isFirst = connection.index == 0
+            let http2 = try HTTP2ServerConnection(connection, settings: isFirst ? nil : [])
+            if isFirst { try connection.send(frames.opening) }
+            do {
+                while true {
+                    let frame = try http2.readFrame()
+                    switch frame.type {
+                    case FrameType.headers where isFirst && frame.stream == 1: try connection.send(frames.bytes)
+                    case FrameType.settings where frame.flags & 1 == 0:
+                        try http2.send(FrameType.settings, flags: 1, stream: 0)
+                    case FrameType.headers: try http2.respond(on: frame.stream, body: "well")
+                    case FrameType.reset: told.record(.reset(frame.code(at: 0)))
+                    case FrameType.goAway where frame.code(at: 4) != 0: told.record(.goodbye(frame.code(at: 4)))
+                    default: break
+                    }
+                }
+            } catch  where connection.record.end != nil {
+                // Who is told goodbye sees the end.
+            }
+        }
+    }
+
+    private func load(_ frames: HostileFrames) async throws {
+        let told = EventRecorder<HostileFrames.Told>()
+        let server = try server(saying: frames, told: told)
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) { $0.urlCache = nil }
+        let url = server.url("/", host: "localhost")
+        session.dataTask(with: url).resume()
+        let heard = try await delegate.calls(untilCompletions: 1)
+        #expect(heard.filter(\.tellsOfResponse) == frames.heard)
+        if let expected = frames.told {
+            try await told.waitFor(count: 1)
+            #expect(told.events == [expected])
+        }
+        // The same server, well-behaved now.
+        session.dataTask(with: url).resume()
+        session.finishTasksAndInvalidate()
+        let all = try await delegate.callsUntilInvalid()
+        #expect(all.of(2).filter(\.tellsOfResponse) == [.response(2, 200), .data(2, "well"), .completed(2, nil)])
+        #expect(all.of(1).completionCount == 1)
+        #expect(delegate.faults.events == [])
+        let isOver = if case .goodbye? = frames.told { true } else { false }
+        #expect(server.connectionCount == (isOver ? 2 : 1))
+        if frames.told == nil { #expect(told.events == []) }
+        try await server.finish()
+    }
+
+    // ERR-7
+    @Test("what a server begins with", arguments: HostileFrames.openings) func openings(frames: HostileFrames)
+        async throws
+    {
+        try await load(frames)
+    }
+
+    // ERR-7
+    @Test("frames that break a rule of the connection", arguments: HostileFrames.frames)
+    func frames(frames: HostileFrames) async throws { try await load(frames) }
+
+    // ERR-7
+    @Test("fields that cannot be decompressed", arguments: HostileFrames.compression)
+    func compression(frames: HostileFrames) async throws { try await load(frames) }
+
+    // ERR-7, CONN-27: the connection goes on
+    @Test("responses that are none", arguments: HostileFrames.responses)
+    func responses(frames: HostileFrames) async throws { try await load(frames) }
+
+    // RFC 9113 §4.1, §5.5
+    @Test("oddities that do no harm", arguments: HostileFrames.ignored)
+    func ignored(frames: HostileFrames) async throws { try await load(frames) }
+}
+
+extension HTTP2ServerConnection.Frame {
+    /// The code of an error that stands there.
+    fileprivate func code(at offset: Int) -> UInt32 {
+        payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
