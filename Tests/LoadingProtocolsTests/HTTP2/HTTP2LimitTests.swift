@@ -54,14 +54,14 @@ struct HTTP2LimitTests {
     // S-42: what the window has let be sent before the server has heard of it
     @Test("data that is on its way when it is cancelled is no flood") func cancelled() {
         let client = HTTP2Client.withRequests(0)
-        for index in 0..<100 {
+        for index in 0..<20 {
             client.submit()
             _ = client.takeOutput()
             let stream = Int32(2 * index + 1)
             client.receive(F.head(stream, 200))
             client.session.reset(stream)
             _ = client.takeOutput()
-            let frame = F.data(stream, [UInt8](repeating: 0, count: 1_024))
+            let frame = F.data(stream, [0])
             client.receive(Array(repeatElement(frame, count: 1_024).joined()))
             _ = client.takeOutput()
         }
