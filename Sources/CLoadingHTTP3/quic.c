@@ -709,7 +709,11 @@ static int finish(cl3_session *self, int result) {
 
 int cl3_receive(cl3_session *self, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now) {
     if (self->is_over) return self->problem.result;
-    if (count == 0) return 0;
+    if (count == 0) {
+        // It is nobody's.
+        self->foreign++;
+        return 0;
+    }
     struct quic *quic = quic_of(self);
     ngtcp2_pkt_info info = {.ecn = ecn & NGTCP2_ECN_MASK};
     self->is_in_library = true;

@@ -63,14 +63,19 @@ int ctt_capture_connections(unsigned short port) {
     struct sock_filter steps[] = {
         // Past the head of IPv4, whose length is in its first octet, the source port comes first in TCP and UDP.
         BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
-        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 8),
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 3, 0),
-        // SYN and ACK.
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 5, 0),
+        // SYN and ACK, from the server.
+        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 10),
         BPF_STMT(BPF_LD | BPF_B | BPF_IND, 13),
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x12, 4, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x12, 8, 7),
+        // In either direction.
+        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 2, 0),
+        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 3),
         // A long header of the type Initial (RFC 9000, 17.2.2). The bit between these may be greased (RFC 9287).
         BPF_STMT(BPF_LD | BPF_B | BPF_IND, 8),
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xB0),

@@ -58,7 +58,10 @@ final class Dial {
     var isResolving: Bool { race?.hasBegun == false }
 
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    var awaits: ProxyStep? { race != nil || handshake != nil ? .connection : tunnel != nil ? .tunnel : nil }
+    var awaits: ProxyStep? {
+        if isResolving { return .resolution }
+        return race != nil || handshake != nil ? .connection : tunnel != nil ? .tunnel : nil
+    }
 
     /// What services there are is known, and changes nothing here.
     func servicesKnown() { race?.servicesKnown() }

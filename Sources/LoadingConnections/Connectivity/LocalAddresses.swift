@@ -25,10 +25,16 @@ struct LocalAddresses: Equatable {
                 }
             guard let known = SocketAddress(sockaddr: address, count: size) else { continue }
             let hasCarrier = flags & UInt32(IFF_RUNNING) != 0
-            found.merge([known.with(port: 0): hasCarrier]) { $0 || $1 }
+            // The kernel does not always name the interface of a socket's link-local address.
+            for name in Set([known.with(port: 0), known.with(port: 0).withoutScope]) {
+                found[name] = hasCarrier || found[name] ?? false
+            }
         }
         carries = found
     }
+
+    /// Whether the addresses are the same, which a cable that is pulled out does not change.
+    static func == (left: Self, right: Self) -> Bool { left.carries.keys == right.carries.keys }
 
     /// Whether it is one of them. All of 127.0.0.0/8 is there as long as one is.
     func contains(_ address: SocketAddress) -> Bool {

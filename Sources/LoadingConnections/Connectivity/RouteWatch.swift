@@ -49,7 +49,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     /// an interface that leads to its own network alone is no way out.
     package static var hasRoute: Bool {
         // Of those that are kept for documents (RFC 5737, RFC 3849). Nothing is sent.
-        ["192.0.2.1", "2001:db8::1"].contains { SocketAddress(literal: $0, port: 443)?.preferredSource != nil }
+        ["192.0.2.1", "2001:db8::1"].contains { SocketAddress(literal: $0, port: 443)?.hasRoute ?? false }
     }
 
     /// The present moment. Called on `loop`.

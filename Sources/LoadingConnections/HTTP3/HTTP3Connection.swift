@@ -375,7 +375,8 @@
                 guard budget > 0 else { return socket.callAgain() }
                 switch socket.read(into: buffer) {
                 case .datagrams(let count, let segment, let mark):
-                    budget -= max(count, 1)
+                    // Small ones cost as much as others.
+                    budget -= max(count, 512)
                     lastHeard = pool.loop.now
                     receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), segment: segment, mark: mark)
                 case .wouldBlock: return

@@ -10,7 +10,7 @@ package struct ConnectionFailure {
     /// How far the way was gone.
     package private(set) var step = ProxyStep.connection
     /// Whether it is about whom somebody trusts, or who he is: somebody else may fare otherwise.
-    var isPersonal: Bool
+    package internal(set) var isPersonal: Bool
 
     package init(_ error: LoadError) {
         self.error = error

@@ -16,8 +16,9 @@ package final class ProxyRoutes {
     /// Until then the desktop is not asked, since it gave no answer.
     private var desktopPause: Int64 = 0
     private var failed = FailedProxies()
-    /// In what state of the network that was.
-    private var network: RouteWatch.Mark?
+    /// In what stretch of time that was.
+    private var failedStretch: Stretch?
+    private var flushCount = 0
     /// What the settings alone say, which do not change.
     private var settled: [Place: ProxyRoute] = [:]
 
@@ -31,6 +32,12 @@ package final class ProxyRoutes {
         let traffic: ProxyDestination.Traffic
         let host: String
         let port: UInt16
+    }
+
+    /// A time in which the network stays the same and nobody wants a new beginning.
+    struct Stretch: Equatable {
+        fileprivate let network: RouteWatch.Mark
+        fileprivate let flushCount: Int
     }
 
     private struct Script {
@@ -84,27 +91,36 @@ package final class ProxyRoutes {
     // MARK: What became of them
 
     /// Where there are several ways, in what order to try them: those last that have failed lately.
-    func inOrder(_ ways: [ProxyRoute.Way], to destination: ProxyDestination) -> [ProxyRoute.Way] {
+    ///
+    /// - Parameter patience: For how long silence is borne, in nanoseconds.
+    func inOrder(
+        _ ways: [ProxyRoute.Way], to destination: ProxyDestination, patience: Int64
+    ) -> [ProxyRoute.Way] {
         if failed.isEmpty { return ways }
-        noteNetwork()
-        return failed.inOrder(ways, to: destination, at: loop.now)
+        forgetIfOver()
+        return failed.inOrder(ways, to: destination, patience: patience, at: loop.now)
     }
 
-    /// - Parameter destination: Nil if the proxy itself could not be reached.
-    func failed(_ proxy: ProxyServer, for destination: ProxyDestination?) {
-        noteNetwork()
-        failed.failed(proxy, for: destination, at: loop.now)
+    /// - Parameters:
+    ///   - destination: Nil if the proxy itself could not be reached.
+    ///   - silence: What he has said nothing in, in nanoseconds.
+    func failed(_ proxy: ProxyServer, for destination: ProxyDestination?, after silence: Int64) {
+        forgetIfOver()
+        failed.failed(proxy, for: destination, after: silence, at: loop.now)
     }
 
     func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.works(proxy, for: destination) }
 
-    func forgetFailures() { failed = FailedProxies() }
+    func forgetFailures() { flushCount += 1 }
+
+    /// The one that goes on now.
+    var stretch: Stretch { Stretch(network: RouteWatch.shared.mark(on: loop), flushCount: flushCount) }
 
     /// When links, addresses or routes have changed, what was in the way may be gone.
-    private func noteNetwork() {
-        let now = RouteWatch.shared.mark(on: loop)
-        if now != network { failed = FailedProxies() }
-        network = now
+    private func forgetIfOver() {
+        let now = stretch
+        if now != failedStretch { failed = FailedProxies() }
+        failedStretch = now
     }
 
     // MARK: Scripts and the desktop

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LoadingConnections
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -11,6 +12,9 @@ final class ProxyWays: LoopTimerTarget {
     /// The one that is being gone, and those that follow; never empty.
     private var left: ArraySlice<ProxyRoute.Way>
     private let timer = LoopTimer()
+    /// When the way was begun, and whether it has had any time since.
+    private var stretch: ProxyRoutes.Stretch
+    private var mayTell = false
     /// The time for the way is over, if it is this that is waited for.
     var onSilence: (() -> Void)?
 
@@ -31,7 +35,8 @@ final class ProxyWays: LoopTimerTarget {
         self.destination = destination()
         // A load that bears none at all must not have the loop do nothing else.
         patience = min(Self.longest, Int64(0).addingSeconds(max(idleTimeout / Self.parts, 0.01)))
-        left = routes.inOrder(ways, to: self.destination)[...]
+        left = routes.inOrder(ways, to: self.destination, patience: patience)[...]
+        stretch = routes.stretch
     }
 
     var current: ProxyRoute.Way? { left.first }
@@ -42,7 +47,9 @@ final class ProxyWays: LoopTimerTarget {
     /// out again.
     func begins() {
         guard left.count > 1 else { return }
-        let isFirst = routes.inOrder(Array(left), to: destination).first == left.first
+        let isFirst = routes.inOrder(Array(left), to: destination, patience: patience).first == left.first
+        mayTell = isFirst
+        stretch = routes.stretch
         arm(isFirst ? patience : 0)
     }
 
@@ -68,10 +75,7 @@ final class ProxyWays: LoopTimerTarget {
     func failed(_ failure: ConnectionFailure) -> Bool {
         rest()
         guard failure.permitsNextWay, left.count > 1 else { return false }
-        // Where this machine has no network it is no proxy's fault.
-        if !failure.reason.isLackOfWay, failure.reason.code != LoadError.notConnectedToInternet.code {
-            blame(failure.step)
-        }
+        if Self.isOfProxy(failure) { blame(failure.step, after: .max) }
         left.removeFirst()
         return true
     }
@@ -80,13 +84,34 @@ final class ProxyWays: LoopTimerTarget {
     func wasSilent(at step: ProxyStep) -> Bool {
         rest()
         guard left.count > 1 else { return false }
-        blame(step)
+        if mayTell { blame(step, after: patience) }
         left.removeFirst()
         return true
     }
 
-    private func blame(_ step: ProxyStep) {
-        guard case .through(let proxy) = current else { return }
-        routes.failed(proxy, for: step == .connection ? nil : destination)
+    /// Whether others would fare the same. Not where this machine has no network, or cannot ask for the proxy's name just now;
+    /// nor where it is about whom somebody trusts, or about names that he wants proved.
+    private static func isOfProxy(_ failure: ConnectionFailure) -> Bool {
+        let reason = failure.reason
+        if failure.isPersonal || reason.isLackOfWay || reason.code == LoadError.notConnectedToInternet.code {
+            return false
+        }
+        switch reason.cause {
+        case .dns(let code): return code != EAI_AGAIN && code != EAI_SYSTEM
+        case nil: return reason != .cannotFindHost
+        default: return true
+        }
+    }
+
+    /// What was found in another network, or before a flush, says nothing any more.
+    ///
+    /// - Parameter silence: What he has said nothing in.
+    private func blame(_ step: ProxyStep, after silence: Int64) {
+        guard case .through(let proxy) = current, stretch == routes.stretch else { return }
+        switch step {
+        case .resolution: break
+        case .connection: routes.failed(proxy, for: nil, after: silence)
+        case .tunnel: routes.failed(proxy, for: destination, after: silence)
+        }
     }
 }

@@ -124,6 +124,11 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
+        if service.requiresProvedNames, !NameResolver.needsNoNameServer(url.host) {
+            // Before a script asks for it. Not told before this returns.
+            let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
+            return environment.loop.post { end.value() }
+        }
         guard let proxies = environment.proxies else { return connect(by: .direct) }
         search?.cancel()
         search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }

@@ -190,6 +190,10 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
+        // Before a script asks for it.
+        if origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+            return perform(machine.fail(.cannotFindHost))
+        }
         guard let proxies = environment.proxies else { return go(.direct) }
         search = proxies.find(destination) { [weak self] in self?.go($0, to: destination) }
     }

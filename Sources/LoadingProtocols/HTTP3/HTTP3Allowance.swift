@@ -16,8 +16,8 @@
         static let overhead = 8
         /// Bytes sent that are good for one more datagram, since they have to be acknowledged.
         static let sent = 256
-        /// Of what may be on its way when nobody wants it any more, so many bytes count as a datagram; and no more is kept of
-        /// that.
+        /// Of what the windows let a server send, so many bytes count as a datagram, and no more is kept of that: nobody may want
+        /// it any more when it comes, and behind a datagram that was lost none of it is told before that has come again.
         static let promised = 1_024
         static let mostPromised = 32_768
 
@@ -28,9 +28,15 @@
             left = max(left, min(left &+ max(count, 0), Self.most))
         }
 
-        /// What comes of a stream is not wanted any more, and its window has let so many bytes be sent.
+        /// The windows let so many bytes be sent.
         mutating func addPromised(_ count: Int) {
             left = max(left, min(left &+ count / Self.promised, Self.mostPromised))
+        }
+
+        /// The reader has got so many bytes. The windows are as wide as that goes fast.
+        mutating func addContent(_ count: Int, in pieces: Int) {
+            add(Self.content &* pieces)
+            addPromised(count &* Self.content)
         }
 
         mutating func addSent(_ count: Int) {

@@ -60,7 +60,7 @@
             let result = body(session)
             if result != 0 { throw thrown(failed(session)) }
             let overhead = Int(clamping: cl3_take_overhead(session))
-            // Anybody may have sent what nobody can decrypt, and QUIC has a limit of its own for it (RFC 9001 §6.6).
+            // Anybody may have sent what nobody can decrypt.
             let foreign = Int(clamping: cl3_take_foreign(session))
             if !allowance.received(datagrams &- min(foreign, datagrams), overhead: overhead) {
                 cl3_close(
@@ -139,7 +139,7 @@
         func receivedBody(_ bytes: UnsafeRawBufferPointer, pieces: Int, on slot: Int) {
             unreturned &+= bytes.count
             if error == nil, !streams[slot].isMuted {
-                allowance.add(HTTP3Allowance.content &* pieces)
+                allowance.addContent(bytes.count, in: pieces)
                 streams[slot].window.received(bytes.count)
                 unread &+= bytes.count
                 observer?.session(self, receivedBody: bytes, on: streams[slot].number)

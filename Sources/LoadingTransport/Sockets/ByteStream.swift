@@ -265,13 +265,13 @@ package final class ByteStream: ReadinessHandler {
         address { cll_getsockname(descriptor, $0, $1) }
     }
 
-    /// From where it goes: the addresses of all its ways where the kernel has several for it, and none once it has lost them.
+    /// From where it goes: the addresses of all its ways where the kernel has several for it.
     package var localAddresses: [SocketAddress] {
         guard isMultipath else { return localAddress.map { [$0] } ?? [] }
         var ways = [sockaddr_storage](repeating: sockaddr_storage(), count: Self.mostWays)
         let count = min(Int(cll_local_addresses_of_ways(descriptor, &ways, Int32(ways.count))), ways.count)
-        // A kernel that does not tell them (before 5.16) has told of one.
-        guard count >= 0 else { return localAddress.map { [$0] } ?? [] }
+        // One that has lost all may have none, or one from nowhere.
+        guard count > 0 else { return localAddress.map { [$0] } ?? [] }
         return ways.prefix(count).compactMap { way in
             withUnsafeBytes(of: way) { bytes in
                 bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: bytes.count) }
@@ -279,7 +279,7 @@ package final class ByteStream: ReadinessHandler {
         }
     }
 
-    /// Whether client and server have agreed on several ways at once (RFC 8684).
+    /// Whether client and server have agreed on several ways at once (RFC 8684), which kernels tell from 5.16 on.
     package var isMultipath: Bool { registration != nil && cll_is_multipath(descriptor) != 0 }
 
     /// More than the kernel has for one connection.

@@ -108,6 +108,18 @@ package struct SocketAddress: Sendable, Hashable {
         }
     }
 
+    package var withoutScope: SocketAddress {
+        SocketAddress(family: family, port: port, scope: 0, high: high, low: low)
+    }
+
+    /// Whether the kernel has a way to this address, as far as it can be asked. Nothing is sent.
+    package var hasRoute: Bool {
+        let descriptor = cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        guard descriptor >= 0 else { return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(cll_errno()) }
+        defer { close(descriptor) }
+        return withSockaddr { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), $1) } == 0
+    }
+
     /// The address of this machine from which the kernel would now go to this one; nil without a way there. Nothing is
     /// sent.
     package var preferredSource: SocketAddress? {

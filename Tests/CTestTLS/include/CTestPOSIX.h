@@ -22,7 +22,7 @@ void ctt_tell_traffic_class(int socket, int coalesces);
 long ctt_receive_datagram(int socket, void *bytes, unsigned long capacity, int *traffic_class);
 /// A descriptor that no child process inherits, from which what servers at a port of this machine say to take a connection is
 /// read without waiting, each packet from the head of IPv4 on: acknowledgements of a TCP connection, and first packets of
-/// QUIC. -1 with `errno` on failure; it takes the right to see all packets.
+/// QUIC, also those of whoever wants one. -1 with `errno` on failure; it takes the right to see all packets.
 int ctt_capture_connections(unsigned short port);
 /// How many of those packets there was no room for since the last call; -1 with `errno` on failure.
 int ctt_count_missed(int capture);

@@ -62,4 +62,30 @@ import Testing
         failed.failed(one, for: nil, at: 2 * FailedProxies.lifetime)
         #expect(failed.count == 1)
     }
+
+    // PROXY-7: who has little patience speaks for others who have no more
+    @Test("silence counts for those who bear no more of it") func patience() throws {
+        let (one, _, _) = try ways()
+        var failed = FailedProxies()
+        let ways = [ProxyRoute.Way.through(one), .direct]
+        let last = [ProxyRoute.Way.direct, .through(one)]
+        failed.failed(one, for: nil, after: 100, at: 0)
+        #expect(failed.inOrder(ways, to: here, patience: 100, at: 1) == last)
+        #expect(failed.inOrder(ways, to: here, patience: 101, at: 1) == ways)
+        // Who has borne more says more, and who has borne less changes nothing.
+        failed.failed(one, for: nil, after: 200, at: 1)
+        failed.failed(one, for: nil, after: 50, at: 2)
+        #expect(failed.inOrder(ways, to: here, patience: 200, at: 3) == last)
+        failed.failed(one, for: nil, at: 3)
+        #expect(failed.inOrder(ways, to: here, patience: .max, at: 4) == last)
+    }
+
+    // PROXY-7: "SOCKS5 a:1; SOCKS4 a:1"
+    @Test("servers of two kinds at one place are two") func kinds() throws {
+        let (one, _, _) = try ways()
+        var failed = FailedProxies()
+        let other = try #require(ProxyServer(kind: .socks4, host: "one.test", port: 1))
+        failed.failed(one, for: nil, at: 0)
+        #expect(failed.inOrder([.through(one), .through(other)], to: here, at: 1) == [.through(other), .through(one)])
+    }
 }

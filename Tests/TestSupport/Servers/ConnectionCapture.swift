@@ -11,15 +11,19 @@ package final class ConnectionCapture: Sendable {
     package struct Counts: Sendable, Equatable {
         package var tcp = 0
         package var quic = 0
+        /// Whether anybody wanted one of QUIC, which nobody may have been there to take.
+        package var isQUICWanted = false
     }
 
     /// There was no room for all that was on the wire.
     package struct Missed: Error {}
 
+    private let port: Int
     private let descriptor: Int32
     private let seen = Watched<Set<[UInt8]>>([])
 
     package init(port: Int) throws {
+        self.port = port
         descriptor = ctt_capture_connections(UInt16(truncatingIfNeeded: port))
         guard descriptor >= 0 else { throw POSIXFailure("packet socket") }
     }
@@ -33,13 +37,14 @@ package final class ConnectionCapture: Sendable {
         let names = try seen.withValue { names in
             // What was answered is here before whoever asked can go on.
             while let packet = try read() {
-                if let name = Self.name(of: packet) { names.insert(name) }
+                if let name = name(of: packet) { names.insert(name) }
             }
             return names
         }
         if ctt_count_missed(descriptor) != 0 { throw Missed() }
         let tcp = names.filter { $0[0] == UInt8(IPPROTO_TCP) }.count
-        return Counts(tcp: tcp, quic: names.count - tcp)
+        let wanted = names.contains(Self.wish) ? 1 : 0
+        return Counts(tcp: tcp, quic: names.count - tcp - wanted, isQUICWanted: wanted == 1)
     }
 
     private func read() throws -> [UInt8]? {
@@ -54,14 +59,19 @@ package final class ConnectionCapture: Sendable {
         return nil
     }
 
+    /// In the place of a name, for what a client says.
+    private static let wish: [UInt8] = [0]
+
     /// The protocol, the client's port, and what tells this connection from an earlier one of that port: the number that is
     /// acknowledged, or the identifier that the client has chosen. A packet that comes a second time has the same.
-    private static func name(of packet: [UInt8]) -> [UInt8]? {
+    private func name(of packet: [UInt8]) -> [UInt8]? {
         guard let first = packet.first, packet.count > 9 else { return nil }
         let transport = packet[9]
         let segment = packet.dropFirst(Int(first & 0xF) * 4)
         let start = segment.startIndex
         guard segment.count >= 20 else { return nil }
+        let isServer = Int(segment[start]) << 8 | Int(segment[start + 1]) == port
+        if !isServer { return Self.wish }
         let port = segment[start + 2..<start + 4]
         if transport == UInt8(IPPROTO_TCP) { return [transport] + port + segment[start + 8..<start + 12] }
         // UDP's head, the first octet and the version of QUIC, and the length of the identifier.
