@@ -24,6 +24,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private let pool: ConnectionPool
     private var dial: Dial?
     private var secure: SecureHandshake?
+    private var secureBeginning: Int64 = 0
     #if HTTP3
         private var http3: HTTP3Attempt?
     #endif
@@ -136,9 +137,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     }
 
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    var awaits: ProxyStep? {
+    var awaits: AwaitedStep? {
         if isAsking { return nil }
-        return isSecuringProxy ? .connection : dial?.awaits
+        return isSecuringProxy ? AwaitedStep(step: .connection, since: secureBeginning) : dial?.awaits
     }
 
     /// Whether the TLS that is being made is that with a proxy.
@@ -312,6 +313,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private func secure(_ stream: ByteStream) {
         guard home.origin.isSecure else { return succeed(stream) }
         record(.secureConnectionStarted)
+        secureBeginning = pool.loop.now
         secure = SecureHandshake(stream, to: home.origin, with: pool.security, carriesHTTP: true, for: self) {
             [weak self] in
             self?.handshakeEnded($0)

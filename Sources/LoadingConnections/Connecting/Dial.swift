@@ -19,6 +19,8 @@ final class Dial {
     private var race: AddressRace<ByteStream>?
     private var handshake: SecureHandshake?
     private var tunnel: ProxyTunnel?
+    /// When the step that is under way was begun.
+    private var stepBeginning: Int64 = 0
     /// What the proxy is told on the next connection to it.
     private var introduction: ProxyTunnel.Introduction?
 
@@ -43,10 +45,13 @@ final class Dial {
     func start(awaitsServices: Bool = false) {
         onBeginning?()
         if origin.passage != nil, origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
-            // A proxy that is to find the host proves nothing to us.
-            let box = LoopBox(self)
-            return pool.loop.post { box.value.fail(ConnectionFailure(.cannotFindHost)) }
+            // A proxy that is to find the host proves nothing to us; and one that loads the request is not found itself.
+            var failure = ConnectionFailure(.cannotFindHost)
+            if case .forwarding = origin.passage { failure.permitsNextWay = true }
+            let told = LoopBox((self, failure))
+            return pool.loop.post { told.value.0.fail(told.value.1) }
         }
+        stepBeginning = pool.loop.now
         let race = AddressRace(
             to: origin.firstHop, on: pool.loop, resolver: pool.resolver, awaitsServices: awaitsServices)
         self.race = race
@@ -58,9 +63,14 @@ final class Dial {
     var isResolving: Bool { race?.hasBegun == false }
 
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    var awaits: ProxyStep? {
-        if isResolving { return .resolution }
-        return race != nil || handshake != nil ? .connection : tunnel != nil ? .tunnel : nil
+    var awaits: AwaitedStep? {
+        if let race {
+            return race.hasBegun
+                ? AwaitedStep(step: .connection, since: race.firstConnectTime)
+                : AwaitedStep(step: .resolution, since: stepBeginning)
+        }
+        if handshake == nil, tunnel == nil { return nil }
+        return AwaitedStep(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
     }
 
     /// What services there are is known, and changes nothing here.
@@ -104,6 +114,7 @@ final class Dial {
 
     /// TLS that ends at the proxy.
     private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
+        stepBeginning = pool.loop.now
         let handshake = SecureHandshake(
             stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: asker
         ) { [weak self] result in
@@ -121,6 +132,7 @@ final class Dial {
     }
 
     private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
+        stepBeginning = pool.loop.now
         let tunnel = ProxyTunnel(
             over: stream, to: origin, by: proxy, isGreeted: isGreeted, introduction: introduction, for: asker
         ) {

@@ -87,7 +87,7 @@ package final class FTPConnection: ByteStreamOwner {
     // MARK: Connecting
 
     /// What is awaited of whoever the way to the server leads to first; nil if he is not to blame.
-    package var awaits: ProxyStep? { dial?.awaits }
+    package var awaits: AwaitedStep? { dial?.awaits }
 
     private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         guard !isOver else { return }

@@ -45,7 +45,7 @@ package final class ConnectionRequest {
     }
 
     /// What is awaited of whoever the way leads to first; nil if that is not what the request waits for.
-    package var awaits: ProxyStep? { (attempt ?? sharedAttempt)?.awaits }
+    package var awaits: AwaitedStep? { (attempt ?? sharedAttempt)?.awaits }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }

@@ -64,7 +64,7 @@ package final class StreamConnection: ByteStreamOwner, SecurityAsker {
     }
 
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    package var awaits: ProxyStep? { isAsking ? nil : dial?.awaits }
+    package var awaits: AwaitedStep? { isAsking ? nil : dial?.awaits }
 
     // MARK: TLS
 

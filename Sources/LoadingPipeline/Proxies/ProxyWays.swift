@@ -81,10 +81,14 @@ final class ProxyWays: LoopTimerTarget {
     }
 
     /// Nobody has said anything in the time for the way; false if there is no other.
-    func wasSilent(at step: ProxyStep) -> Bool {
+    func wasSilent(at awaited: AwaitedStep) -> Bool {
         rest()
         guard left.count > 1 else { return false }
-        if mayTell { blame(step, after: patience) }
+        if mayTell {
+            // Some of the time may have gone with earlier steps; where that was little the next one need not find it out again.
+            let silence = routes.loop.now &- awaited.since
+            blame(awaited.step, after: silence >= patience / 4 * 3 ? patience : silence)
+        }
         left.removeFirst()
         return true
     }

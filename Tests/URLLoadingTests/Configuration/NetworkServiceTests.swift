@@ -150,4 +150,21 @@ import URLLoading
         #expect(server.connectionCount == 0)
         #expect(names.questions.isEmpty)
     }
+
+    // CONN-20, PROXY-7: the name that cannot be proved is the proxy's, and there is another way
+    @Test("a proxy whose name has to be proved is gone past", arguments: [false, true])
+    func provedProxy(isSecure: Bool) async throws {
+        let server = try ScriptedServer.answering(tls: isSecure ? TrustedAuthority.server() : nil) { _ in .text("x") }
+        defer { server.stop() }
+        let session = session {
+            $0.requiresDNSSECValidation = true
+            var proxy = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: "proxy.example", port: 3128))
+            proxy.allowFailover = true
+            proxy.matchDomains = ["127.0.0.1"]
+            $0.proxyConfigurations = [proxy]
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.text(server.url("/", host: "127.0.0.1")) == "x")
+    }
 }
