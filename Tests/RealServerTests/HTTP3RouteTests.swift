@@ -408,7 +408,7 @@
             arguments: [Loopback.ipv6, .ipv4])
         func familyLost(_ family: Loopback) async throws {
             let far = try FarNetwork()
-            let names = try bothFamilies()
+            let names = try FarNetwork.nameServer()
             defer { names.stop() }
             try far.swallowDatagrams(over: family)
             let server = try server(in: far, "both.example")
@@ -430,7 +430,7 @@
         @Test("datagrams of the first family are lost on their way, and TCP is there", .needsNameServer)
         func familyLostBesideTCP() async throws {
             let far = try FarNetwork()
-            let names = try bothFamilies()
+            let names = try FarNetwork.nameServer()
             defer { names.stop() }
             try far.swallowDatagrams(over: .ipv6)
             let tls = try TrustedAuthority.server(.server("both.example"))
@@ -453,18 +453,6 @@
                 #expect(try #require(transactions.first?.connectEndDate).timeIntervalSince(start) < 3)
             }
             #expect(tcp.connectionCount <= 1)
-        }
-
-        /// A name that leads to both addresses of the far network.
-        private func bothFamilies() throws -> NameServer {
-            try NetworkNamespace.raiseLoopback()
-            return try NameServer { question in
-                switch question.type {
-                case .ipv4: .address([10, 0, 0, 2])
-                case .ipv6: .address([0xFD] + [UInt8](repeating: 0, count: 14) + [2])
-                case .https: .nothing
-                }
-            }
         }
     }
 

@@ -25,7 +25,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         /// Who remembers the answer.
         var askers: Set<UInt64> = []
         /// For whom it is an answer to an earlier question, and no more.
-        var isStale: Set<UInt64> = []
+        var staleFor: Set<UInt64> = []
         /// By number.
         var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
 
@@ -115,7 +115,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             return Ticket(inquiry: nil, number: 0)
         }
         let inquiry: Inquiry
-        if let known = inquiries[question], !known.isStale.contains(asker) {
+        if let known = inquiries[question], !known.staleFor.contains(asker) {
             inquiry = known
         } else {
             inquiry = Inquiry(question)
@@ -156,7 +156,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         locked {
             for asker in asker.map({ [$0] }) ?? Array(memories.keys) { memories[asker]?.forgetAll() }
             guard let asker else { return inquiries = inquiries.filter { !$0.value.isBegun } }
-            for inquiry in inquiries.values where inquiry.isBegun { inquiry.isStale.insert(asker) }
+            for inquiry in inquiries.values where inquiry.isBegun { inquiry.staleFor.insert(asker) }
         }
     }
 
@@ -220,7 +220,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             let waiting = locked {
                 if inquiries[inquiry.question] === inquiry {
                     // Who is gone by now has none.
-                    for asker in inquiry.askers.subtracting(inquiry.isStale) {
+                    for asker in inquiry.askers.subtracting(inquiry.staleFor) {
                         memories[asker]?.remember(answer, to: inquiry.question, at: cll_now())
                     }
                 }

@@ -114,27 +114,33 @@ package struct SocketAddress: Sendable, Hashable {
 
     /// Whether the kernel has a way to this address, as far as it can be asked. Nothing is sent.
     package var hasRoute: Bool {
-        let descriptor = cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        let descriptor = datagramSocket()
         guard descriptor >= 0 else { return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(cll_errno()) }
         defer { close(descriptor) }
-        return withSockaddr { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), $1) } == 0
+        return isConnected(descriptor)
     }
 
     /// The address of this machine from which the kernel would now go to this one; nil without a way there. Nothing is
     /// sent.
     package var preferredSource: SocketAddress? {
-        let descriptor = cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        let descriptor = datagramSocket()
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        let result = withSockaddr { pointer, length in
-            connect(descriptor, pointer.assumingMemoryBound(to: sockaddr.self), length)
-        }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        guard result == 0, cll_getsockname(descriptor, &storage, &length) == 0 else { return nil }
+        guard isConnected(descriptor), cll_getsockname(descriptor, &storage, &length) == 0 else { return nil }
         return withUnsafeBytes(of: &storage) { bytes in
             bytes.baseAddress.flatMap { SocketAddress(sockaddr: $0, count: Int(length)) }
         }
+    }
+
+    private func datagramSocket() -> Int32 {
+        cll_socket(family == .ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    }
+
+    /// Connects a socket to this address; false if the kernel has no way there.
+    private func isConnected(_ descriptor: Int32) -> Bool {
+        withSockaddr { connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), $1) } == 0
     }
 
     /// 127.0.0.0/8, ::1, and the former inside the latter's notation.

@@ -10,6 +10,18 @@ package final class FarNetwork: Sendable {
     package static let address = "10.0.0.2"
     package static let address6 = "fd00::2"
 
+    /// Tells the near network that each name leads to both addresses.
+    package static func nameServer() throws -> NameServer {
+        try NetworkNamespace.raiseLoopback()
+        return try NameServer { question in
+            switch question.type {
+            case .ipv4: .address([10, 0, 0, 2])
+            case .ipv6: .address([0xFD] + [UInt8](repeating: 0, count: 14) + [2])
+            case .https: .nothing
+            }
+        }
+    }
+
     private let descriptor: Int32
 
     package init() throws {

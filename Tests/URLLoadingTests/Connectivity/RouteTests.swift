@@ -160,25 +160,13 @@ import URLLoading
         }
     }
 
-    /// A name that leads to both addresses of the far network.
-    private func bothFamilies() throws -> NameServer {
-        try NetworkNamespace.raiseLoopback()
-        return try NameServer { question in
-            switch question.type {
-            case .ipv4: .address([10, 0, 0, 2])
-            case .ipv6: .address([0xFD] + [UInt8](repeating: 0, count: 14) + [2])
-            case .https: .nothing
-            }
-        }
-    }
-
     // CONN-9, MET-7: the other family has its turn after a quarter of a second
     @Test(
         "packets of one family are lost on their way", .needsNameServer,
         arguments: [("fd00::1", FarNetwork.address), ("10.0.0.1", FarNetwork.address6)], [nil] + Version.allCases)
     func blackHole(_ way: (swallowed: String, reached: String), version: Version?) async throws {
         let far = try FarNetwork()
-        let names = try bothFamilies()
+        let names = try FarNetwork.nameServer()
         defer { names.stop() }
         try far.swallowPackets(to: way.swallowed)
         let server =
@@ -221,7 +209,7 @@ import URLLoading
         arguments: Hole.allCases)
     func blackHoleBehindHandshake(hole: Hole) async throws {
         let far = try FarNetwork()
-        let names = try bothFamilies()
+        let names = try FarNetwork.nameServer()
         defer { names.stop() }
         let tls = try TLSServer(TrustedAuthority.server(.server("both.example")))
         let server = try far.perform {
