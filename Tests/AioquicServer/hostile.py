@@ -437,7 +437,8 @@ class Server(QuicConnectionProtocol):
 
 async def main():
     port, key, chain = sys.argv[1:]
-    configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=5)
+    # A flood hears nothing meanwhile, and has to be longer than what a client on a busy machine takes with it.
+    configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"], idle_timeout=60)
     configuration.load_cert_chain(chain, key)
     await serve("127.0.0.1", int(port), configuration=configuration, create_protocol=Server)
     await asyncio.Event().wait()
