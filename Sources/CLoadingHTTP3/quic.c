@@ -19,6 +19,7 @@ typedef ngtcp2_ccerr close_error;
 #define stop_stream_reading(conn, id, code) ngtcp2_conn_shutdown_stream_read((conn), 0, (id), (code))
 #define stop_stream_writing(conn, id, code) ngtcp2_conn_shutdown_stream_write((conn), 0, (id), (code))
 #define reject_early_data ngtcp2_conn_tls_early_data_rejected
+typedef ngtcp2_encryption_level encryption_level;
 typedef ngtcp2_conn_info connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_info
 #else
@@ -31,6 +32,7 @@ typedef ngtcp2_connection_close_error close_error;
 #define stop_stream_reading ngtcp2_conn_shutdown_stream_read
 #define stop_stream_writing ngtcp2_conn_shutdown_stream_write
 #define reject_early_data ngtcp2_conn_early_data_rejected
+typedef ngtcp2_crypto_level encryption_level;
 typedef ngtcp2_conn_stat connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_stat
 #endif
@@ -39,6 +41,8 @@ static const char priorities[] =
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:"
     "+GROUP-SECP256R1:+GROUP-SECP384R1:+GROUP-SECP521R1:%DISABLE_TLS13_COMPAT_MODE";
 static const uint8_t no_application_protocol = 120;
+static const uint8_t user_canceled = 90;
+static const uint64_t crypto_buffer_exceeded = 0xd;
 
 // What one message to the kernel takes, and how many datagrams it may be made into.
 static const size_t batch_capacity = 65000;
@@ -50,9 +54,11 @@ static const uint64_t unidirectional_streams = 16;
 static const uint64_t stream_overhead = 512;
 static const uint64_t ticket_overhead = 4096;
 static const unsigned ticket_count = 16;
+// The longest message of the handshake's, in bytes: GnuTLS would gather any that is announced.
+static const size_t message_capacity = 131072;
 // What is kept of the names that a server asks for certificates by, in bytes.
 static const size_t issuers_capacity = 65536;
-enum { identity_capacity = 8 };
+enum { identity_capacity = 8, nonce_capacity = 1024 };
 
 struct quic {
     cl3_session *session;
@@ -78,6 +84,11 @@ struct quic {
     int early_data_accepted;
     unsigned tickets;
     uint32_t ticket_lifetime;  // of the ticket that is being read
+    size_t message_length;     // of the handshake's message that is not whole yet, or more
+
+    // What the last packets were encrypted with: a secret and the packet's number, so that each of so many in a row has a place
+    // of its own.
+    uint64_t nonces[nonce_capacity];
 
     uint64_t keep_alive;
     bool wants_ping;
@@ -160,16 +171,40 @@ static const struct transport transport = {
 
 static int passed_on(int result) { return result == 0 ? 0 : NGTCP2_ERR_CALLBACK_FAILURE; }
 
-// Counts what could be decrypted in the call in work: ngtcp2 does not say for which connection that is.
-static _Thread_local unsigned decrypted;
+// Whose datagram is read, and whether a packet of it was new: ngtcp2 does not say for which connection it has one decrypted.
+static _Thread_local struct quic *receiver;
+static _Thread_local bool is_new;
+
+// Anybody on the way may send a packet again that he has seen.
+static void note_packet(struct quic *quic, const uint8_t *nonce, size_t count) {
+    uint64_t last;
+    if (count < sizeof last) return;
+    memcpy(&last, nonce + count - sizeof last, sizeof last);
+    uint64_t *place = &quic->nonces[((unsigned)nonce[count - 2] << 8 | nonce[count - 1]) % nonce_capacity];
+    if (*place != last) is_new = true;
+    *place = last;
+}
 
 static int on_decrypt(
     uint8_t *plain, const ngtcp2_crypto_aead *aead, const ngtcp2_crypto_aead_ctx *context, const uint8_t *cipher,
     size_t cipher_count, const uint8_t *nonce, size_t nonce_count, const uint8_t *head, size_t head_count) {
     int result = ngtcp2_crypto_decrypt_cb(
         plain, aead, context, cipher, cipher_count, nonce, nonce_count, head, head_count);
-    if (result == 0) decrypted++;
+    if (result == 0 && receiver) note_packet(receiver, nonce, nonce_count);
     return result;
+}
+
+static int on_crypto_data(
+    ngtcp2_conn *conn, encryption_level level, uint64_t offset, const uint8_t *bytes, size_t count, void *user) {
+    cl3_session *self = user;
+    struct quic *quic = quic_of(self);
+    if (ngtcp2_conn_get_handshake_completed(conn)) self->overhead += count;
+    quic->message_length += count;
+    if (quic->message_length > message_capacity) {
+        cl3_set_problem(self, CL3_VIOLATION, crypto_buffer_exceeded, false, "A message of the handshake is too long.");
+        return NGTCP2_ERR_CALLBACK_FAILURE;
+    }
+    return ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, bytes, count, user);
 }
 
 static int on_stream_data(
@@ -291,11 +326,9 @@ static cl3_session *session_of(gnutls_session_t tls) {
     return ((struct quic *)reference->user_data)->session;
 }
 
-static int on_ticket(
-    gnutls_session_t tls, unsigned type, unsigned when, unsigned incoming, const gnutls_datum_t *message) {
+static int on_ticket(gnutls_session_t tls, unsigned when, const gnutls_datum_t *message) {
     cl3_session *self = session_of(tls);
     struct quic *quic = quic_of(self);
-    if (type != GNUTLS_HANDSHAKE_NEW_SESSION_TICKET) return 0;
     if (when == GNUTLS_HOOK_PRE) {
         // It begins with its lifetime (RFC 8446 4.6.1), and afterwards GnuTLS has read it away.
         const uint8_t *bytes = message ? message->data : NULL;
@@ -327,6 +360,25 @@ static int on_ticket(
     // GnuTLS takes its memory from malloc, since nobody may tell it otherwise any more.
     free(data.data);
     return 0;
+}
+
+// GnuTLS follows some messages that QUIC has no place for, and hands out secrets then that ngtcp2 has: that would end the process.
+static int on_message(
+    gnutls_session_t tls, unsigned type, unsigned when, unsigned incoming, const gnutls_datum_t *message) {
+    if (!incoming) return 0;
+    cl3_session *self = session_of(tls);
+    struct quic *quic = quic_of(self);
+    quic->message_length = 0;
+    switch (type) {
+    case GNUTLS_HANDSHAKE_NEW_SESSION_TICKET: return on_ticket(tls, when, message);
+    // RFC 9001 section 6
+    case GNUTLS_HANDSHAKE_KEY_UPDATE: return GNUTLS_E_UNEXPECTED_HANDSHAKE_PACKET;
+    case GNUTLS_HANDSHAKE_HELLO_RETRY_REQUEST:
+        if (!quic->offers_early_data) return 0;
+        cl3_set_problem(self, CL3_HELLO_RETRY_REQUEST, user_canceled, false, NULL);
+        return GNUTLS_E_UNEXPECTED_HANDSHAKE_PACKET;
+    default: return 0;
+    }
 }
 
 static ngtcp2_conn *get_connection(ngtcp2_crypto_conn_ref *reference) {
@@ -414,8 +466,7 @@ static bool start_tls(struct quic *quic, const cl3_opening *opening) {
         && gnutls_server_name_set(quic->tls, GNUTLS_NAME_DNS, opening->server_name, strlen(opening->server_name)) != 0) {
         return false;
     }
-    gnutls_handshake_set_hook_function(
-        quic->tls, GNUTLS_HANDSHAKE_NEW_SESSION_TICKET, GNUTLS_HOOK_BOTH, on_ticket);
+    gnutls_handshake_set_hook_function(quic->tls, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_BOTH, on_message);
     // A ticket that cannot be read is none.
     quic->is_ticket_used = opening->ticket.count > 0
         && gnutls_session_set_data(quic->tls, opening->ticket.start, opening->ticket.count) == 0;
@@ -438,7 +489,7 @@ static bool set_path(struct quic *quic, const cl3_endpoints *endpoints) {
 static bool start_connection(struct quic *quic, const cl3_limits *limits, const cl3_callbacks *told) {
     const ngtcp2_callbacks callbacks = {
         .client_initial = ngtcp2_crypto_client_initial_cb,
-        .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb,
+        .recv_crypto_data = on_crypto_data,
         .handshake_completed = on_handshake_complete,
         .handshake_confirmed = on_handshake_confirmed,
         .encrypt = ngtcp2_crypto_encrypt_cb,
@@ -671,13 +722,15 @@ static int failed(cl3_session *self, int result) {
     case NGTCP2_ERR_CRYPTO: {
         uint8_t alert = ngtcp2_conn_get_tls_alert(quic->conn);
         cl3_set_problem(self, CL3_TLS, alert, false, NULL);
-        close_error_set_alert(&error, alert, NULL, 0);
+        close_error_set_alert(&error, (uint8_t)self->problem.code, NULL, 0);
         say_last_words(self, &error);
         break;
     }
     case NGTCP2_ERR_CALLBACK_FAILURE:
         if (self->problem.result == CL3_TLS) {
             close_error_set_alert(&error, (uint8_t)self->problem.code, NULL, 0);
+        } else if (self->problem.result && !self->problem.is_application) {
+            close_error_set_transport(&error, self->problem.code, NULL, 0);
         } else {
             cl3_set_problem(self, CL3_VIOLATION, NGHTTP3_H3_INTERNAL_ERROR, true, NULL);
             close_error_set_application(&error, self->problem.code, NULL, 0);
@@ -717,9 +770,11 @@ int cl3_receive(cl3_session *self, const uint8_t *datagram, size_t count, uint8_
     struct quic *quic = quic_of(self);
     ngtcp2_pkt_info info = {.ecn = ecn & NGTCP2_ECN_MASK};
     self->is_in_library = true;
-    decrypted = 0;
+    receiver = quic;
+    is_new = false;
     int result = ngtcp2_conn_read_pkt(quic->conn, &quic->path, &info, datagram, count, advance(quic, now));
-    if (!decrypted) self->foreign++;
+    receiver = NULL;
+    if (!is_new) self->foreign++;
     return finish(self, result);
 }
 
@@ -897,8 +952,8 @@ bool cl3_migrate(cl3_session *self, const cl3_endpoints *endpoints, uint64_t now
 }
 
 bool cl3_update_keys(cl3_session *self, uint64_t now) {
-    if (self->is_over) return false;
     struct quic *quic = quic_of(self);
+    if (self->is_over || !ngtcp2_conn_get_handshake_completed(quic->conn)) return false;
     return ngtcp2_conn_initiate_key_update(quic->conn, advance(quic, now)) == 0;
 }
 

@@ -194,6 +194,12 @@ HARMLESS_PACKET = {
     "/unknown-stream-reset": b"\4\x0f" + number(0x10E) + b"\0",
     "/late-first": stream(15, 1, b"abc", fin=True) + stream(15, 0, b"\x21"),
 }
+# Messages of TLS that come behind the handshake.
+MESSAGE = {
+    "/key-update": b"\x18\0\0\1\0",
+    "/key-update-asked": b"\x18\0\0\1\1",
+    "/long-message": b"\4\xff\xff\xff" + bytes(1 << 18),
+}
 HARMLESS_ON_STREAM = {
     "/unknown-frames": (3, frame(0x21, b"abc") + frame(0x40)),
     "/goaway": (3, frame(7, b"\4") + frame(7, b"\4")),
@@ -325,12 +331,17 @@ class Server(QuicConnectionProtocol):
             self.say(3, b"", True)
         elif name in PACKET:
             self.packet(PACKET[name])
+        elif name in MESSAGE:
+            self._quic._crypto_streams[Epoch.ONE_RTT].sender.write(MESSAGE[name])
+            self.transmit()
         elif name == "/reserved-bits":
             self.packet(b"\1", 0x18)
         elif name == "/tickets":
             self.start(self.flood_tickets())
         elif name == "/junk":
             self.start(self.send_junk(id))
+        elif name == "/replays":
+            self.start(self.replay(id))
         elif name in FLOOD:
             self.start(self.flood(FLOOD[name]))
         elif name in STREAM_FLOOD:
@@ -352,15 +363,18 @@ class Server(QuicConnectionProtocol):
 
     def packet(self, frames, bits=0):
         """Sends a packet of the application's that has these frames."""
+        self._transport.sendto(self.sealed(frames, bits), self._quic._network_paths[0].addr)
+
+    def sealed(self, frames, bits=0):
         quic = self._quic
         crypto = quic._cryptos[Epoch.ONE_RTT]
         first = 0x41 | crypto.key_phase << 2 | bits
         head = bytes([first]) + quic._peer_cid.cid + struct.pack(">H", quic._packet_number & 0xFFFF)
         # There has to be enough to protect the head with.
         frames = frames.ljust(2, b"\0")
-        self._transport.sendto(
-            crypto.encrypt_packet(head, frames, quic._packet_number), quic._network_paths[0].addr)
+        packet = crypto.encrypt_packet(head, frames, quic._packet_number)
         quic._packet_number += 1
+        return packet
 
     def start(self, flood):
         self.task = asyncio.get_running_loop().create_task(flood)
@@ -408,6 +422,15 @@ class Server(QuicConnectionProtocol):
         for index in range(20_000):
             self._transport.sendto(
                 b"\x41" + self._quic._peer_cid.cid + os.urandom(30), self._quic._network_paths[0].addr)
+            if index % 16 == 0:
+                await asyncio.sleep(0.0002)
+        self.say(id, OK + frame(0, b"well"), True)
+
+    async def replay(self, id):
+        """Packets of the connection's once more, as anybody on the way could, before the response."""
+        packets = [self.sealed(b"\1") for _ in range(100)]
+        for index in range(20_000):
+            self._transport.sendto(packets[index % len(packets)], self._quic._network_paths[0].addr)
             if index % 16 == 0:
                 await asyncio.sleep(0.0002)
         self.say(id, OK + frame(0, b"well"), True)

@@ -57,7 +57,9 @@
                 violated(0xD, "/far-handshake"),
             ].flatMap(\.self)
             // That is no mistake of HTTP's, and the request is sent again over TCP, where nobody is.
-            + [Self(path: "/garbled-handshake", end: "-1004", told: "quic 0x10a")]
+            + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
+                Self(path: $0, end: "-1004", told: "quic 0x10a")
+            }
 
         // MARK: What comes without end
 
@@ -65,7 +67,8 @@
             broken(
                 0x107, "/pings", "/many-pings", "/much-padding", "/windows", "/streams", "/windows-of-request",
                 "/blocks", "/challenges", "/answers", "/tokens", "/stops", "/resets-of-streams", "/same-data",
-                "/tickets", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown", "/progress",
+                "/tickets", "/long-message", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown",
+                "/progress",
                 "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
                 "/endless-section")
             // Of these ngtcp2 keeps no more than it has room for.
@@ -90,7 +93,7 @@
         static let harmless: [Self] = [
             "/blocked", "/answer-to-no-challenge", "/token", "/done-again", "/padding", "/stop-request",
             "/windows-that-shrink", "/unknown-stream", "/unknown-stream-reset", "/late-first", "/unknown-frames",
-            "/goaway", "/table", "/new-streams", "/junk",
+            "/goaway", "/table", "/new-streams", "/junk", "/replays",
         ].map { Self(path: $0, end: "well", told: nil) }
     }
 #endif

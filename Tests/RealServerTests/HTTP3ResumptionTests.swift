@@ -136,6 +136,33 @@
             #expect(!Self.packets(in: folder).contains(where: Self.isEarly))
         }
 
+        // C-32: GnuTLS cannot say hello twice with early data, so the second is one of a new handshake
+        @Test("a server that wants another hello gets it", .needs(.caddy)) func helloRetryRequest() async throws {
+            let folder = try TemporaryDirectory()
+            setenv("QLOGDIR", folder.path, 1)
+            defer { unsetenv("QLOGDIR") }
+            let before = try server()
+            defer { before.stop() }
+            let metrics = TransactionRecorder()
+            let session = session(metrics)
+            defer { session.invalidateAndCancel() }
+            func load() async throws -> String {
+                String(decoding: try await session.data(for: request(before.port, "/small")).0, as: UTF8.self)
+            }
+            #expect(try await load() == "small")
+            try await untilAlone(before.port)
+            before.stop()
+            let server = try CaddyServer(
+                files: ["small": Array("other".utf8)], authority: TrustedAuthority.authority, protocols: ["h1", "h3"],
+                curves: ["secp384r1"], port: before.port)
+            defer { server.stop() }
+            #expect(try await load() == "other")
+            let all = try await metrics.transactions.waitFor(count: 2)
+            #expect(all.map(\.networkProtocolName) == ["h3", "h3"])
+            #expect(all.map(\.wasEarly) == [false, false])
+            try await eventually { Self.packets(in: folder).count(where: Self.isEarly) == 1 }
+        }
+
         // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
         @Test("no request goes out early where a delegate is asked about the server") func asked() async throws {
             let server = try server()

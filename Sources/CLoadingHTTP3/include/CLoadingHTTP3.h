@@ -123,6 +123,7 @@ typedef enum {
     CL3_CLOSED = -12,            // by this side
     CL3_NO_STREAM = -13,         // none may be opened now; the session goes on
     CL3_IDENTITY = -14,          // the certificate to be known by, or its key, is of no use
+    CL3_HELLO_RETRY_REQUEST = -15,  // the server wants another hello, and early data went out with the first
 } cl3_result;
 
 typedef struct {
@@ -188,7 +189,7 @@ void cl3_extend_connection(cl3_session *session, uint64_t count);
 // What the peer had this side do, since the last call: bytes of frames that are no content, tickets, and streams. What a
 // response may add to the table of fields is not counted.
 uint64_t cl3_take_overhead(cl3_session *session);
-// Datagrams since the last call of which nothing could be decrypted: whose they were nobody knows.
+// Datagrams since the last call of which nothing could be decrypted, or nothing that was new: whose they were nobody knows.
 uint64_t cl3_take_foreign(cl3_session *session);
 
 // 0, or an error, after which `cl3_problem_of` has the details and `cl3_last_words` what is to be sent yet.

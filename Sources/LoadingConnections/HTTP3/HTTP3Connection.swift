@@ -54,7 +54,7 @@
         /// What this side is known by, should the server ask.
         private let identity: HTTP3Identity?
         /// The session that is offered to be resumed.
-        private let resumed: ConnectionSecurity.QUICSession?
+        private var resumed: ConnectionSecurity.QUICSession?
         /// Whether a request goes out with the beginning of the handshake; else nothing does (TLS-9).
         private let beginsEarly: Bool
         /// Those for the next connections, until it is known what they are worth.
@@ -464,6 +464,7 @@
         }
 
         private func giveUp(_ error: HTTP3Error) {
+            if error == .helloRetryRequest, resumed != nil { return beginAnew() }
             isRefusedByHandshake = error.isOfHandshake && !session.isHandshakeConfirmed
             // The last words are for its log.
             if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
@@ -498,6 +499,17 @@
         var hasOtherWay: Bool {
             guard let loss else { return false }
             return !hasAnswered && !loss.isLackOfWay && !session.isIdentityRequested
+        }
+
+        /// What went out early was for nothing, and so was the handshake: GnuTLS cannot say hello once more after that.
+        private func beginAnew() {
+            early = nil
+            unsent = nil
+            if let words = try? session.nextOutput(at: pool.loop.now) { _ = send(words) }
+            session.fail()
+            resumed = nil
+            session = makeSession()
+            planTurn()
         }
 
         private func lose(_ error: LoadError) {

@@ -4,7 +4,7 @@
     /// Each datagram uses it up, and so do frames that are no content; requests, bodies and answers fill it again. So a
     /// connection may live for as long as it is of use, and one that is of none ends after a few thousand datagrams. What a
     /// single datagram can have QUIC do is bounded by its size and by ngtcp2: it keeps a handful of connection ids and of
-    /// path challenges, and 64 KiB of the handshake's messages.
+    /// path challenges, and of the handshake's messages 64 KiB that come before what they follow and one of 128 KiB.
     struct HTTP3Allowance: Equatable {
         /// Enough for a day of pings on a connection that waits.
         static let most = 10_000

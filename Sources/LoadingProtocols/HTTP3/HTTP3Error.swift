@@ -6,6 +6,8 @@
         case outOfMemory
         /// The certificate to be known by, or its key, is none that GnuTLS can use.
         case unusableIdentity
+        /// The server wants another hello, and early data went out with the first. A handshake without that may succeed.
+        case helloRetryRequest
         /// The handshake failed on this side, with that alert of TLS.
         case handshake(alert: UInt8)
         case handshakeTimeout

@@ -60,7 +60,7 @@
             let result = body(session)
             if result != 0 { throw thrown(failed(session)) }
             let overhead = Int(clamping: cl3_take_overhead(session))
-            // Anybody may have sent what nobody can decrypt.
+            // Anybody may have sent what nobody can decrypt, or what had come before.
             let foreign = Int(clamping: cl3_take_foreign(session))
             if !allowance.received(datagrams &- min(foreign, datagrams), overhead: overhead) {
                 cl3_close(
@@ -88,6 +88,7 @@
                 case CL3_UNAVAILABLE: .unavailable
                 case CL3_SECTION_TOO_LONG: .flood(.headerList)
                 case CL3_TLS: .handshake(alert: UInt8(truncatingIfNeeded: problem.code))
+                case CL3_HELLO_RETRY_REQUEST: .helloRetryRequest
                 case CL3_CLOSED_BY_PEER:
                     .closedByPeer(code: problem.code, isApplication: problem.is_application, reason: text)
                 case CL3_STATELESS_RESET: .statelessReset

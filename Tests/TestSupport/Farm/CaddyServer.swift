@@ -11,16 +11,20 @@ package final class CaddyServer: FarmServer {
     /// - Parameters:
     ///   - protocols: As Caddy calls them: `h1`, `h2` and `h3`.
     ///   - routes: In the JSON of Caddy's configuration, each followed by a comma. They come before the files.
+    ///   - curves: Those that it exchanges keys by, as Caddy calls them; none: its own choice.
     package init(
-        files: [String: [UInt8]], authority: TestCertificateAuthority, protocols: [String], routes: String = ""
+        files: [String: [UInt8]], authority: TestCertificateAuthority, protocols: [String], routes: String = "",
+        curves: [String] = [], port: Int? = nil
     ) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
+        let policy = curves.isEmpty ? "" : "\"curves\": [\(curves.map { "\"\($0)\"" }.joined(separator: ", "))]"
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         self.directory = directory
         self.certificates = certificates
         process = try ServingProcess(
             try ServerFarm.Part.caddy.requireExecutable(),
+            at: port,
             // Where it would keep what it learns, which is nothing here.
             environment: ["XDG_DATA_HOME": directory.path, "XDG_CONFIG_HOME": directory.path],
             output: directory.file("output")
@@ -38,7 +42,7 @@ package final class CaddyServer: FarmServer {
                                     "listen": ["127.0.0.1:\(port)"],
                                     "protocols": [\(protocols.map { "\"\($0)\"" }.joined(separator: ", "))],
                                     "automatic_https": { "disable": true },
-                                    "tls_connection_policies": [{}],
+                                    "tls_connection_policies": [{ \(policy) }],
                                     "routes": [
                                         \(routes)
                                         { "handle": [{
