@@ -39,6 +39,8 @@ package final class ConnectionPool {
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
     var idleLifetime: Int64 = 60_000_000_000
     /// After so long without a sign of life the peer of an HTTP/2 connection is asked for one, beside the next request.
+    /// One that all can share is kept this long, unless the server closes it before.
+    var sharedIdleLifetime: Int64 = 90_000_000_000
     var trustedSilence: Int64 = 10_000_000_000
     /// For how long that is waited for.
     var patience: Int64 = 10_000_000_000
