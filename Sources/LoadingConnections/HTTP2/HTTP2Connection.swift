@@ -150,8 +150,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         planTurn()
     }
 
-    func setUrgency(_ urgency: Int, of number: Int64) {
-        session.setPriority(urgency: urgency, isIncremental: false, of: Int32(clamping: number))
+    func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
+        session.setPriority(urgency: urgency, isIncremental: isIncremental, of: Int32(clamping: number))
         planTurn()
     }
 

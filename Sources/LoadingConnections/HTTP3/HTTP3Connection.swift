@@ -309,8 +309,8 @@
             planTurn()
         }
 
-        func setUrgency(_ urgency: Int, of number: Int64) {
-            session.setPriority(urgency: urgency, isIncremental: false, of: number)
+        func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
+            session.setPriority(urgency: urgency, isIncremental: isIncremental, of: number)
             planTurn()
         }
 
