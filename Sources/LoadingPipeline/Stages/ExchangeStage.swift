@@ -351,16 +351,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
-    /// (CONN-3). Once; false if that cannot be, or was done.
+    /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
     private func goElsewhere() -> Bool {
-        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere
-        else {
-            return false
-        }
+        guard let load, let connection, connection.isElsewhere else { return false }
+        connection.avoidConnection()
+        guard !wasSentAway, !isBound else { return false }
         wasSentAway = true
         recordBreak()
         self.connection = nil
-        connection.avoidConnection()
         connection.cancel()
         startAgain(for: load)
         return true
