@@ -224,6 +224,40 @@ import URLLoading
         #expect(
             try await LoadRecorder.load(nowhere) == [.failed(.notConnectedToInternet), .invalid])
         let delegate = RecordingDelegate()
+        try await storedWithoutNames()
+    }
+
+    /// What is stored needs no name.
+    private func storedWithoutNames() async throws {
+        let url = try #require(URL(string: "http://name.invalid/"))
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        for (policy, expected): (URLRequest.CachePolicy, [Heard]) in [
+            (.useProtocolCachePolicy, [.failed(.cannotFindHost), .invalid]),
+            (.returnCacheDataElseLoad, [.failed(.cannotFindHost), .invalid]),
+            (.returnCacheDataDontLoad, [.failed(.resourceUnavailable), .invalid]),
+        ] {
+            let found = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
+                $0.requiresDNSSECValidation = true
+                $0.urlCache = cache
+            }
+            #expect(found == expected)
+        }
+        let date = DateFormatter()
+        date.locale = Locale(identifier: "en_US_POSIX")
+        date.timeZone = TimeZone(secondsFromGMT: 0)
+        date.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let fields = ["Cache-Control": "max-age=600", "Date": date.string(from: Date())]
+        let response = try #require(
+            HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+        cache.storeCachedResponse(
+            CachedURLResponse(response: response, data: Data("stored".utf8)), for: URLRequest(url: url))
+        for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataDontLoad] {
+            let heard = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
+                $0.requiresDNSSECValidation = true
+                $0.urlCache = cache
+            }
+            #expect(heard == [.response(200), .data("stored"), .succeeded, .invalid])
+        }
         let session = URLSession(delegate) { $0.waitsForConnectivity = true }
         session.dataTask(with: nowhere).resume()
         try await delegate.calls.wait(for: .waiting(1))
