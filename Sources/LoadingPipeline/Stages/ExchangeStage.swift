@@ -340,8 +340,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
-        // has not looked at fares well (CONN-4).
-        guard !hasHead, isOneOfSeveral || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
+        // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
+        let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
+        guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
             return end { $0.exchangeFailed(failure.error) }
