@@ -33,6 +33,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var attempts = 0
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
+    /// How the request was lost that a server may have seen, once one was.
+    private var loss: LoadError?
     /// Whether a server that was not the origin's own has said so.
     private var wasSentAway = false
     private var log: EventLog?
@@ -78,7 +80,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard way != nil else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request))
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure) } ?? () })
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
         attempts += 1
@@ -221,7 +223,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard let load, ways?.failed(failure) == true else { return end { $0.exchangeFoundNoWay(failure) } }
+        guard let load, ways?.failed(failure) == true else {
+            return end { $0.exchangeFoundNoWay(failure, after: loss) }
+        }
         goNextWay(for: load)
     }
 
@@ -347,6 +351,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         else {
             return end { $0.exchangeFailed(failure.error) }
         }
+        if !wasNotSeen { loss = failure.error }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         startAgain(for: load)
     }
