@@ -14,6 +14,38 @@ size_t clt_address(const char *text, uint8_t address[16]) {
     return 0;
 }
 
+// Whether `tls_ciphersuite_t` has a name for it. Those of TLS 1.3 are chosen apart.
+static bool is_known(uint16_t suite) {
+    switch (suite) {
+    case 0x000a: case 0x002f: case 0x0035: case 0x003c: case 0x003d: case 0x009c: case 0x009d:
+    case 0xc008: case 0xc009: case 0xc00a: case 0xc012: case 0xc013: case 0xc014: case 0xc023: case 0xc024: case 0xc027:
+    case 0xc028: case 0xc02b: case 0xc02c: case 0xc02f: case 0xc030: case 0xcca8: case 0xcca9:
+        return true;
+    default: return false;
+    }
+}
+
+// Of what OpenSSL, or the machine's configuration of it, would offer what has a name: Diffie-Hellman without curves has none,
+// and nobody else offers it any more.
+static bool offer_known(SSL_CTX *context) {
+    const STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(context);
+    char list[4096];
+    size_t length = 0;
+    for (int index = 0; index < sk_SSL_CIPHER_num(suites); index++) {
+        const SSL_CIPHER *suite = sk_SSL_CIPHER_value(suites, index);
+        if (!is_known(SSL_CIPHER_get_protocol_id(suite))) continue;
+        const char *name = SSL_CIPHER_get_name(suite);
+        size_t count = strlen(name);
+        if (length + count + 2 > sizeof list) break;
+        if (length > 0) list[length++] = ':';
+        memcpy(list + length, name, count);
+        length += count;
+    }
+    list[length] = 0;
+    // Where none has one, what there is stays.
+    return length == 0 || SSL_CTX_set_cipher_list(context, list) == 1;
+}
+
 clt_context *clt_context_new(
     uint16_t minimum, uint16_t maximum, const uint8_t *protocols, size_t count, bool asks_later, clt_failure *failure) {
     // OpenSSL must not tear itself down at exit while other threads are still in it.
@@ -26,6 +58,7 @@ clt_context *clt_context_new(
         && SSL_CTX_set_max_proto_version(context, maximum) == 1;
     // TLS 1.0 and 1.1 sign with SHA-1, which the default level forbids: who asks for them must also get them.
     if (minimum < TLS1_2_VERSION) SSL_CTX_set_security_level(context, 0);
+    valid = valid && offer_known(context);
     if (count > 0) valid = valid && count <= UINT16_MAX
         && SSL_CTX_set_alpn_protos(context, protocols, (unsigned)count) == 0;
     if (!valid) {

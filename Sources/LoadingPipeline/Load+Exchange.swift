@@ -182,8 +182,11 @@ extension Load {
         finishBody(.complete)
     }
 
-    func exchangeFoundNoWay(_ failure: ConnectionFailure) {
+    /// - Parameter loss: How the request was lost before, if it was: it has been on its way, and that is what is waited for
+    ///   before alone (CONN-11).
+    func exchangeFoundNoWay(_ failure: ConnectionFailure, after loss: LoadError?) {
         let meaning = ConnectivityStage.meaning(of: failure)
+        if let loss, connectivity.shouldWait(after: meaning) { return exchangeFailed(loss) }
         if request.waitsForConnectivity, connectivity.shouldWait(after: meaning) { return waitForConnectivity() }
         if !continuesUpload(after: meaning.error, isConnecting: true) { end(meaning.error) }
     }

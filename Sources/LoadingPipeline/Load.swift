@@ -285,10 +285,6 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             }
         }
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
-        // A proxy that loads the request finds the host, and proves nothing to us.
-        if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
-            return end(.cannotFindHost)
-        }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
         if !isSuspended { beginExchange() }
@@ -326,6 +322,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         addCookies(to: &sent)
         mark(&sent)
         guard passesCache(&sent) else { return }
+        // A proxy that loads the request finds the host, and proves nothing to us.
+        if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
+            return end(.cannotFindHost)
+        }
         guard let proxies = environment.proxies else { return beginExchange(sent, by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return beginExchange(sent, by: route) }
         search(by: proxies, for: sent)

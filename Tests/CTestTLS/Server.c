@@ -112,6 +112,7 @@ int ctt_server_withhold_certificate(ctt_server *server) {
 
 int ctt_server_set_ciphers(ctt_server *server, const char *ciphers) {
     SSL_CTX_set_options(server->context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_dh_auto(server->context, 1);
     return SSL_CTX_set_cipher_list(server->context, ciphers) == 1;
 }
 

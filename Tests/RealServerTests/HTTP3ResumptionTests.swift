@@ -163,6 +163,22 @@
             try await eventually { Self.packets(in: folder).count(where: Self.isEarly) == 1 }
         }
 
+        // CONN-18
+        @Test("a connection that is there is used no more after a flush") func flushed() async throws {
+            let server = try server(["--timeout=30s"])
+            defer { server.stop() }
+            try await TransactionRecorder.record { session, metrics async throws in
+                for _ in 0..<2 { _ = try await session.data(for: request(server.port, "/small")) }
+                #expect(Self.connections(to: server.port) == 1)
+                await session.flush()
+                try await untilAlone(server.port)
+                _ = try await session.data(for: request(server.port, "/small"))
+                let all = try await metrics.transactions.waitFor(count: 3)
+                #expect(all.map(\.networkProtocolName) == ["h3", "h3", "h3"])
+                #expect(all.map(\.isReusedConnection) == [false, true, false])
+            }
+        }
+
         // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
         @Test("no request goes out early where a delegate is asked about the server") func asked() async throws {
             let server = try server()

@@ -111,87 +111,12 @@
             }
         }
 
-        /// A server on TCP that names a place over QUIC in each of its responses. Says over which connection it was asked.
-        private func server(_ version: String, naming port: Int) throws -> ScriptedServer {
-            let tls = try TrustedAuthority.server().with { $0.applicationProtocols = [version] }
-            let field = "h3=\":\(port)\"; ma=60"
-            return try ScriptedServer(tls: tls) { connection in
-                do {
-                    let text = "\(connection.index)"
-                    if version == "h2" {
-                        let http2 = try HTTP2ServerConnection(connection)
-                        while true {
-                            let stream = try http2.readRequest()
-                            try http2.sendHead(on: stream, fields: [("alt-svc", field), ("content-length", "1")])
-                            try http2.sendBody(Array(text.utf8), on: stream, ends: true)
-                        }
-                    }
-                    do {
-                        _ = try connection.readRequest()
-                        let head = "HTTP/1.1 200 OK\r\nAlt-Svc: \(field)\r\nConnection: close\r\n"
-                        try connection.send(head + "Content-Length: 1\r\n\r\n\(text)")
-                        try connection.finishSending()
-                        return _ = try connection.waitForClose()
-                    }
-                } catch  where connection.record.end != nil {
-                    return
-                }
-            }
-        }
-
-        // CONN-8: those who come meanwhile are served by the connection that is there
-        @Test("a connection of HTTP/2 gives way to one of HTTP/3") func upgrade() async throws {
-            let quic = try server()
-            defer { quic.stop() }
-            let tcp = try server("h2", naming: quic.port)
-            defer { tcp.stop() }
-            try await TransactionRecorder.record { session, metrics async throws in
-                let url = tcp.url("/small")
-                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
-                try await withThrowingTaskGroup(of: String.self) { group async throws in
-                    for _ in 0..<20 {
-                        group.addTask { String(decoding: try await session.data(from: url).0, as: UTF8.self) }
-                    }
-                    var answers: Set<String> = []
-                    for try await answer in group { answers.insert(answer) }
-                    #expect(answers.contains("small") && answers.isSubset(of: ["0", "small"]))
-                }
-                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "small")
-                let versions = try await metrics.transactions.waitFor(count: 22).map(\.networkProtocolName)
-                #expect(versions.first == "h2" && versions.last == "h3")
-            }
-            #expect(tcp.connectionCount == 1)
-        }
-
-        // CONN-6, CONN-8: also for those who come while it is tried
-        @Test("a connection of HTTP/2 stays where there is nobody over QUIC", arguments: [false, true])
-        func failedUpgrade(isSilent: Bool) async throws {
-            // Nobody is there, or somebody who never answers.
-            let silence = try SilentDatagramPort()
-            if !isSilent { silence.close() }
-            defer { silence.close() }
-            let tcp = try server("h2", naming: silence.port)
-            defer { tcp.stop() }
-            try await TransactionRecorder.record { session, metrics async throws in
-                let url = tcp.url("/small")
-                #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0")
-                try await withThrowingTaskGroup(of: Int.self) { group async throws in
-                    for _ in 0..<20 { group.addTask { try await session.data(from: url).0.count } }
-                    #expect(try await group.reduce(0, +) == 20)
-                }
-                let versions = Set(try await metrics.transactions.waitFor(count: 21).map(\.networkProtocolName))
-                #expect(versions == ["h2"])
-            }
-            #expect(tcp.connectionCount == 1)
-            if isSilent { #expect(silence.hasHeard) }
-        }
-
         // CONN-6: whoever stands in for the server and is not trusted is left alone
         @Test("the delegate does not trust the place that was named", arguments: ["http/1.1", "h2"])
         func refusedAlternative(version: String) async throws {
             let quic = try GtlsServer(files: ["small": Array("small".utf8)], authority: TestCertificateAuthority())
             defer { quic.stop() }
-            let tcp = try server(version, naming: quic.port)
+            let tcp = try ScriptedServer.naming(quic.port, over: version, keepsAlive: false)
             defer { tcp.stop() }
             let delegate = TrustingDelegate(false, otherwise: .performDefaultHandling)
             let configuration = URLSessionConfiguration.ephemeral
@@ -318,7 +243,7 @@
     }
 
     /// Trusts whoever it is, or leaves that to the session; and writes down who that was.
-    private final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
+    final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
         // Sendable: the recorder guards itself, the rest is constant.
         let hosts = EventRecorder<String>()
         private let trusts: Bool

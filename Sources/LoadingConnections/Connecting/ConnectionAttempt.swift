@@ -59,13 +59,13 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// How long TCP waits for HTTP/3: longer than most servers are away. One that is further has answered long before a
     /// handshake over TCP would be through, which takes twice as long.
     private static let headStartTime: Int64 = 100_000_000
-    /// The same where there is a connection already, so that nothing is gained by haste.
-    private static let upgradeTime: Int64 = 300_000_000
     /// How much longer HTTP/3 may take when TCP has failed.
     private static let lastChance: Int64 = 1_000_000_000
 
     func start() {
         #if HTTP3
+            // What is tried already is not tried twice.
+            if home.upgrade != nil { return startTCP() }
             if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
                 return startHTTP3(service)
             }
@@ -179,8 +179,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             attempt.lookupStart = lookupStart
             attempt.early = { [weak self] in self?.request }
             http3 = attempt
-            let time = home.shared == nil ? Self.headStartTime : Self.upgradeTime
-            pool.loop.arm(headStart, at: pool.loop.now + time, for: self)
+            pool.loop.arm(headStart, at: pool.loop.now + Self.headStartTime, for: self)
             attempt.start { [weak self] in
                 self?.endTCP()
             } outcome: { [weak self] in
@@ -219,11 +218,12 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
         /// HTTP/3 has not come in time, or not at all.
         private func goOnWithoutHTTP3() {
-            if let shared = home.shared {
+            if home.shared != nil {
+                // Another attempt's connection, for all.
                 end()
-                if shared.version == .http3 { endHTTP3() } else { giveUpHTTP3() }
+                endHTTP3()
                 endTCP()
-                return pool.gaveUpHTTP3(self)
+                return pool.isNotNeeded(self)
             }
             if let failure {
                 // Nobody is there at all.

@@ -44,8 +44,6 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
 
-    /// CONN-19
-    private static let idleLifetime: Int64 = 90_000_000_000
     /// Bytes of one connection that a turn reads before the others have theirs.
     private static let readBudget = 256 * 1024
 
@@ -82,7 +80,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// Begins with what each connection begins with. What the server says first may have come with its handshake.
     func start() {
-        pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
+        pool.loop.arm(idleTimer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
         planTurn()
     }
 
@@ -152,8 +150,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         planTurn()
     }
 
-    func setUrgency(_ urgency: Int, of number: Int64) {
-        session.setPriority(urgency: urgency, isIncremental: false, of: Int32(clamping: number))
+    func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
+        session.setPriority(urgency: urgency, isIncremental: isIncremental, of: Int32(clamping: number))
         planTurn()
     }
 
@@ -167,7 +165,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         hasRoomForMore = true
         if isIdle {
             idleSince = pool.loop.now
-            pool.loop.arm(idleTimer, at: idleSince + Self.idleLifetime, for: self)
+            pool.loop.arm(idleTimer, at: idleSince + pool.sharedIdleLifetime, for: self)
         }
         planTurn()
     }
@@ -306,7 +304,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             return pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
         }
         guard isIdle else { return }
-        let end = idleSince + Self.idleLifetime
+        let end = idleSince + pool.sharedIdleLifetime
         guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
         retire()
         // A peer that does not even take the goodbye is not waited for.

@@ -29,6 +29,8 @@
         private var identity: HTTP3Identity?
         /// Whose handshake is through, while it is decided whether the server is trusted.
         private var connection: HTTP3Connection?
+        /// Whether nobody waits for the connection, so that nothing is decided about its server.
+        private var isHeld = false
         private var completed: (() -> Void)?
         private var outcome: ((Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void)?
 
@@ -95,8 +97,31 @@
             connection = nil
         }
 
+        /// Nobody waits for the connection any more. It is made, and then held until somebody does; what went out early is not
+        /// his.
+        func hold() {
+            isHeld = true
+            trust?.cancel()
+            trust = nil
+            if let question {
+                question.withdraw()
+                self.question = nil
+                hasAskedForIdentity = false
+            }
+            connection?.dropEarly()
+        }
+
+        /// The connection whose handshake is through while nobody waits for it.
+        var held: HTTP3Connection? { isHeld ? connection : nil }
+
         /// Somebody else waits for the connection now.
         func askerChanged() {
+            if isHeld {
+                isHeld = false
+                // Not at once: the pool is in the middle of something.
+                let step = LoopBox({ [weak self] in self?.goOn() ?? () })
+                return pool.loop.post { step.value() }
+            }
             trust?.askerChanged()
             guard let question, case .clientCertificate(let request) = question.subject else { return }
             question.withdraw()
@@ -106,6 +131,12 @@
                 ask(request)
             })
             pool.loop.post { step.value() }
+        }
+
+        /// What was held lacks a decision.
+        private func goOn() {
+            guard outcome != nil, !isHeld, let connection, trust == nil, question == nil else { return }
+            decide(about: connection)
         }
 
         private func record(_ kind: LoadEvent.Kind) {
@@ -135,7 +166,7 @@
                 self.connection = connection
                 completed?()
                 completed = nil
-                decide(about: connection)
+                if isHeld { connection.dropEarly() } else { decide(about: connection) }
             }
         }
 

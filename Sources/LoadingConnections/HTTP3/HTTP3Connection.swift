@@ -74,8 +74,6 @@
 
         /// For how long who waits looks on while the server allows nothing.
         private static let standstill: Int64 = 1_000_000_000
-        /// CONN-19
-        private static let idleLifetime: Int64 = 90_000_000_000
         /// After so long without a sign of life the peer is asked for one, beside the next request. Of a server that crashed
         /// nobody tells: the one that is there in its place does not know this connection.
         private static let trustedSilence: Int64 = 5_000_000
@@ -231,7 +229,7 @@
             for resumption in resumptions { keep(resumption) }
             resumptions = []
             session.trust()
-            pool.loop.arm(idleTimer, at: pool.loop.now + Self.idleLifetime, for: self)
+            pool.loop.arm(idleTimer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
             planTurn()
         }
 
@@ -311,8 +309,8 @@
             planTurn()
         }
 
-        func setUrgency(_ urgency: Int, of number: Int64) {
-            session.setPriority(urgency: urgency, isIncremental: false, of: number)
+        func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
+            session.setPriority(urgency: urgency, isIncremental: isIncremental, of: number)
             planTurn()
         }
 
@@ -334,7 +332,7 @@
             hasRoomForMore = true
             if isIdle {
                 idleSince = pool.loop.now
-                pool.loop.arm(idleTimer, at: idleSince + Self.idleLifetime, for: self)
+                pool.loop.arm(idleTimer, at: idleSince + pool.sharedIdleLifetime, for: self)
             }
             planTurn()
         }
@@ -563,7 +561,7 @@
             if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
             if timer === standstillTimer { return standstillIsOver() }
             guard isIdle else { return }
-            let end = idleSince + Self.idleLifetime
+            let end = idleSince + pool.sharedIdleLifetime
             guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
             retire()
         }

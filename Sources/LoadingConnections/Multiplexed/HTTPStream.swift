@@ -13,6 +13,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
     private var method = ""
+    private var isIncremental = false
     private var urgency: Int?
 
     // The request's body.
@@ -79,6 +80,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     func start(_ request: ExchangeRequest, observer: any ExchangeObserver) {
         self.observer = observer
         method = request.method
+        isIncremental = request.isIncremental
         set(request.body, isHeld: request.expectsContinue)
         switch connection.begin(self, with: request.asStream(urgency: urgency)) {
         case .success(let number): self.number = number
@@ -104,7 +106,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     func setPriority(_ priority: Float) {
         let urgency = HTTPStream.urgency(of: priority)
         self.urgency = urgency
-        if let number, observer != nil { connection.setUrgency(urgency, of: number) }
+        if let number, observer != nil { connection.setUrgency(urgency, isIncremental: isIncremental, of: number) }
     }
 
     func cancel() {
@@ -407,6 +409,12 @@ extension ResponseHead {
 }
 
 extension ExchangeRequest {
+    /// Whether the caller has said that each piece of the response is of use as it comes (RFC 9218 §4.2).
+    fileprivate var isIncremental: Bool {
+        guard fields.contains("Priority") else { return false }
+        return StructuredField.dictionary(fields.values("Priority").joined(separator: ", "))?["i"] == .boolean(true)
+    }
+
     /// The request as a stream begins with it.
     func asStream(urgency: Int?) -> HTTPStreamRequest {
         var fields = fields

@@ -56,7 +56,7 @@ protocol MultiplexedConnection: RoutedConnection {
     func stopRequest(of number: Int64)
     func resumeBody(of number: Int64)
     func consumed(_ count: Int, on number: Int64)
-    func setUrgency(_ urgency: Int, of number: Int64)
+    func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64)
     func bodyWireBytes(of number: Int64) -> Int64
 }
 

@@ -5,7 +5,8 @@ package import LoadingTransport
 /// The connections of one session: who may have one, who waits, and which are kept for later. Confined to its loop.
 ///
 /// The policy, in order:
-/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3) or HTTP/3, while it takes more.
+/// 1. The connection that all share, where the server speaks HTTP/2 (CONN-3) or HTTP/3, while it takes more. Where the server
+///    is known to speak HTTP/3, and none of its connections does, one request waits for that for a moment.
 /// 2. An idle connection to the origin, the one used last first: the others then grow old and expire.
 /// 3. A new connection, while the origin has fewer than `maximumPerHost` (C-24). As long as nobody knows what the server
 ///    speaks there is one, and all wait for it: they may all fit on it.
@@ -23,7 +24,7 @@ package final class ConnectionPool {
     package var maximumPerHost: Int
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
-    @exclusivity(unchecked) private var origins: [Origin: OriginConnections] = [:]
+    @exclusivity(unchecked) private(set) var origins: [Origin: OriginConnections] = [:]
     #if HTTP3
         let http3Services: HTTP3Services
     #endif
@@ -38,6 +39,8 @@ package final class ConnectionPool {
 
     /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
     var idleLifetime: Int64 = 60_000_000_000
+    /// One that all can share is kept this long, unless the server closes it before.
+    var sharedIdleLifetime: Int64 = 90_000_000_000
     /// After so long without a sign of life the peer of an HTTP/2 connection is asked for one, beside the next request.
     var trustedSilence: Int64 = 10_000_000_000
     /// For how long that is waited for.
@@ -89,8 +92,10 @@ package final class ConnectionPool {
         _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
     ) -> (any ExchangeCarrier)? {
         guard let known = origins[origin], !known.hasLine else { return nil }
+        #if HTTP3
+            if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
+        #endif
         if let shared = known.shared {
-            if shared.version == .http2, mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
             if let stream = shared.openStream(isRepeatable: isRepeatable, for: known) { return stream }
             // It may have turned out to be closed, and its origin with it.
             if origins[origin] !== known { return nil }
@@ -107,13 +112,11 @@ package final class ConnectionPool {
             for connection in known.idleConnections { discard(connection) }
         }
         var origin = connections(to: request.origin)
+        #if HTTP3
+            if mayUpgrade(origin, isAssumed: request.assumesHTTP3), upgrade(origin, for: request) { return }
+        #endif
         if !origin.hasLine {
             if let shared = origin.shared {
-                if mayUpgrade(origin, isAssumed: request.assumesHTTP3) {
-                    origin.waiting.append(request)
-                    request.line = origin
-                    return origin.upgrade = startAttempt(for: request, at: origin)
-                }
                 if let stream = shared.openStream(isRepeatable: request.isRepeatable, for: origin) {
                     return hand(stream, of: origin, to: request, isReused: true, events: [])
                 }
@@ -141,6 +144,9 @@ package final class ConnectionPool {
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
+        #if HTTP3
+            request.upgrade?.leave()
+        #endif
         discardIfUnused(origin)
     }
 
@@ -156,6 +162,9 @@ package final class ConnectionPool {
         security.forgetResumptions()
         for connection in origins.values.flatMap(\.idleConnections) { discard(connection) }
         for connection in origins.values.compactMap(\.shared) { connection.retire() }
+        #if HTTP3
+            dropUpgrades { $0.request == nil }
+        #endif
     }
 
     var allConnections: [any RoutedConnection] { origins.values.flatMap(\.all) }
@@ -196,9 +205,7 @@ package final class ConnectionPool {
     }
 
     private func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
-        // Who waits for a connection of a later version is not served otherwise.
-        let exempt = origin.upgrade?.request
-        while origin.shared === connection, let next = origin.waiting.first(but: exempt),
+        while origin.shared === connection, let next = origin.waiting.first(),
             let stream = connection.openStream(isRepeatable: next.isRepeatable, for: origin)
         {
             origin.waiting.remove(next)
@@ -208,7 +215,7 @@ package final class ConnectionPool {
     }
 
     /// Serves from the connection that all share, if there is one.
-    private func serveFromShared(_ origin: OriginConnections) {
+    func serveFromShared(_ origin: OriginConnections) {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
@@ -304,12 +311,13 @@ package final class ConnectionPool {
         }
         let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
         connection.start()
-        adopt(connection, at: origin, of: attempt, first: first, events: attempt.events)
+        adopt(connection, at: origin, of: attempt.generation, first: first, events: attempt.events)
     }
 
-    private func adopt(
-        _ connection: any MultiplexedConnection, at origin: OriginConnections, of attempt: ConnectionAttempt,
-        first: ConnectionRequest?, events: [LoadEvent]
+    /// - Parameter isReused: Whether it was not made for who gets it first.
+    func adopt(
+        _ connection: any MultiplexedConnection, at origin: OriginConnections, of itsGeneration: Int,
+        first: ConnectionRequest?, isReused: Bool = false, events: [LoadEvent]
     ) {
         origin.adopt(connection)
         watchRoutes()
@@ -317,10 +325,10 @@ package final class ConnectionPool {
             let opened = connection.openStream(isRepeatable: true, for: origin)
         {
             origin.waiting.remove(next)
-            hand(opened, of: origin, to: next, isReused: false, events: events)
+            hand(opened, of: origin, to: next, isReused: isReused, events: events)
         }
         // One from before a flush is for whom it was made for (CONN-18).
-        if attempt.generation == generation { serve(from: connection) } else { connection.retire() }
+        if itsGeneration == generation { serve(from: connection) } else { connection.retire() }
     }
 
     /// A connection for another origin whose server may be that of this one too: its name leads to the same address
@@ -350,20 +358,12 @@ package final class ConnectionPool {
             let origin = attempt.home
             let first = attempt.request
             origin.finish(attempt)
-            let before = origin.shared
-            connection.isAdopted = true
-            adopt(connection, at: origin, of: attempt, first: first, events: events)
-            guard let before else { return }
-            if before.home === origin {
-                // It carries on with what it has.
-                before.retire()
-            } else {
-                before.guests.removeAll { $0 === origin }
-            }
+            dropUpgrade(of: origin)
+            adopt(connection, of: attempt.generation, first: first, events: events)
         }
 
-        /// There is no HTTP/3 for now, and a connection of another version for who waits.
-        func gaveUpHTTP3(_ attempt: ConnectionAttempt) {
+        /// There is a connection for who waits.
+        func isNotNeeded(_ attempt: ConnectionAttempt) {
             let origin = attempt.home
             origin.finish(attempt)
             serveFromShared(origin)
@@ -431,6 +431,9 @@ package final class ConnectionPool {
     /// Frees a descriptor for an attempt that got none: closes the idle connection that is unused longest. False when
     /// nothing is idle.
     func closeOneIdle() -> Bool {
+        #if HTTP3
+            if dropUpgrades(where: { $0.held != nil }) { return true }
+        #endif
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {
             discard(oldest)
@@ -444,14 +447,14 @@ package final class ConnectionPool {
 
     // MARK: Inside
 
-    private func connections(to origin: Origin) -> OriginConnections {
+    func connections(to origin: Origin) -> OriginConnections {
         if let known = origins[origin] { return known }
         let new = OriginConnections(origin)
         origins[origin] = new
         return new
     }
 
-    private func hand(
+    func hand(
         _ carrier: any ExchangeCarrier, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
         events: [LoadEvent]
     ) {
@@ -484,7 +487,7 @@ package final class ConnectionPool {
         }
     }
 
-    private func startAttempts(at origin: OriginConnections) {
+    func startAttempts(at origin: OriginConnections) {
         while mayStartAttempt(at: origin), origin.attemptCount < origin.waiting.count,
             let request = origin.waiting.firstWithoutAttempt()
         {
@@ -494,23 +497,13 @@ package final class ConnectionPool {
         for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
     }
 
-    private func mayStartAttempt(at origin: OriginConnections) -> Bool {
+    func mayStartAttempt(at origin: OriginConnections) -> Bool {
         origin.shared == nil && origin.liveCount < maximumPerHost
             && (origin.attemptCount == 0 || !isUnknown(origin.origin))
     }
 
     /// Whether it will show with the first connection what the server speaks.
     private func isUnknown(_ origin: Origin) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
-
-    /// Whether HTTP/3 is to be tried for an origin whose connection speaks HTTP/2.
-    private func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
-        #if HTTP3
-            return origin.shared?.version == .http2 && origin.upgrade == nil && origin.attemptCount == 0
-                && http3Service(of: origin.origin, isAssumed: isAssumed) != nil
-        #else
-            return false
-        #endif
-    }
 
     @discardableResult
     private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
@@ -524,7 +517,7 @@ package final class ConnectionPool {
 
     /// An idle connection, looked at where it matters: the server may have closed it without the loop's having heard of
     /// that, and then a request that may go out only once is lost with it. It matters too where closing is likely.
-    private func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
+    func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
         while let connection = origin.takeIdle() {
             let isTrusted = isRepeatable && loop.now - connection.idleSince <= Self.trustedIdleTime
             if isTrusted || connection.isSilent { return connection }
@@ -551,7 +544,7 @@ package final class ConnectionPool {
         loop.arm(connection.expiryTimer, at: connection.idleDeadline, for: connection)
     }
 
-    private func discardIfUnused(_ origin: OriginConnections) {
+    func discardIfUnused(_ origin: OriginConnections) {
         guard origin.isUnused, origins[origin.origin] === origin else { return }
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()

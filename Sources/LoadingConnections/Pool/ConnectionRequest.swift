@@ -20,6 +20,10 @@ package final class ConnectionRequest {
     var attempt: ConnectionAttempt?
     /// The attempt of somebody else whose connection may carry this request too.
     var sharedAttempt: ConnectionAttempt?
+    #if HTTP3
+        /// The attempt at another version that it waits for, out of the line.
+        var upgrade: HTTP3Upgrade?
+    #endif
     var isWaiting = false
     /// Where it waits.
     weak var line: OriginConnections?
@@ -41,12 +45,25 @@ package final class ConnectionRequest {
 
     /// Whether a connection is being made for this request, and nobody else is asked about it; or its server is to let it go.
     package var isBeingServed: Bool {
-        attempt != nil || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
+        attempt != nil || waitsForUpgrade || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
+    }
+
+    private var waitsForUpgrade: Bool {
+        #if HTTP3
+            upgrade != nil
+        #else
+            false
+        #endif
     }
 
     /// What is awaited of whoever the way leads to first; nil if that is not what the request waits for.
     package var awaits: AwaitedStep? { (attempt ?? sharedAttempt)?.awaits }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
-    package var eventsSoFar: [LoadEvent] { (attempt ?? sharedAttempt)?.events ?? [] }
+    package var eventsSoFar: [LoadEvent] {
+        #if HTTP3
+            if let upgrade { return upgrade.events }
+        #endif
+        return (attempt ?? sharedAttempt)?.events ?? []
+    }
 }

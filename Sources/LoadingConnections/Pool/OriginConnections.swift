@@ -11,8 +11,10 @@ final class OriginConnections {
     @exclusivity(unchecked) private(set) var shared: (any MultiplexedConnection)?
     /// Whether the server lets nobody make a request: then who waits does not wait for others (CONN-24).
     private(set) var standsStill = false
-    /// The attempt at a connection of a later version than that one's. Who waits for it is not served otherwise.
-    @exclusivity(unchecked) var upgrade: ConnectionAttempt?
+    #if HTTP3
+        /// The attempt at a connection of a later version than that one's, or than those of HTTP/1.1.
+        @exclusivity(unchecked) var upgrade: HTTP3Upgrade?
+    #endif
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
 
@@ -22,11 +24,16 @@ final class OriginConnections {
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
     /// Whether somebody waits who is to be served before others are.
-    var hasLine: Bool {
-        if waiting.isEmpty { return false }
-        return waiting.count > 1 || upgrade?.request?.isWaiting != true
+    var hasLine: Bool { !waiting.isEmpty }
+    var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && !isBeingUpgraded }
+
+    private var isBeingUpgraded: Bool {
+        #if HTTP3
+            upgrade != nil
+        #else
+            false
+        #endif
     }
-    var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty }
 
     // MARK: Attempts
 
@@ -35,7 +42,6 @@ final class OriginConnections {
     func finish(_ attempt: ConnectionAttempt) {
         attempts[ObjectIdentifier(attempt)] = nil
         attempt.request?.attempt = nil
-        if upgrade === attempt { upgrade = nil }
         guard origin.mayShare else { return }
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
@@ -66,9 +72,14 @@ final class OriginConnections {
         }
     }
 
-    /// Those that carry something, those that are idle, and those that carry their last.
+    /// Those that carry something, those that are idle, those that carry their last, and one that is held for who comes next.
     var all: [any RoutedConnection] {
-        connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
+        let all: [any RoutedConnection] =
+            connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
+        #if HTTP3
+            if let held = upgrade?.held, !held.isClosed { return all + [held] }
+        #endif
+        return all
     }
 
     // MARK: A connection for all
@@ -126,6 +137,8 @@ final class OriginConnections {
 
     var idleConnections: [HTTP1Connection] { idle.filter { !$0.isClosed } }
 
+    var hasIdle: Bool { idle.count > closedIdleCount }
+
     /// The one that is unused longest.
     var oldestIdle: HTTP1Connection? { idle.first { !$0.isClosed } }
 
@@ -134,7 +147,10 @@ final class OriginConnections {
         for connection in connections.values { connection.close() }
         for connection in multiplexed.values { connection.close() }
         attempts = [:]
-        upgrade = nil
+        #if HTTP3
+            upgrade?.cancel()
+            upgrade = nil
+        #endif
         connections = [:]
         multiplexed = [:]
         shared = nil

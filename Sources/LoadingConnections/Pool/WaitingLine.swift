@@ -29,12 +29,25 @@ struct WaitingLine {
     var isEmpty: Bool { count == 0 }
 
     mutating func append(_ request: ConnectionRequest) {
+        note(request)
         request.isWaiting = true
         count += 1
-        arrivals &+= 1
-        request.arrival = arrivals
         let index = rank(of: request.priority)
         ranks[index].requests.append(request)
+    }
+
+    /// Somebody has come who does not stand in the line, and may yet.
+    mutating func note(_ request: ConnectionRequest) {
+        arrivals &+= 1
+        request.arrival = arrivals
+    }
+
+    /// Who has been noted, and has not stood in the line yet, stands where he would if he had from the beginning.
+    mutating func enter(_ request: ConnectionRequest) {
+        request.isWaiting = true
+        count += 1
+        let index = rank(of: request.priority)
+        ranks[index].requests.insert(request, at: ranks[index].place(of: request.arrival))
     }
 
     /// Gives a request another priority, whether it waits here or not.
@@ -81,15 +94,6 @@ struct WaitingLine {
                 return nil
             }
             ranks.removeFirst()
-        }
-        return nil
-    }
-
-    /// Who is served next but for that one.
-    mutating func first(but exempt: ConnectionRequest?) -> ConnectionRequest? {
-        guard let exempt, exempt.isWaiting else { return first() }
-        for rank in ranks {
-            for request in rank.requests[rank.head...] where request.isWaiting && request !== exempt { return request }
         }
         return nil
     }

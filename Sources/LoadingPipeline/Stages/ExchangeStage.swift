@@ -33,6 +33,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private var attempts = 0
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
+    /// How the request was lost that a server may have seen, once one was.
+    private var loss: LoadError?
     /// Whether a server that was not the origin's own has said so.
     private var wasSentAway = false
     private var log: EventLog?
@@ -78,7 +80,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         guard way != nil else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request))
-            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure) } ?? () })
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
         attempts += 1
@@ -221,7 +223,9 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
         wish = nil
         append(events)
-        guard let load, ways?.failed(failure) == true else { return end { $0.exchangeFoundNoWay(failure) } }
+        guard let load, ways?.failed(failure) == true else {
+            return end { $0.exchangeFoundNoWay(failure, after: loss) }
+        }
         goNextWay(for: load)
     }
 
@@ -340,27 +344,27 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
-        // has not looked at fares well (CONN-4).
-        guard !hasHead, isOneOfSeveral || failure.progress == .refused, !isBound, failure.error.isConnectionLoss,
+        // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
+        let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
+        guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss,
             case .retry = RetryRules.decide(lost)
         else {
             return end { $0.exchangeFailed(failure.error) }
         }
+        if !wasNotSeen { loss = failure.error }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         startAgain(for: load)
     }
 
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
-    /// (CONN-3). Once; false if that cannot be, or was done.
+    /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
     private func goElsewhere() -> Bool {
-        guard !wasSentAway, !isBound, let load, load.request.body.isLasting, let connection, connection.isElsewhere
-        else {
-            return false
-        }
+        guard let load, let connection, connection.isElsewhere else { return false }
+        connection.avoidConnection()
+        guard !wasSentAway, !isBound else { return false }
         wasSentAway = true
         recordBreak()
         self.connection = nil
-        connection.avoidConnection()
         connection.cancel()
         startAgain(for: load)
         return true

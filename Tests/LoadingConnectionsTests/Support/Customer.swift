@@ -34,11 +34,13 @@ final class PoolOnLoop: @unchecked Sendable {
     /// A customer who has asked, and puts back each connection that he does not `keep`.
     func customer(
         _ name: String, priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true,
-        keeps: Bool = false, sends method: String? = nil
+        assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil
     ) async -> Customer {
         await loop.run {
             let customer = Customer(name, of: self, keeps: keeps, sends: method)
-            customer.ask(priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable)
+            customer.ask(
+                priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3
+            )
             return customer
         }
     }
@@ -64,10 +66,12 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         self.method = method
     }
 
-    func ask(priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true) {
+    func ask(
+        priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true, assumesHTTP3: Bool = false
+    ) {
         let request = ConnectionRequest(
             origin: house.origin, priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable,
-            taker: self)
+            assumesHTTP3: assumesHTTP3, taker: self)
         self.request = request
         house.pool.request(request)
     }

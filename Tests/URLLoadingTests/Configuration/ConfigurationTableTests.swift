@@ -30,9 +30,18 @@ import URLLoading
     }
 
     // C-3, C-5, C-6, C-8, C-9, C-12, C-13, C-19, C-21 to C-29, C-31, S-14, S-25
-    @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
+    @Test("what each does", arguments: Property.allCases.filter { $0 != .enablesEarlyData })
+    func whatEachDoes(property: Property) async throws {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
+
+    #if HTTP3
+        // C-32
+        @Test("what early data does", .needs(.gtlsserver)) func whatEarlyDataDoes() async throws {
+            let property = Property.enablesEarlyData
+            try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
+        }
+    #endif
 
     /// The proof of what a property does; nil for one that does nothing.
     private func effect(of property: Property) -> (() async throws -> Void)? {
@@ -64,8 +73,7 @@ import URLLoading
         case .appTransportSecurity: appTransportSecurity
         case .networkServiceType: networkServiceType
         case .multipathServiceType: multipathServiceType
-        case .enablesEarlyData: enablesEarlyData
-        case .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
+        case .enablesEarlyData, .identifier, .isDiscretionary, .sessionSendsLaunchEvents, .sharedContainerIdentifier,
             .allowsCellularAccess, .allowsExpensiveNetworkAccess,
             .allowsConstrainedNetworkAccess, .allowsUltraConstrainedNetworkAccess, .httpShouldUsePipelining,
             .shouldUseExtendedBackgroundIdleMode:
@@ -216,6 +224,40 @@ import URLLoading
         // No name server was asked.
         let transaction = try #require(delegate.metrics.events.first?.transactionMetrics.first)
         #expect(transaction.domainLookupStartDate == nil)
+        try await storedWithoutNames()
+    }
+
+    /// What is stored needs no name.
+    private func storedWithoutNames() async throws {
+        let url = try #require(URL(string: "http://name.invalid/"))
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
+        for (policy, expected): (URLRequest.CachePolicy, [Heard]) in [
+            (.useProtocolCachePolicy, [.failed(.cannotFindHost), .invalid]),
+            (.returnCacheDataElseLoad, [.failed(.cannotFindHost), .invalid]),
+            (.returnCacheDataDontLoad, [.failed(.resourceUnavailable), .invalid]),
+        ] {
+            let found = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
+                $0.requiresDNSSECValidation = true
+                $0.urlCache = cache
+            }
+            #expect(found == expected)
+        }
+        let date = DateFormatter()
+        date.locale = Locale(identifier: "en_US_POSIX")
+        date.timeZone = TimeZone(secondsFromGMT: 0)
+        date.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        let fields = ["Cache-Control": "max-age=600", "Date": date.string(from: Date())]
+        let response = try #require(
+            HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+        cache.storeCachedResponse(
+            CachedURLResponse(response: response, data: Data("stored".utf8)), for: URLRequest(url: url))
+        for policy in [URLRequest.CachePolicy.useProtocolCachePolicy, .returnCacheDataDontLoad] {
+            let heard = try await LoadRecorder.load(URLRequest(url: url, cachePolicy: policy)) {
+                $0.requiresDNSSECValidation = true
+                $0.urlCache = cache
+            }
+            #expect(heard == [.response(200), .data("stored"), .succeeded, .invalid])
+        }
     }
 
     /// To where the kernel never finds a way for a connection.
@@ -363,9 +405,8 @@ import URLLoading
     }
 
     // C-32: the request is out before the handshake of the second connection is over
-    private func enablesEarlyData() async throws {
-        #if HTTP3
-            guard ServerFarm.Part.gtlsserver.isInstalled else { return }
+    #if HTTP3
+        private func enablesEarlyData() async throws {
             let server = try GtlsServer(
                 files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
             defer { server.stop() }
@@ -387,8 +428,8 @@ import URLLoading
                 }
                 #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
             }
-        #endif
-    }
+        }
+    #endif
 }
 
 /// Whether requests were out before their handshakes were over.

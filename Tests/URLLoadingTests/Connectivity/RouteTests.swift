@@ -34,8 +34,10 @@ import URLLoading
     }
 
     /// Says the number of the connection and of the request on it; of what is asked second on the first connection it says
-    /// one half only.
-    private func server(_ version: Version, in far: FarNetwork) throws -> ScriptedServer {
+    /// one half only, or nothing where that is to be `withheld`.
+    private func server(
+        _ version: Version, in far: FarNetwork, withheld: Signal? = nil
+    ) throws -> ScriptedServer {
         let profile = CertificateProfile.server(CertificateProfile.Name(FarNetwork.address), "both.example")
         let tls = try TrustedAuthority.server(profile).with {
             $0.applicationProtocols = version == .http2 ? ["h2"] : ["http/1.1"]
@@ -49,10 +51,12 @@ import URLLoading
                         let isHalf = text == "0.1"
                         if let http2 {
                             let stream = try http2.readRequest()
+                            if isHalf, let withheld { return try Self.sayNothing(connection, withheld) }
                             try http2.sendHead(on: stream, fields: [("content-length", "3")])
                             try http2.sendBody(Array(text.utf8.prefix(isHalf ? 2 : 3)), on: stream, ends: !isHalf)
                         } else {
                             _ = try connection.readRequest()
+                            if isHalf, let withheld { return try Self.sayNothing(connection, withheld) }
                             let head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
                             try connection.send(head + text.prefix(isHalf ? 2 : 3))
                         }
@@ -62,6 +66,11 @@ import URLLoading
                 }
             }
         }
+    }
+
+    private static func sayNothing(_ connection: ServerConnection, _ heard: Signal) throws {
+        heard.fire()
+        try connection.waitForClose()
     }
 
     private func using<Result>(
@@ -136,6 +145,32 @@ import URLLoading
             #expect(transactions.map { $0.responseStartDate != nil } == [true, true, true])
         }
         #expect(server.connectionCount == 2)
+    }
+
+    // CONN-11: it was sent, and may have been seen; only a load that has not begun waits for a network
+    @Test(
+        "a request that is lost with its way does not wait for another", arguments: Version.allCases, [false, true])
+    func lostRequest(version: Version, waits: Bool) async throws {
+        let far = try FarNetwork()
+        let heard = Signal("the second request")
+        let server = try server(version, in: far, withheld: heard)
+        defer { server.stop() }
+        let url = server.url("/", host: FarNetwork.address)
+        let delegate = RecordingDelegate()
+        try await using(delegate, { $0.waitsForConnectivity = waits }) { session async throws in
+            #expect(try await text(session, url) == "0.0")
+            session.dataTask(with: url).resume()
+            try await heard.wait()
+            try Loss.interfaceDown.happen()
+            let calls = try await delegate.calls(untilCompletions: 1).of(2)
+            #expect(calls == [.created(2), .metrics(2), .completed(2, .networkConnectionLost)])
+            // Who comes now was on no way.
+            if !waits {
+                let error = await #expect(throws: URLError.self) { try await text(session, url) }
+                #expect(error?.code == .notConnectedToInternet)
+            }
+        }
+        #expect(server.connectionCount == 1)
     }
 
     // CONN-14, T-27

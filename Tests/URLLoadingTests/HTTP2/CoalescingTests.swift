@@ -33,12 +33,16 @@ import URLLoading
     }
 
     private func text(
-        _ session: URLSession, _ server: ScriptedServer, _ host: String, body: String? = nil
+        _ session: URLSession, _ server: ScriptedServer, _ host: String, body: String? = nil, isStreamed: Bool = false
     ) async throws -> String {
         var request = URLRequest(url: server.url("/", host: host))
         if let body {
             request.httpMethod = "POST"
-            request.httpBody = Data(body.utf8)
+            if isStreamed {
+                request.httpBodyStream = InputStream(data: Data(body.utf8))
+            } else {
+                request.httpBody = Data(body.utf8)
+            }
         }
         return String(decoding: try await session.data(for: request).0, as: UTF8.self)
     }
@@ -74,8 +78,10 @@ import URLLoading
     }
 
     // CONN-3
-    @Test("a server that says that it is not that one is asked over a connection of its own", arguments: [nil, "body"])
-    func misdirected(body: String?) async throws {
+    @Test(
+        "a server that says that it is not that one is asked over a connection of its own",
+        arguments: [(nil, false), ("body", false), ("body", true)])
+    func misdirected(body: String?, isStreamed: Bool) async throws {
         let server = try server("a.localhost", "b.localhost") { http2, number in
             try http2.respond(on: try http2.readRequest(), body: "\(number).1")
             if number == 0 {
@@ -84,9 +90,11 @@ import URLLoading
             while true { try http2.respond(on: try http2.readRequest(), body: "\(number)") }
         }
         defer { server.stop() }
-        try await using { session async throws in
+        let delegate = StreamingDelegate()
+        try await using(delegate) { session async throws in
             #expect(try await text(session, server, "a.localhost") == "0.1")
-            #expect(try await text(session, server, "b.localhost", body: body) == "1.1")
+            #expect(try await text(session, server, "b.localhost", body: body, isStreamed: isStreamed) == "1.1")
+            #expect(delegate.questions.events == (isStreamed ? ["b.localhost"] : []))
             #expect(try await text(session, server, "b.localhost") == "1")
             #expect(try await text(session, server, "a.localhost") == "0")
         }
@@ -188,6 +196,16 @@ import URLLoading
             #expect(try await text(session, server, "a.localhost") == "1")
         }
         #expect(server.connectionCount == 2)
+    }
+}
+
+/// Has a stream for each task that wants another.
+private final class StreamingDelegate: NSObject, URLSessionTaskDelegate, Sendable {
+    let questions = EventRecorder<String>()
+
+    func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
+        questions.record(task.originalRequest?.url?.host ?? "")
+        return InputStream(data: Data("body".utf8))
     }
 }
 

@@ -212,7 +212,7 @@ import URLLoading
         case orderly, abrupt, reset
     }
 
-    // ERR-5: there is nothing left to try, and it is told once
+    // ERR-5, CONN-10: there is nothing left to try, and it is told once
     @Test(
         "a server that closes when the handshake is through", arguments: Ending.allCases, ["h2", "http/1.1"])
     func closed(ending: Ending, version: String) async throws {
@@ -228,6 +228,7 @@ import URLLoading
         #expect(
             try await LoadRecorder.load(server.url("/", host: "localhost"))
                 == [.failed(.networkConnectionLost), .invalid])
-        #expect(server.connectionCount == 1)
+        // What was not out yet when the connection closed goes over another, three times in all.
+        #expect((1...3).contains(server.connectionCount))
     }
 }

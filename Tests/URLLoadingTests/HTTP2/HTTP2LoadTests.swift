@@ -423,7 +423,8 @@ import URLLoading
     }
 
     // T-19: RFC 9218, to a server that goes by it
-    @Test("a priority that changes") func priority() async throws {
+    @Test("a priority that changes", arguments: [(nil, "u=1"), ("u=5, i", "u=1, i"), ("u=5, i=?0", "u=1")])
+    func priority(said: String?, expected: String) async throws {
         let server = try ScriptedServer(tls: try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }) {
             let http2 = try HTTP2ServerConnection($0, settings: [(9, 1)])
             let stream = try http2.readRequest()
@@ -435,13 +436,15 @@ import URLLoading
         }
         defer { server.stop() }
         try await using { session async throws in
-            let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
+            var request = URLRequest(url: server.url("/", host: "localhost"))
+            request.setValue(said, forHTTPHeaderField: "Priority")
+            let (bytes, _) = try await session.bytes(for: request)
             var iterator = bytes.makeAsyncIterator()
             _ = try await iterator.next()
             bytes.task.priority = URLSessionTask.highPriority
             var rest: [UInt8] = []
             while let byte = try await iterator.next() { rest.append(byte) }
-            #expect(String(decoding: rest, as: UTF8.self) == "u=1")
+            #expect(String(decoding: rest, as: UTF8.self) == expected)
         }
     }
 

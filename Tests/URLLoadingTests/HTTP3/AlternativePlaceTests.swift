@@ -25,7 +25,7 @@
             let field = "h3=\"\(place == .ownHost ? "" : "127.0.0.1"):\(port)\"; ma=60"
             return try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
                 var response = CannedResponse.text(request.target).with(field: "Alt-Svc", field)
-                // Else that connection would carry what comes next.
+                // Each request looks for its way anew; kept connections give way in HTTP3UpgradeTests.
                 response.keepsAlive = false
                 return response
             }

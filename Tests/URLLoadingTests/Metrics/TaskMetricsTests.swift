@@ -335,6 +335,27 @@ import URLLoading
         #expect(metrics.transactionMetrics.map { $0.response == nil } == [false, true])
     }
 
+    // MET-10: nothing is offered that has no name
+    @Test("what is agreed upon can be told", arguments: [tls_protocol_version_t.TLSv10, .TLSv12])
+    func cipherSuites(minimum: tls_protocol_version_t) async throws {
+        // A server that has a choice takes what has none of its keys on a curve.
+        let options = try TrustedAuthority.server(.localhost.with { $0.key = .rsa(bits: 2048) }).with {
+            $0.maximumVersion = .tls12
+            $0.ciphers = "DHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
+        }
+        let server = try ScriptedServer.answering(tls: options) { _ in .text("hello") }
+        defer { server.stop() }
+        let metrics = try await metrics(of: [URLRequest(url: server.url(host: "localhost"))]) {
+            $0.tlsMinimumSupportedProtocolVersion = minimum
+        }
+        let transaction = try #require(metrics.first?.transactionMetrics.first)
+        #expect(transaction.negotiatedTLSCipherSuite == .ECDHE_RSA_WITH_AES_128_GCM_SHA256)
+        // The last says that renegotiations are known to be dangerous.
+        let offered = try #require(server.connections.first?.clientHello?.cipherSuites).filter { $0 != 0x00FF }
+        #expect(offered.count > 3)
+        #expect(offered.filter { tls_ciphersuite_t(rawValue: UInt16($0)) == nil } == [])
+    }
+
     // S-98, MET-2, MET-5, MET-7, MET-10
     @Test("over TLS", arguments: [(TLSServerOptions.Version.tls12, tls_protocol_version_t.TLSv12), (.tls13, .TLSv13)])
     func overTLS(version: TLSServerOptions.Version, negotiated: tls_protocol_version_t) async throws {

@@ -1,0 +1,126 @@
+#if HTTP3
+    internal import LoadingEvents
+    internal import LoadingSemantics
+    internal import LoadingTransport
+
+    /// Tries HTTP/3 for an origin that is reached by another version already (CONN-8). One request waits for it, for a moment;
+    /// then that has what else there is, and this goes on to its own end, which alone tells whether HTTP/3 works there.
+    ///
+    /// Nobody is asked about a server on behalf of nobody. So a connection whose handshake is through while no request waits for
+    /// it is put by until one comes, or nobody has come for as long as an idle connection is kept.
+    ///
+    /// Confined to the pool's loop, owned by its origin; ends with exactly one call of the pool's `succeeded` or `failed`, never
+    /// within `start`, and with none after `cancel`.
+    final class HTTP3Upgrade: SecurityAsker, LoopTimerTarget {
+        let home: OriginConnections
+        /// Who waits for it.
+        private(set) var request: ConnectionRequest?
+        /// Whether somebody has waited for it and does not any more.
+        private(set) var wasLeft = false
+        /// How often connections had been given up when it was begun.
+        let generation: Int
+        private let pool: ConnectionPool
+        private let service: AlternativeService
+        private var attempt: HTTP3Attempt?
+        private let timer = LoopTimer()
+
+        /// How long a request waits. There is a connection for it already, so that nothing is gained by haste.
+        private static let patience: Int64 = 300_000_000
+
+        init(
+            to service: AlternativeService, for request: ConnectionRequest, at home: OriginConnections,
+            pool: ConnectionPool
+        ) {
+            self.service = service
+            self.request = request
+            self.home = home
+            self.pool = pool
+            generation = pool.generation
+        }
+
+        func start() {
+            let attempt = HTTP3Attempt(to: service, for: home, pool: pool, asker: self)
+            attempt.early = { [weak self] in self?.request }
+            self.attempt = attempt
+            pool.loop.arm(timer, at: pool.loop.now + Self.patience, for: self)
+            attempt.start { [weak self] in
+                self?.handshakeIsThrough()
+            } outcome: { [weak self] in
+                self?.ended($0)
+            }
+        }
+
+        func cancel() {
+            pool.loop.disarm(timer)
+            attempt?.cancel()
+            attempt = nil
+        }
+
+        /// What has happened of what the request has waited for.
+        var events: [LoadEvent] { wasLeft ? [] : attempt?.events ?? [] }
+
+        /// The connection that lacks nothing but a request.
+        var held: HTTP3Connection? { attempt?.held }
+
+        // MARK: Who waits
+
+        /// Its request is served otherwise, or is no more.
+        func leave() {
+            request?.upgrade = nil
+            request = nil
+            wasLeft = true
+            attempt?.hold()
+            pool.loop.arm(timer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
+        }
+
+        /// A request waits for the connection that is held.
+        func join(_ request: ConnectionRequest) {
+            self.request = request
+            pool.loop.disarm(timer)
+            request.taker?.connectionIsBeingMade()
+            attempt?.askerChanged()
+        }
+
+        func timerFired(_ timer: LoopTimer) {
+            if request != nil { return pool.isLate(self) }
+            // Nobody has come for it, or it has come to no end of its own.
+            if held == nil { pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now) }
+            cancel()
+            pool.failed(self)
+        }
+
+        var tunnelSpeaker: (any TunnelSpeaker)? { request?.taker?.tunnelSpeaker }
+
+        func handshakeAsks(_ question: SecurityQuestion) -> Bool { request?.taker?.connectionAsks(question) ?? false }
+
+        func handshakeGoesOn() { request?.taker?.connectionIsBeingMade() }
+
+        // MARK: What comes of it
+
+        /// What is left does not hang on the network.
+        private func handshakeIsThrough() {
+            if request != nil { pool.loop.disarm(timer) }
+        }
+
+        private func ended(_ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>) {
+            let events = events
+            pool.loop.disarm(timer)
+            attempt = nil
+            switch outcome {
+            case .success(let connection): pool.succeeded(self, with: connection, events: events)
+            case .failure(let failure):
+                if failure.isOfServer { note(failure) }
+                pool.failed(self)
+            }
+        }
+
+        private func note(_ failure: HTTP3AttemptFailure) {
+            let (services, origin) = (pool.http3Services, home.origin.place)
+            if failure.isRefusal {
+                services.isRefused(service, of: origin, at: pool.loop.now)
+            } else {
+                services.failed(service, of: origin, at: pool.loop.now)
+            }
+        }
+    }
+#endif
