@@ -28,6 +28,8 @@ final class HTTP3Run: HTTP3SessionObserver {
     private var states: [Int64: State] = [:]
     private var bodies: [Int64: UInt64] = [:]
     private var unread: [Int64: Int] = [:]
+    /// Streams of the server's own that are the one for control.
+    private var controls: [Int64: Bool] = [:]
     private var submitted = 0
     private var isTelling = false
     private var sink: UInt8 = 0
@@ -76,7 +78,7 @@ final class HTTP3Run: HTTP3SessionObserver {
             }
             return false
         } catch {
-            // A section that waits for the table is told at the end of what fills it, if no breach stands in the same.
+            // What of a piece is told before its breach depends on the cuts.
             told = before
             // The same breach may be met with another text.
             if case .violation(let code, _, _) = error {
@@ -101,12 +103,14 @@ final class HTTP3Run: HTTP3SessionObserver {
             // Of a stream of the server's own nghttp3 looks at the end before it looks at what comes with it, so that an error might be
             // another one.
             let endsApart = piece.kind == .end && piece.stream & 3 == 3
+            // What waits for the table is told at the end of what fills it, and that may take away again what it fills in.
+            let isWhole = cutting == .nowhere && (piece.stream & 3 != 3 || isControl(piece))
             var start = 0
             repeat {
                 let count =
                     switch cutting {
-                    case .nowhere: piece.bytes.count
-                    case .everywhere: 1
+                    case .nowhere where isWhole: piece.bytes.count
+                    case .nowhere, .everywhere: 1
                     case .anywhere: 1 + Int(truncatingIfNeeded: next() % 32)
                     }
                 let end = min(start + count, piece.bytes.count)
@@ -118,6 +122,11 @@ final class HTTP3Run: HTTP3SessionObserver {
             } while start < piece.bytes.count
             if endsApart { try feed(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true, on: piece.stream) }
         }
+    }
+
+    private func isControl(_ piece: HTTP3Piece) -> Bool {
+        if controls[piece.stream] == nil, let type = piece.bytes.first { controls[piece.stream] = type == 0 }
+        return controls[piece.stream] ?? true
     }
 
     /// Gives the session a copy of its own, so that the address sanitizer sees a read outside of it.
