@@ -380,8 +380,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
-        if now >= startTime.addingSeconds(request.totalTimeout) { return end(.timedOut) }
-        if idleTimeIsRunning, now >= lastActivity.addingSeconds(request.idleTimeout) { return end(.timedOut) }
+        let isOver = now >= startTime.addingSeconds(request.totalTimeout)
+        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(request.idleTimeout) {
+            return end(exchange?.silence ?? .timedOut)
+        }
         armTimer()
     }
 

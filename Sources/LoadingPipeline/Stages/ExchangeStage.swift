@@ -167,6 +167,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
     /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
+    /// What it is that nothing has come in time: a proxy that has not done its part is told from the server (PROXY-10).
+    var silence: LoadError {
+        guard let passage = origin.passage, wish?.awaits != nil else { return .timedOut }
+        return passage.silence
+    }
+
     /// called in a later turn, when the connection is free or given up.
     func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
