@@ -30,11 +30,20 @@ struct AuthenticationStage {
     private var triedSettings: Set<AuthenticationScheme> = []
     /// How often in a row the user was asked for.
     private var askedCount = 0
+    /// The same of those who were asked before `peer`, and may be asked again: a load tries its ways anew with each request.
+    private var others: [AuthenticationPeer: Dialogue] = [:]
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
     /// A proxy that asks more often in a row will never be content. Of servers many conversations at once may take more.
     private static let mostChallenges = 64
+
+    /// What was said to one peer.
+    private struct Dialogue {
+        var attempt: Attempt?
+        var triedSettings: Set<AuthenticationScheme> = []
+        var askedCount = 0
+    }
 
     private struct Attempt {
         let space: ProtectionSpace
@@ -110,9 +119,7 @@ struct AuthenticationStage {
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
-        // What one server was told is no other's, wherever it has an upload go on.
-        if peer != subject.peer { attempt = nil }
-        peer = subject.peer
+        turn(to: subject.peer)
         guard attempt == nil, !subject.saysUser else { return }
         let settings = subject.userOfSettings
         if let (space, known) = memory.entry(for: subject) {
@@ -130,6 +137,18 @@ struct AuthenticationStage {
         attempt = Attempt(
             space: ProtectionSpace(of: option, at: subject.peer), credential: settings, proof: proof,
             source: .settingsUnasked)
+    }
+
+    /// What one server was told is no other's, wherever it has an upload go on; nor is what the settings say to one proxy said to
+    /// the next already.
+    private mutating func turn(to peer: AuthenticationPeer) {
+        if peer == self.peer { return }
+        if let last = self.peer {
+            others[last] = Dialogue(attempt: attempt, triedSettings: triedSettings, askedCount: askedCount)
+        }
+        let known = others.removeValue(forKey: peer) ?? Dialogue()
+        (attempt, triedSettings, askedCount) = (known.attempt, known.triedSettings, known.askedCount)
+        self.peer = peer
     }
 
     /// The value of that field for a request that is about to go out; nil to leave it as it is.
@@ -153,13 +172,16 @@ struct AuthenticationStage {
     }
 
     /// A redirect leads to another request, for which nothing has been said yet.
-    mutating func redirected() { attempt = nil }
+    mutating func redirected() {
+        attempt = nil
+        others = [:]
+    }
 
     // MARK: Responses
 
     /// What a response leads to.
     mutating func step(after head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Step {
-        peer = subject.peer
+        turn(to: subject.peer)
         if AuthenticationAsker(status: head.status) != asker {
             // What a proxy asks says nothing of what the server makes of the user.
             return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
