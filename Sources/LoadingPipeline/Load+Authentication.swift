@@ -92,8 +92,8 @@ extension Load: AuthenticatorOwner {
         (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
 
-    private func letGoOfHeldConnection() {
-        heldConnection?.letGo()
+    func letGoOfHeldConnection() {
+        heldConnection?.carrier.letGo()
         heldConnection = nil
     }
 
@@ -109,7 +109,7 @@ extension Load: AuthenticatorOwner {
     private func fetchAgain(_ response: LoadResponse) {
         guard case .challenge = outstanding, !hasEnded else { return }
         // A server that closes between two steps of a conversation does not want it.
-        if heldConnection?.isClosed == true { return end(.networkConnectionLost) }
+        if heldConnection?.carrier.isClosed == true { return end(.networkConnectionLost) }
         outstanding = .nothing
         client?.load(self, willSendAgainAfter: response)
         beginFetch(.authentication)

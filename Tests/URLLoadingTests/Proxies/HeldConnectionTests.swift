@@ -1,0 +1,114 @@
+import Foundation
+import LoadingConnections
+import LoadingTransport
+import TestSupport
+import Testing
+import URLLoading
+
+/// Conversations that prove a connection to be the user's, where several ways lead to the server: what follows on a
+/// connection is for whom it leads to.
+@Suite(
+    .needs("Duktape", ProxyAdvisory.runsScripts), .needs("gss-ntlmssp", SecurityConversation.knowsNTLM),
+    .leavesNothing, .timeLimit(.minutes(2)))
+struct HeldConnectionTests {
+    /// - Parameter ways: What a script says.
+    private func session(_ ways: String, _ delegate: RecordingDelegate = Self.user()) -> URLSession {
+        URLSession(delegate) {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = [
+                kCFNetworkProxiesProxyAutoConfigEnable: 1,
+                "ProxyAutoConfigJavaScript": "function FindProxyForURL() { return '\(ways)' }",
+                "ExceptionsList": ["<-loopback>"],
+            ]
+        }
+    }
+
+    private static func user() -> RecordingDelegate {
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, reply in
+            if challenge.protectionSpace.serverTrust != nil { return reply(.performDefaultHandling, nil) }
+            reply(.useCredential, NTLMDoor.credential)
+        }
+        return delegate
+    }
+
+    private func text(_ session: URLSession, _ url: URL, sayingToProxies field: String? = nil) async throws -> String {
+        var request = URLRequest(url: url)
+        request.setValue(field, forHTTPHeaderField: "Proxy-Authorization")
+        return String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+
+    /// A proxy whose certificate nobody vouches for, which is not held against it for others.
+    private func distrusted() throws -> ScriptedServer {
+        _ = try TrustedAuthority.authority
+        let tls = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
+        return try ScriptedServer.answering(tls: tls) { _ in .text("by a stranger") }
+    }
+
+    // PROXY-11, AUTH-19: what the caller says to the first proxy of the route goes nowhere else
+    @Test("a server that is gone to directly hears nothing that is a proxy's") func directly() async throws {
+        let server = try ScriptedServer.answering { NTLMDoor().answer($0) }
+        defer { server.stop() }
+        let stranger = try distrusted()
+        defer { stranger.stop() }
+        let session = session("HTTPS localhost:\(stranger.port); DIRECT")
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url("/a"), sayingToProxies: "mine") == "in /a")
+        #expect(server.requests.map(\.target) == ["/a", "/a", "/a"])
+        #expect(server.requests.map { NTLMDoor.message($0["Authorization"]) } == [nil, 1, 3])
+        #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil })
+        #expect(stranger.requests.isEmpty)
+    }
+
+    // PROXY-5, AUTH-19
+    @Test("a proxy that follows a direct way gets whole addresses") func forwarded() async throws {
+        let door = NTLMDoor(fields: [("Proxy-Support", "Session-Based-Authentication")])
+        let proxy = try ScriptedServer.answering { door.answer($0) }
+        defer { proxy.stop() }
+        let nobody = try RefusingPort()
+        let session = session("DIRECT; PROXY 127.0.0.1:\(proxy.port)")
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(nobody.port)/a"))
+        #expect(try await text(session, url) == "in \(url)")
+        #expect(proxy.requests.map(\.target) == [String](repeating: url.absoluteString, count: 3))
+        #expect(proxy.requests.map { NTLMDoor.message($0["Authorization"]) } == [nil, 1, 3])
+    }
+
+    // AUTH-19, AUTH-28
+    @Test("a conversation with the second proxy is not begun anew for the first") func secondProxy() async throws {
+        let door = NTLMDoor(asker: .proxy)
+        let proxy = try ScriptedServer.answering { door.answer($0) }
+        defer { proxy.stop() }
+        let stranger = try distrusted()
+        defer { stranger.stop() }
+        let session = session("HTTPS localhost:\(stranger.port); PROXY 127.0.0.1:\(proxy.port)")
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/a"))
+        #expect(try await text(session, url) == "in http://far.test/a")
+        #expect(proxy.requests.map { NTLMDoor.message($0["Proxy-Authorization"]) } == [nil, 1, 3])
+        #expect(stranger.requests.isEmpty)
+    }
+
+    // AUTH-28: each request tries the ways anew
+    @Test("the second proxy asks once", arguments: [true, false]) func secondProxyAsks(isRight: Bool) async throws {
+        let door = try ProxyDoor.basic()
+        defer { door.stop() }
+        let stranger = try distrusted()
+        defer { stranger.stop() }
+        let asked = EventRecorder<Int>()
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, reply in
+            if challenge.protectionSpace.serverTrust != nil { return reply(.performDefaultHandling, nil) }
+            asked.record(challenge.previousFailureCount)
+            let wrong = URLCredential("Mufasa", "wrong")
+            let isOver = isRight || challenge.previousFailureCount > 0
+            reply(.useCredential, isOver ? ProxyDoor.guard.credential : wrong)
+        }
+        let session = session("HTTPS localhost:\(stranger.port); PROXY 127.0.0.1:\(door.proxy.port)", delegate)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/"))
+        #expect(try await text(session, url) == "for http://far.test/")
+        #expect(asked.events == (isRight ? [0] : [0, 1]))
+        #expect(door.authorizations.count == (isRight ? 2 : 3))
+    }
+}
