@@ -18,7 +18,10 @@ extension Load: AuthenticatorOwner {
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
-        return try isAsked(by: response, serverAuthenticator, .request(request))
+        // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
+        // says that it does not (RFC 4559 §6).
+        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.keepsConnectionsApart
+        return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 
     private var authenticatorOfServers: Authenticator {
@@ -34,12 +37,13 @@ extension Load: AuthenticatorOwner {
     }
 
     private func isAsked(
-        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject
+        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
+        mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
         let subject = subject()
         outstanding = .challenge
-        if try authenticator.isAsked(by: response.head, to: subject) { return true }
+        if try authenticator.isAsked(by: response.head, to: subject, mayBeShared: mayBeShared) { return true }
         outstanding = .nothing
         return false
     }

@@ -180,7 +180,11 @@ struct AuthenticationStage {
     // MARK: Responses
 
     /// What a response leads to.
-    mutating func step(after head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Step {
+    ///
+    /// - Parameter mayBeShared: Whether others may be known as the user to whom a connection is proved to be his (AUTH-19).
+    mutating func step(
+        after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
+    ) throws(LoadError) -> Step {
         turn(to: subject.peer)
         if AuthenticationAsker(status: head.status) != asker {
             // What a proxy asks says nothing of what the server makes of the user.
@@ -190,7 +194,7 @@ struct AuthenticationStage {
         if asker == .proxy, askedCount > Self.mostChallenges { return .deliver }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
-        let options = AuthenticationOption.options(for: challenges, body: subject.body)[...]
+        let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
         if let step = goOn(challenges, options, subject) { return step }
         refuse(options, subject)
         return ask(options, subject, isQuiet: false)
@@ -410,12 +414,13 @@ struct AuthenticationStage {
 }
 
 extension AuthenticationOption {
-    /// The challenges that can be met for a request: not with the integrity of a body that can be read only once.
+    /// The challenges that can be met for a request: not with the integrity of a body that can be read only once, nor by what
+    /// proves a connection that others may use.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], body: LoadBody
+        for challenges: [AuthenticationChallenge], body: LoadBody, mayBeShared: Bool
     ) -> [AuthenticationOption] {
-        let all = options(
-            for: challenges, possible: Set(AuthenticationScheme.allCases), hashes: MessageDigest.available)
+        let possible = AuthenticationScheme.allCases.filter { !mayBeShared || !$0.authenticatesConnection }
+        let all = options(for: challenges, possible: Set(possible), hashes: MessageDigest.available)
         if body.canBeHashed { return all }
         return all.filter { DigestChallenge($0.challenge)?.protection != .integrity }
     }

@@ -111,4 +111,53 @@ struct HeldConnectionTests {
         #expect(asked.events == (isRight ? [0] : [0, 1]))
         #expect(door.authorizations.count == (isRight ? 2 : 3))
     }
+
+    // AUTH-19, AUTH-16: one whose connections to servers others share would let those in as well (RFC 4559 §6)
+    @Test(
+        "through a proxy that loads requests itself, only where it says that it keeps connections apart",
+        arguments: [
+            (nil, false), ("other", false), ("", false), ("Session-Based-Authentication", true),
+            ("other, session-based-authentication ", true),
+        ] as [(String?, Bool)])
+    func proxySupport(field: String?, isSafe: Bool) async throws {
+        let (basic, door) = (BasicGuard(), NTLMDoor(fields: field.map { [("Proxy-Support", $0)] } ?? []))
+        let proxy = try ScriptedServer.answering { request in
+            let letIn = basic.answer(request)
+            if letIn.status == 200 { return letIn }
+            let answer = door.answer(request)
+            return answer.status == 200 ? answer : answer.with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+        }
+        defer { proxy.stop() }
+        let asked = EventRecorder<String>()
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, reply in
+            let method = challenge.protectionSpace.authenticationMethod
+            asked.record(method)
+            reply(.useCredential, method == NSURLAuthenticationMethodNTLM ? NTLMDoor.credential : basic.credential)
+        }
+        let session = URLSession(delegate) {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/"))
+        _ = try await text(session, url)
+        #expect(asked.events == [isSafe ? NSURLAuthenticationMethodNTLM : NSURLAuthenticationMethodHTTPBasic])
+        let said = proxy.requests.map { $0["Authorization"]?.split(separator: " ").first ?? "-" }
+        #expect(said == (isSafe ? ["-", "NTLM", "NTLM"] : ["-", "Basic"]))
+    }
+
+    // AUTH-19: a proxy behind the first may be another one each time
+    @Test("a conversation ends where the proxy does not say so any more") func proxySupportEnds() async throws {
+        let safe = NTLMDoor(fields: [("Proxy-Support", "Session-Based-Authentication")])
+        let proxy = try ScriptedServer.answering { request in
+            (request["Authorization"] == nil ? safe : NTLMDoor()).answer(request)
+        }
+        defer { proxy.stop() }
+        let session = session("PROXY 127.0.0.1:\(proxy.port)")
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/"))
+        #expect(try await text(session, url) == "who are you?")
+        #expect(proxy.requests.map { NTLMDoor.message($0["Authorization"]) } == [nil, 1])
+    }
 }
