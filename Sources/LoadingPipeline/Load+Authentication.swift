@@ -138,10 +138,12 @@ extension Load: AuthenticatorOwner {
     /// stands in for it.
     func authorization(for proxy: ProxyServer, of route: ProxyRoute) -> String? {
         let authenticator = authenticatorOfProxies
-        let confidant = confidant ?? route.firstProxy?.place
+        // TLS is a part of whom he meant: what was for within it is not said in the clear.
+        let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
         self.confidant = confidant
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
-        return proxy.place == confidant ? request.fields.firstValue(authenticator.fieldName) : nil
+        return AuthenticationPeer(proxy, as: .http) == confidant
+            ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
     /// Whose connections to such a proxy the request needs; 0 for nobody's.

@@ -44,7 +44,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
     /// The proxy that what the caller has said himself is for.
-    var confidant: ServerPlace?
+    var confidant: AuthenticationPeer?
     /// The value of the `Cookie` field.
     @exclusivity(unchecked) var cookies = ClientQuestion<String?>()
     @exclusivity(unchecked) var cache = CacheStage()

@@ -112,6 +112,23 @@ struct HeldConnectionTests {
         #expect(door.authorizations.count == (isRight ? 2 : 3))
     }
 
+    // PROXY-11: at one place there may be two, and one of them is heard by everybody on the way
+    @Test("what the caller says within TLS is not said in the clear") func kinds() async throws {
+        let proxy = try ScriptedServer { connection in
+            // A handshake is answered by nonsense.
+            if connection.index == 0 { return try connection.send("HTTP/1.1 400 No\r\n\r\n") }
+            let request = try connection.readRequest()
+            try connection.send(.text("for " + request.target), to: request)
+            try connection.waitForClose()
+        }
+        defer { proxy.stop() }
+        let session = session("HTTPS 127.0.0.1:\(proxy.port); PROXY 127.0.0.1:\(proxy.port)")
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/"))
+        #expect(try await text(session, url, sayingToProxies: "mine") == "for http://far.test/")
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == [nil])
+    }
+
     // AUTH-19, AUTH-16: one whose connections to servers others share would let those in as well (RFC 4559 §6)
     @Test(
         "through a proxy that loads requests itself, only where it says that it keeps connections apart",
