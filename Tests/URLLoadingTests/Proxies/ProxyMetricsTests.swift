@@ -80,6 +80,23 @@ import URLLoading
         }
     }
 
+    // PROXY-5, MET-7, MET-8, MET-10
+    @Test("HTTP/1.1 in the clear behind a proxy", arguments: Kind.allCases) func clear(kind: Kind) async throws {
+        let server = try ScriptedServer.answering(.text("in"))
+        defer { server.stop() }
+        let proxy = try proxy(kind, to: server, tls: try TrustedAuthority.server())
+        defer { proxy.stop() }
+        let delegate = MetricsDelegate()
+        let session = try session(kind, proxy, delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.data(from: server.url("/", host: "localhost")).0 == Data("in".utf8))
+        let transactions = try await delegate.metrics.waitUntil("it") { $0.count == 1 }.flatMap(\.transactionMetrics)
+        let transaction = try #require(transactions.first)
+        #expect(transaction.networkProtocolName == "http/1.1" && transaction.isProxyConnection)
+        // TLS that ends at the proxy is none with the server.
+        #expect(transaction.negotiatedTLSProtocolVersion == nil && transaction.remotePort == proxy.port)
+    }
+
     private final class MetricsDelegate: NSObject, URLSessionTaskDelegate {
         let metrics = EventRecorder<URLSessionTaskMetrics>()
 
