@@ -18,7 +18,10 @@ extension Load: AuthenticatorOwner {
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
-        return try isAsked(by: response, serverAuthenticator, .request(request))
+        // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
+        // says that it does not (RFC 4559 §6).
+        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.keepsConnectionsApart
+        return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 
     private var authenticatorOfServers: Authenticator {
@@ -34,12 +37,13 @@ extension Load: AuthenticatorOwner {
     }
 
     private func isAsked(
-        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject
+        by response: LoadResponse, _ authenticator: Authenticator?, _ subject: @autoclosure () -> AuthenticationSubject,
+        mayBeShared: Bool = false
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
         let subject = subject()
         outstanding = .challenge
-        if try authenticator.isAsked(by: response.head, to: subject) { return true }
+        if try authenticator.isAsked(by: response.head, to: subject, mayBeShared: mayBeShared) { return true }
         outstanding = .nothing
         return false
     }
@@ -92,8 +96,8 @@ extension Load: AuthenticatorOwner {
         (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
 
-    private func letGoOfHeldConnection() {
-        heldConnection?.letGo()
+    func letGoOfHeldConnection() {
+        heldConnection?.carrier.letGo()
         heldConnection = nil
     }
 
@@ -109,7 +113,7 @@ extension Load: AuthenticatorOwner {
     private func fetchAgain(_ response: LoadResponse) {
         guard case .challenge = outstanding, !hasEnded else { return }
         // A server that closes between two steps of a conversation does not want it.
-        if heldConnection?.isClosed == true { return end(.networkConnectionLost) }
+        if heldConnection?.carrier.isClosed == true { return end(.networkConnectionLost) }
         outstanding = .nothing
         client?.load(self, willSendAgainAfter: response)
         beginFetch(.authentication)
@@ -134,10 +138,12 @@ extension Load: AuthenticatorOwner {
     /// stands in for it.
     func authorization(for proxy: ProxyServer, of route: ProxyRoute) -> String? {
         let authenticator = authenticatorOfProxies
-        let confidant = confidant ?? route.firstProxy?.place
+        // TLS is a part of whom he meant: what was for within it is not said in the clear.
+        let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
         self.confidant = confidant
         if let value = authenticator.fieldValue(for: .forwarded(request, by: proxy)) { return value }
-        return proxy.place == confidant ? request.fields.firstValue(authenticator.fieldName) : nil
+        return AuthenticationPeer(proxy, as: .http) == confidant
+            ? request.fields.firstValue(authenticator.fieldName) : nil
     }
 
     /// Whose connections to such a proxy the request needs; 0 for nobody's.

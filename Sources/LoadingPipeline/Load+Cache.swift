@@ -52,8 +52,7 @@ extension Load {
 
     /// The stored response is the answer.
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
-        heldConnection?.letGo()
-        heldConnection = nil
+        letGoOfHeldConnection()
         record(.servedFromCache)
         decoding = DecodingStage()
         // What is stored has been told already where it had parts.

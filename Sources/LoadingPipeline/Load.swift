@@ -44,7 +44,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var forwardingAuthenticator: Authenticator?
     var tunnelAuthentication: TunnelAuthentication?
     /// The proxy that what the caller has said himself is for.
-    var confidant: ServerPlace?
+    var confidant: AuthenticationPeer?
     /// The value of the `Cookie` field.
     @exclusivity(unchecked) var cookies = ClientQuestion<String?>()
     @exclusivity(unchecked) var cache = CacheStage()
@@ -62,7 +62,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     @exclusivity(unchecked) var search: ProxySearch?
     @exclusivity(unchecked) var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
-    @exclusivity(unchecked) var heldConnection: (any ExchangeCarrier)?
+    @exclusivity(unchecked) var heldConnection: HeldConnection?
 
     @exclusivity(unchecked) var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -277,8 +277,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         cache.begin()
         if environment.transportSecurity.upgrade(&request) {
             // It was held for a step of a conversation in the clear, which ends here.
-            heldConnection?.letGo()
-            heldConnection = nil
+            letGoOfHeldConnection()
             if uploading?.isFollowUp != true {
                 uploading?.isUpgraded(to: request)
                 client?.load(self, isUpgradedTo: request.urlText)
@@ -326,6 +325,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
+        if let heldConnection { return beginExchange(sent, by: ProxyRoute([heldConnection.way])) }
         guard let proxies = environment.proxies else { return beginExchange(sent, by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return beginExchange(sent, by: route) }
         search(by: proxies, for: sent)
@@ -347,7 +347,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.exchange = exchange
         if let heldConnection {
             self.heldConnection = nil
-            exchange.start(on: heldConnection)
+            exchange.start(on: heldConnection.carrier)
         } else {
             exchange.start()
         }
@@ -380,8 +380,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
-        if now >= startTime.addingSeconds(request.totalTimeout) { return end(.timedOut) }
-        if idleTimeIsRunning, now >= lastActivity.addingSeconds(request.idleTimeout) { return end(.timedOut) }
+        let isOver = now >= startTime.addingSeconds(request.totalTimeout)
+        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(request.idleTimeout) {
+            return end(exchange?.silence ?? .timedOut)
+        }
         armTimer()
     }
 
@@ -420,8 +422,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         search = nil
         exchange?.cancel()
         exchange = nil
-        heldConnection?.letGo()
-        heldConnection = nil
+        letGoOfHeldConnection()
         backlog = BodyCollector()
     }
 

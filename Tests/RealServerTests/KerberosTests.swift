@@ -36,8 +36,13 @@ import URLLoading
         return (try await session.data(for: request).1 as? HTTPURLResponse)?.statusCode
     }
 
-    private func session(_ delegate: Delegate) -> URLSession {
+    private func session(_ delegate: Delegate, by proxy: SquidProxy? = nil) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
+        if let proxy {
+            configuration.connectionProxyDictionary = [
+                "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port, "ExceptionsList": ["<-loopback>"],
+            ]
+        }
         // Each request shall bring the page, not only hear that it is as before.
         configuration.urlCache = nil
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
@@ -149,6 +154,23 @@ import URLLoading
         #expect(connections.count == 1)
         #expect(Set(server.log.map { $0.prefix(1) }).count == 2)
         #expect(server.log.map { $0.contains(" 200 ") } == [false, false, true, true, true])
+    }
+
+    // AUTH-19: squid says of itself that it keeps connections apart (RFC 4559 §6)
+    @Test("NTLM through squid", .needs(.squid)) func ntlmThroughSquid() async throws {
+        let server = try ApacheServer(realm: KerberosRealm.shared())
+        defer { server.stop() }
+        let squid = try SquidProxy()
+        defer { squid.stop() }
+        let delegate = delegateOfNTLM()
+        let session = session(delegate, by: squid)
+        #expect(try await status(session, server.url("/ntlm/page")) == 200)
+        session.invalidateAndCancel()
+        squid.stop()
+        #expect(delegate.asked.events == ["Negotiate - 0", "NTLM - 0"])
+        #expect(
+            squid.log.map { $0.split(separator: " ").first.map(String.init) ?? "" }
+                == ["TCP_MISS/401", "TCP_MISS/401", "TCP_MISS/200"])
     }
 
     // TLS-7, AUTH-19: what was begun in the clear is not gone on with there

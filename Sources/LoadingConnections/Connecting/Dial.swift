@@ -97,14 +97,12 @@ final class Dial {
         switch result {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
         case .failure(.unreachable(let error)):
-            switch origin.passage {
-            case nil:
-                var failure = ConnectionFailure(error)
-                failure.permitsNextWay = true
-                fail(failure)
-            case .forwarding: fail(ConnectionFailure(.unreachable(.request, error)))
-            case .tunnel(let proxy): fail(ConnectionFailure(.unreachable(proxy.kind.isSOCKS ? .socks : .tunnel, error)))
+            if let passage = origin.passage {
+                return fail(ConnectionFailure(.unreachable(passage.service, error)))
             }
+            var failure = ConnectionFailure(error)
+            failure.permitsNextWay = true
+            fail(failure)
         case .success(let stream):
             onEvent?(.connectEnded)
             guard case .tunnel(let proxy) = origin.passage else { return succeed(stream) }

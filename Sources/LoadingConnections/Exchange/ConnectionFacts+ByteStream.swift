@@ -6,7 +6,8 @@ extension ConnectionFacts {
     init(of stream: ByteStream, to origin: Origin, speaking protocolName: String, isReused: Bool) {
         let local = stream.localAddress
         let remote = stream.remoteAddress
-        let secure = stream.tls?.session
+        // TLS that ends at a proxy is none with the server.
+        let secure = origin.isSecure ? stream.tls?.session : nil
         self.init(
             protocolName: protocolName, isReused: isReused, isProxied: origin.passage != nil,
             localAddress: local?.description, localPort: local.map { Int($0.port) },

@@ -89,6 +89,12 @@ package final class FTPConnection: ByteStreamOwner {
     /// What is awaited of whoever the way to the server leads to first; nil if he is not to blame.
     package var awaits: AwaitedStep? { dial?.awaits }
 
+    /// What it is that nothing has come in time.
+    package var silence: LoadError {
+        guard let passage = origin.passage, awaits != nil || dataDial?.awaits != nil else { return .timedOut }
+        return passage.silence
+    }
+
     private func dialEnded(_ outcome: Result<ByteStream, Dial.Failure>) {
         guard !isOver else { return }
         switch outcome {

@@ -1,3 +1,4 @@
+internal import Glibc
 package import LoadingSemantics
 
 /// What a proxy does for the connections of an origin.
@@ -8,4 +9,17 @@ package enum ProxyPassage: Hashable, Sendable {
     ///
     /// `identity`: whose connections to it they are, for schemes that prove a connection to be somebody's; 0 for nobody's.
     case forwarding(ProxyServer, identity: UInt64)
+
+    /// What the proxy is to do.
+    var service: ProxyFailure.Service {
+        switch self {
+        case .forwarding: .request
+        case .tunnel(let proxy): proxy.kind.isSOCKS ? .socks : .tunnel
+        }
+    }
+
+    /// The proxy has not done its part in time (PROXY-10).
+    package var silence: LoadError {
+        ProxyFailure.unreachable(service, .connectionAttemptFailed(ETIMEDOUT)).loadError
+    }
 }

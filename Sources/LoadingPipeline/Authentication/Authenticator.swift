@@ -56,8 +56,12 @@ final class Authenticator {
 
     /// Takes a response. True if it asks who the user is and there may be something to say to that, which the owner hears
     /// later.
-    func isAsked(by head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Bool {
-        let step = try stage.step(after: head, to: subject)
+    ///
+    /// - Parameter mayBeShared: Whether others may be known as the user to whom a connection is proved to be his.
+    func isAsked(
+        by head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool = false
+    ) throws(LoadError) -> Bool {
+        let step = try stage.step(after: head, to: subject, mayBeShared: mayBeShared)
         switch step {
         case .deliver: return false
         case .accepted(let credential, let space):

@@ -5,8 +5,9 @@ package import LoadingTransport
 /// Which ways lead to the servers of a session, where that has to be asked: of a script, or of what knows the desktop's
 /// settings. Confined to its loop.
 package final class ProxyRoutes {
-    /// Fetches a script from an address, and tells it on the loop; nil if there is none. Once.
-    package typealias Fetch = (_ address: String, _ done: @escaping @Sendable (String?) -> Void) -> Void
+    /// Fetches a script from an address, and tells it on the loop, or why there is none. Once.
+    package typealias Fetch = (_ address: String, _ done: @escaping @Sendable (Result<String, ProxyFailure>) -> Void) ->
+        Void
 
     package let rules: ProxyRules
     let loop: EventLoop
@@ -41,10 +42,10 @@ package final class ProxyRoutes {
     }
 
     private struct Script {
-        var text: ProxyScriptText?
+        var text: Result<ProxyScriptText, ProxyFailure>
         var expiry: Int64
         /// While it is being fetched.
-        var waiting: [(ProxyScriptText?) -> Void]?
+        var waiting: [(Result<ProxyScriptText, ProxyFailure>) -> Void]?
     }
 
     package init(_ rules: ProxyRules, on loop: EventLoop, advisory: ProxyAdvisory = .shared, fetch: @escaping Fetch) {
@@ -127,9 +128,9 @@ package final class ProxyRoutes {
 
     func desktopWasSilent() { desktopPause = loop.now + Self.pause }
 
-    /// The text of the script at an address, now or later; nil if there is none.
-    func script(at address: String, _ done: @escaping (ProxyScriptText?) -> Void) {
-        var script = scripts[address] ?? Script(text: nil, expiry: 0)
+    /// The text of the script at an address, or why there is none; now or later.
+    func script(at address: String, _ done: @escaping (Result<ProxyScriptText, ProxyFailure>) -> Void) {
+        var script = scripts[address] ?? Script(text: .failure(.scriptFailed), expiry: 0)
         if script.waiting != nil {
             script.waiting?.append(done)
             scripts[address] = script
@@ -138,15 +139,23 @@ package final class ProxyRoutes {
         if script.expiry > loop.now { return done(script.text) }
         script.waiting = [done]
         scripts[address] = script
-        let took = LoopBox({ [weak self] (text: String?) -> Void in self?.fetched(text, from: address) })
+        let took = LoopBox({ [weak self] (text: Result<String, ProxyFailure>) -> Void in
+            self?.fetched(text, from: address)
+        })
         fetch(address) { took.value($0) }
     }
 
-    private func fetched(_ text: String?, from address: String) {
+    private func fetched(_ text: Result<String, ProxyFailure>, from address: String) {
         guard var script = scripts[address], let waiting = script.waiting else { return }
-        // What was good is better than nothing.
-        if let text { script.text = ProxyScriptText(text) }
-        script.expiry = loop.now + (text == nil ? Self.pause : Self.lifetime)
+        switch text {
+        case .success(let text):
+            script.text = .success(ProxyScriptText(text))
+            script.expiry = loop.now + Self.lifetime
+        case .failure(let failure):
+            // What was good is better than nothing.
+            if case .failure = script.text { script.text = .failure(failure) }
+            script.expiry = loop.now + Self.pause
+        }
         script.waiting = nil
         scripts[address] = script
         for done in waiting { done(script.text) }

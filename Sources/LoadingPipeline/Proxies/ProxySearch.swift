@@ -54,10 +54,13 @@ final class ProxySearch: LoopTimerTarget {
 
     private func fetch(_ address: String) {
         guard found != nil else { return }
-        routes.script(at: address) { [weak self] text in
+        routes.script(at: address) { [weak self] script in
             guard let self, found != nil else { return }
-            guard let text else { return end(nil) }
-            ask(text)
+            switch script {
+            case .success(let text): ask(text)
+            case .failure(.scriptNeedsCredentials): end(.route(.guarded))
+            case .failure: end(nil)
+            }
         }
     }
 

@@ -166,6 +166,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         goNextWay()
     }
 
+    /// A proxy that has not done its part is told from the server (PROXY-10).
+    package var silence: LoadError { connection?.silence ?? .timedOut }
+
     private func goNextWay() {
         load?.sourceIsAlive()
         if let way = ways?.current { go(way) }

@@ -16,12 +16,15 @@ package protocol LoadSource: AnyObject {
     func resumePoint(ofFile name: String, delivered: Int64) -> DownloadResumePoint?
     /// What an earlier download has left, and the source went on with, is of no use: everything is wanted after all.
     func beginAnew()
+    /// What it is that the source has given nothing in time.
+    var silence: LoadError { get }
     /// Nothing more is wanted, ever. Called once for each `start`, also after the source has told its end.
     func stop()
 }
 
 extension LoadSource {
     package func isDelivered() -> Bool { true }
+    package var silence: LoadError { .timedOut }
     /// Who never asks gets no answer.
     package func answerChallenge(_ answer: AuthenticationAnswer) {}
     /// Who never goes on with another begins at the beginning.

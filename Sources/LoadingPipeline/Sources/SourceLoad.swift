@@ -387,8 +387,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     package func timerFired(_ timer: LoopTimer) {
         let now = loop.now
-        if now >= startTime.addingSeconds(totalTimeout) { return end(.timedOut) }
-        if idleTimeIsRunning, now >= lastActivity.addingSeconds(idleTimeout) { return end(.timedOut) }
+        let isOver = now >= startTime.addingSeconds(totalTimeout)
+        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(idleTimeout) { return end(source.silence) }
         armTimer()
     }
 

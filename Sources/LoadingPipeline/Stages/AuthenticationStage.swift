@@ -30,11 +30,20 @@ struct AuthenticationStage {
     private var triedSettings: Set<AuthenticationScheme> = []
     /// How often in a row the user was asked for.
     private var askedCount = 0
+    /// The same of those who were asked before `peer`, and may be asked again: a load tries its ways anew with each request.
+    private var others: [AuthenticationPeer: Dialogue] = [:]
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
     /// A proxy that asks more often in a row will never be content. Of servers many conversations at once may take more.
     private static let mostChallenges = 64
+
+    /// What was said to one peer.
+    private struct Dialogue {
+        var attempt: Attempt?
+        var triedSettings: Set<AuthenticationScheme> = []
+        var askedCount = 0
+    }
 
     private struct Attempt {
         let space: ProtectionSpace
@@ -110,9 +119,7 @@ struct AuthenticationStage {
     ///
     /// - Parameter isAllowed: Whether a credential that was accepted before may still be used.
     mutating func prepare(_ subject: AuthenticationSubject, isAllowed: (LoadCredential, ProtectionSpace) -> Bool) {
-        // What one server was told is no other's, wherever it has an upload go on.
-        if peer != subject.peer { attempt = nil }
-        peer = subject.peer
+        turn(to: subject.peer)
         guard attempt == nil, !subject.saysUser else { return }
         let settings = subject.userOfSettings
         if let (space, known) = memory.entry(for: subject) {
@@ -130,6 +137,18 @@ struct AuthenticationStage {
         attempt = Attempt(
             space: ProtectionSpace(of: option, at: subject.peer), credential: settings, proof: proof,
             source: .settingsUnasked)
+    }
+
+    /// What one server was told is no other's, wherever it has an upload go on; nor is what the settings say to one proxy said to
+    /// the next already.
+    private mutating func turn(to peer: AuthenticationPeer) {
+        if peer == self.peer { return }
+        if let last = self.peer {
+            others[last] = Dialogue(attempt: attempt, triedSettings: triedSettings, askedCount: askedCount)
+        }
+        let known = others.removeValue(forKey: peer) ?? Dialogue()
+        (attempt, triedSettings, askedCount) = (known.attempt, known.triedSettings, known.askedCount)
+        self.peer = peer
     }
 
     /// The value of that field for a request that is about to go out; nil to leave it as it is.
@@ -153,13 +172,20 @@ struct AuthenticationStage {
     }
 
     /// A redirect leads to another request, for which nothing has been said yet.
-    mutating func redirected() { attempt = nil }
+    mutating func redirected() {
+        attempt = nil
+        others = [:]
+    }
 
     // MARK: Responses
 
     /// What a response leads to.
-    mutating func step(after head: ResponseHead, to subject: AuthenticationSubject) throws(LoadError) -> Step {
-        peer = subject.peer
+    ///
+    /// - Parameter mayBeShared: Whether others may be known as the user to whom a connection is proved to be his (AUTH-19).
+    mutating func step(
+        after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
+    ) throws(LoadError) -> Step {
+        turn(to: subject.peer)
         if AuthenticationAsker(status: head.status) != asker {
             // What a proxy asks says nothing of what the server makes of the user.
             return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
@@ -168,7 +194,7 @@ struct AuthenticationStage {
         if asker == .proxy, askedCount > Self.mostChallenges { return .deliver }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
-        let options = AuthenticationOption.options(for: challenges, body: subject.body)[...]
+        let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
         if let step = goOn(challenges, options, subject) { return step }
         refuse(options, subject)
         return ask(options, subject, isQuiet: false)
@@ -388,12 +414,13 @@ struct AuthenticationStage {
 }
 
 extension AuthenticationOption {
-    /// The challenges that can be met for a request: not with the integrity of a body that can be read only once.
+    /// The challenges that can be met for a request: not with the integrity of a body that can be read only once, nor by what
+    /// proves a connection that others may use.
     fileprivate static func options(
-        for challenges: [AuthenticationChallenge], body: LoadBody
+        for challenges: [AuthenticationChallenge], body: LoadBody, mayBeShared: Bool
     ) -> [AuthenticationOption] {
-        let all = options(
-            for: challenges, possible: Set(AuthenticationScheme.allCases), hashes: MessageDigest.available)
+        let possible = AuthenticationScheme.allCases.filter { !mayBeShared || !$0.authenticatesConnection }
+        let all = options(for: challenges, possible: Set(possible), hashes: MessageDigest.available)
         if body.canBeHashed { return all }
         return all.filter { DigestChallenge($0.challenge)?.protection != .integrity }
     }

@@ -109,7 +109,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         return request
     }
 
-    /// Sends the request over a connection that was held for it.
+    /// Sends the request over a connection that was held for it, and leads the stage's only way.
     func start(on connection: any ExchangeCarrier) {
         attempts += 1
         isBound = true
@@ -117,9 +117,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     }
 
     /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
-    func hold() -> (any ExchangeCarrier)? {
-        connection?.hold()
-        return connection
+    func hold() -> HeldConnection? {
+        guard let connection, let way else { return nil }
+        connection.hold()
+        return HeldConnection(carrier: connection, way: way)
     }
 
     /// Ends the stage; the load hears nothing more from it.
@@ -167,6 +168,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client
     /// is asked about it.
     var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
+
+    /// What it is that nothing has come in time: a proxy that has not done its part is told from the server (PROXY-10).
+    var silence: LoadError {
+        guard let passage = origin.passage, wish?.awaits != nil else { return .timedOut }
+        return passage.silence
+    }
 
     /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
     /// called in a later turn, when the connection is free or given up.

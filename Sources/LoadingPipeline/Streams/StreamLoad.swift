@@ -21,6 +21,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
+    /// How a proxy comes into it, if one does.
+    private var passage: ProxyPassage?
     private var connectivity = ConnectivityStage()
     private var machine: StreamMachine
     private var buffer: StreamBuffer
@@ -211,11 +213,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 
     private func go(_ way: ProxyRoute.Way) {
-        let passage: ProxyPassage?
-        switch way {
-        case .through(let proxy): passage = .tunnel(proxy)
-        case .direct: passage = nil
-        }
+        passage = if case .through(let proxy) = way { .tunnel(proxy) } else { nil }
         let target = Origin(
             isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)
         let connection = StreamConnection(to: target, in: environment.pool, owner: self)
@@ -428,12 +426,18 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
-        if now >= startTime.addingSeconds(limits.total) { return perform(machine.fail(.timedOut)) }
-        if idleTimeIsRunning, now >= lastActivity.addingSeconds(limits.idle) {
-            return perform(machine.fail(.timedOut))
+        let isOver = now >= startTime.addingSeconds(limits.total)
+        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(limits.idle) {
+            return perform(machine.fail(silence))
         }
         perform(machine.timePassed(at: now))
         goOn()
+    }
+
+    /// What it is that nothing has come in time: a proxy that has not done its part is told from the host (PROXY-10).
+    private var silence: LoadError {
+        guard let passage, connection?.awaits != nil else { return .timedOut }
+        return passage.silence
     }
 
     // MARK: The end

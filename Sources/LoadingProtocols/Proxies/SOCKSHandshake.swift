@@ -98,7 +98,8 @@ package struct SOCKSHandshake: Sendable {
             state = .password
             let user = Array(credential.user.utf8)
             let password = Array(credential.password.utf8)
-            // Neither is longer than 255 bytes: `greet` has seen to that.
+            // Neither is longer than 255 bytes: `greet` has seen to that. One that is empty is said as it is, though RFC 1929
+            // has no such: there are users without a password, and a proxy that takes none says so.
             return .send(
                 [1, UInt8(truncatingIfNeeded: user.count)] + user + [UInt8(truncatingIfNeeded: password.count)]
                     + password)
@@ -157,7 +158,10 @@ package struct SOCKSHandshake: Sendable {
         if user.count > 255 || user.contains(0) { return fail(.unspeakableCredential) }
         var request: [UInt8] = [4, 1] + portBytes
         if let address = destination.address {
-            if address.count != 4 { return fail(.addressNotSupported) }
+            // "0.0.0.x" would say that a name follows.
+            if address.count != 4 || address[..<3].allSatisfy({ $0 == 0 }) && address[3] != 0 {
+                return fail(.addressNotSupported)
+            }
             request += address + user + [0]
         } else {
             let name = Array(destination.host.utf8)

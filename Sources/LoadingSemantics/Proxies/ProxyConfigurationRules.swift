@@ -9,14 +9,16 @@ package struct ProxyConfigurationRules: Sendable, Equatable {
     /// - Parameters:
     ///   - server: Nil if the endpoint can be no proxy: what would go through it goes nowhere.
     ///   - allowsFailover: Whether to go on without the proxy when it cannot be reached.
-    ///   - matchDomains: With all below them; empty for every host but this machine itself.
+    ///   - matchDomains: With all below them; empty for every host but this machine itself. Of some that there cannot be nobody
+    ///     can tell which were meant: then no host is gone to.
     ///   - excludedDomains: With all below them. They win.
     package init(
         server: ProxyServer?, allowsFailover: Bool = false, matchDomains: [String] = [], excludedDomains: [String] = []
     ) {
-        self.server = server
+        let known = matchDomains.compactMap(Self.entry)
+        self.server = known.isEmpty && !matchDomains.isEmpty ? nil : server
         self.allowsFailover = allowsFailover
-        matches = matchDomains.isEmpty ? nil : matchDomains.compactMap(Self.entry)
+        matches = known.isEmpty ? nil : known
         excluded = excludedDomains.compactMap(Self.entry)
     }
 

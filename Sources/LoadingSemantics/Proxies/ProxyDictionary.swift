@@ -5,6 +5,8 @@ package struct ProxyDictionary: Sendable, Equatable {
         case number(Int)
         case text(String)
         case texts([String])
+        /// What no setting is.
+        case other
     }
 
     /// Nil for what is not enabled.
@@ -13,8 +15,15 @@ package struct ProxyDictionary: Sendable, Equatable {
     private var ftp: ProxyRoute?
     private var socks: ProxyRoute?
     /// Its answer comes before the proxies that the dictionary names itself.
-    private var autoConfiguration: ProxyScript?
+    private var autoConfiguration: AutoConfiguration?
     private var exclusions = ProxyExclusions()
+
+    /// A script that is enabled.
+    private enum AutoConfiguration: Sendable, Equatable {
+        case script(ProxyScript)
+        /// None that there can be: it gives no answer (PROXY-10).
+        case impossible
+    }
 
     /// - Parameter values: By the text of their keys. An empty dictionary means no proxy at all (PROXY-4).
     package init(_ values: [String: Value]) {
@@ -27,7 +36,7 @@ package struct ProxyDictionary: Sendable, Equatable {
         https = reader.route("HTTPS", .http, credential)
         ftp = reader.route("FTP", .http, credential)
         socks = reader.route("SOCKS", .socks5, socksCredential ?? credential)
-        autoConfiguration = reader.script
+        autoConfiguration = reader.autoConfiguration
         exclusions = ProxyExclusions(
             exceptions: reader.texts("ExceptionsList"),
             excludesSimpleHostnames: reader.isSet("ExcludeSimpleHostnames"))
@@ -36,13 +45,14 @@ package struct ProxyDictionary: Sendable, Equatable {
     var namesNone: Bool { http == nil && https == nil && ftp == nil && socks == nil && autoConfiguration == nil }
 
     func script(for destination: ProxyDestination) -> ProxyScript? {
-        exclusions.contains(destination) ? nil : autoConfiguration
+        guard case .script(let script) = autoConfiguration, !exclusions.contains(destination) else { return nil }
+        return script
     }
 
     /// - Parameter answer: What the script has said, if one was asked and has given an answer.
     func route(for destination: ProxyDestination, answer: ProxyRoute?) -> ProxyRoute {
         if exclusions.contains(destination) { return .direct }
-        if autoConfiguration != nil, let answer { return answer }
+        if autoConfiguration != nil, let answer, answer.isAnswer { return answer }
         let own: ProxyRoute? =
             switch destination.traffic {
             case .http: http
@@ -51,7 +61,7 @@ package struct ProxyDictionary: Sendable, Equatable {
             case .other: nil
             }
         // To go directly would show the user's network what the script was to hide.
-        return own ?? socks ?? (autoConfiguration == nil ? .direct : .unknown)
+        return own ?? socks ?? (autoConfiguration == nil ? .direct : answer ?? .unknown)
     }
 }
 
@@ -66,7 +76,7 @@ extension ProxyDictionary {
             switch values[key] {
             case .number(let number): number
             case .text(let text): Int(text)
-            case .texts, nil: nil
+            case .texts, .other, nil: nil
             }
         }
 
@@ -78,7 +88,7 @@ extension ProxyDictionary {
             switch values[key] {
             case .texts(let texts): texts
             case .text(let text): [text]
-            case .number, nil: []
+            case .number, .other, nil: []
             }
         }
 
@@ -90,19 +100,24 @@ extension ProxyDictionary {
 
         func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRoute? {
             // Without a host no proxy is named.
-            guard isSet(name + "Enable"), let host = text(name + "Proxy") else { return nil }
+            guard isSet(name + "Enable"), let named = values[name + "Proxy"], named != .text("") else { return nil }
+            guard case .text(let host) = named else { return .blocked }
             let port = values[name + "Port"] == nil ? 0 : number(name + "Port") ?? -1
             let server = ProxyServer(kind: kind, host: host, port: port, credential: credential)
             return server.map(ProxyRoute.through) ?? .blocked
         }
 
-        var script: ProxyScript? {
+        var autoConfiguration: AutoConfiguration? {
             guard isSet("ProxyAutoConfigEnable") else { return nil }
-            if let source = text("ProxyAutoConfigJavaScript") { return .source(ProxyScriptText(source)) }
-            guard let address = text("ProxyAutoConfigURLString"), let url = try? HTTPURL(address),
-                url.scheme == .http || url.scheme == .https
-            else { return nil }
-            return .url(address)
+            if let source = text("ProxyAutoConfigJavaScript") { return .script(.source(ProxyScriptText(source))) }
+            // It is often copied with what stands around it.
+            let written = (text("ProxyAutoConfigURLString") ?? "").drop(while: \.isWhitespace)
+            let end = written.lastIndex { !$0.isWhitespace }.map(written.index(after:)) ?? written.startIndex
+            let address = String(written[..<end])
+            guard let url = try? HTTPURL(address), url.scheme == .http || url.scheme == .https else {
+                return .impossible
+            }
+            return .script(.url(address))
         }
     }
 }

@@ -6,8 +6,13 @@ package struct ProxyRoute: Sendable, Hashable {
     }
 
     package let ways: [Way]
-    /// Whether there are none because the script could not be asked that was to pick them.
-    private var lacksScript = false
+    /// Why the script could not be asked that was to pick them.
+    private var lack: Lack?
+
+    private enum Lack: Sendable {
+        case script
+        case credentials
+    }
 
     package init(_ ways: [Way]) { self.ways = ways }
 
@@ -19,15 +24,26 @@ package struct ProxyRoute: Sendable, Hashable {
     package static let blocked = ProxyRoute([])
 
     /// The same, since the script that was to tell could not be asked.
-    package static let unknown: ProxyRoute = {
-        var route = blocked
-        route.lacksScript = true
-        return route
-    }()
+    package static let unknown = ProxyRoute(lack: .script)
+
+    /// The same, since where it is somebody wants to know who the user is.
+    package static let guarded = ProxyRoute(lack: .credentials)
+
+    private init(lack: Lack) {
+        ways = []
+        self.lack = lack
+    }
+
+    /// Whether somebody has said so who was asked.
+    var isAnswer: Bool { lack == nil }
 
     /// Why there is no way.
     package func failure(_ service: ProxyFailure.Service) -> ProxyFailure {
-        lacksScript ? .scriptFailed : .unusableSettings(service)
+        switch lack {
+        case nil: .unusableSettings(service)
+        case .script: .scriptFailed
+        case .credentials: .scriptNeedsCredentials
+        }
     }
 
     package var isDirect: Bool { ways == [.direct] }

@@ -56,6 +56,9 @@ package final class SecurityConversation: Callout, @unchecked Sendable {
         self.loop = loop
     }
 
+    /// Whether there is a library for NTLM. May take a moment, the first time.
+    package static var knowsNTLM: Bool { clg_is_supported(CLG_NTLM) }
+
     deinit {
         if let conversation { clg_end(conversation) }
     }

@@ -8,7 +8,7 @@ extension ProxyRules {
     init(_ session: SessionValues) {
         self.init(
             configurations: session.proxyConfigurations.map { ProxyConfigurationRules($0) },
-            dictionary: session.proxySettings().map { ProxyDictionary($0.compactMapValues { .init($0) }) },
+            dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
             system: ProxyEnvironment(Self.environment),
             // Under CGI it would believe HTTP_PROXY, which the client of the web server has said.
             knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyAdvisory.knowsDesktop)
@@ -26,13 +26,13 @@ extension ProxyRules {
 }
 
 extension ProxyDictionary.Value {
-    /// Nil for what no proxy setting is.
-    fileprivate init?(_ value: Any) {
+    fileprivate init(_ value: Any) {
         switch value {
         case let number as NSNumber: self = .number(number.intValue)
         case let text as String: self = .text(text)
         case let texts as [String]: self = .texts(texts)
-        default: return nil
+        case let url as URL: self = .text(url.absoluteString)
+        default: self = .other
         }
     }
 }

@@ -12,7 +12,9 @@ import Testing
             "http_proxy": "http://one.example:1", "https_proxy": "http://two.example:2",
             "no_proxy": "excluded.example,a.example:81",
         ])
-        let routes = ProxyRoutes(ProxyRules(system: system), on: EventLoops.assign()) { _, done in done(nil) }
+        let routes = ProxyRoutes(ProxyRules(system: system), on: EventLoops.assign()) { _, done in
+            done(.failure(.scriptFailed))
+        }
         for _ in 0..<2 {
             for (url, proxy) in [
                 ("http://a.example/", "one.example"), ("https://a.example/", "two.example"),

@@ -183,6 +183,10 @@ import Testing
             ("socks5://p", destination(fits), nil), ("socks4://p", destination(long), .unspeakableHost),
             ("socks4://p", destination(""), .unspeakableHost), ("socks4://p", destination("a\u{0}b"), .unspeakableHost),
             ("socks4://p", destination(fits), nil), ("socks4://p", destination("::1"), .addressNotSupported),
+            // What says that a name follows.
+            ("socks4://p", destination("0.0.0.1"), .addressNotSupported),
+            ("socks4://p", destination("0.0.0.255"), .addressNotSupported),
+            ("socks4://p", destination("0.0.0.0"), nil), ("socks4://p", destination("0.0.1.0"), nil),
             ("socks5://\(long)@p", destination(), .unspeakableCredential),
             ("socks5://u:\(long)@p", destination(), .unspeakableCredential),
             ("socks5://\(fits):\(fits)@p", destination(), nil),

@@ -118,6 +118,8 @@ import Testing
             (["HTTPEnable": .number(1)], ["direct", "direct"]),
             (["HTTPEnable": .number(1), "HTTPProxy": .text("")], ["direct", "direct"]),
             (["HTTPEnable": .number(1), "HTTPProxy": .text("a b")], ["blocked", "direct"]),
+            (["HTTPEnable": .number(1), "HTTPProxy": .other], ["blocked", "direct"]),
+            (["HTTPEnable": .number(1), "HTTPProxy": .number(1)], ["blocked", "direct"]),
             (["HTTPEnable": .number(1), "HTTPProxy": .text("a"), "HTTPPort": .number(70000)], ["blocked", "direct"]),
             (["HTTPEnable": .number(1), "HTTPProxy": .text("a"), "HTTPPort": .text("x")], ["blocked", "direct"]),
             (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "HTTPSPort": .number(1)], ["direct", "http b:1"]),
@@ -166,16 +168,45 @@ import Testing
     @Test(
         "where a script is",
         arguments: [
-            ("http://pac.example/p", .url("http://pac.example/p")),
-            ("https://pac.example/p", .url("https://pac.example/p")), ("file:///p", nil), ("ftp://pac.example/p", nil),
-            ("ws://pac.example/p", nil), ("pac.example", nil), ("", nil),
-        ] as [(String, ProxyScript?)])
-    func scripts(address: String, expected: ProxyScript?) throws {
+            ("http://pac.example/p", "http://pac.example/p"), ("https://pac.example/p", "https://pac.example/p"),
+            (" http://pac.example/p\n", "http://pac.example/p"), ("file:///p", nil), ("ftp://pac.example/p", nil),
+            ("ws://pac.example/p", nil), ("pac.example", nil), ("", nil), (" ", nil),
+        ] as [(String, String?)])
+    func scripts(address: String, expected: String?) throws {
         let rules = rules(["ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigURLString": .text(address)])
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        #expect(rules.adviser(for: server) == expected.map { .script($0) })
+        #expect(rules.adviser(for: server) == expected.map { .script(.url($0)) })
         #expect(rules.adviser(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
-        #expect(rules.areEmpty == (expected == nil))
+        #expect(!rules.areEmpty)
+    }
+
+    // PROXY-1, PROXY-10: to go directly would show what the script was to hide
+    @Test(
+        "a script that cannot be is one without an answer",
+        arguments: [
+            ["ProxyAutoConfigURLString": .text("file:///p")], ["ProxyAutoConfigURLString": .text("pac.example")],
+            ["ProxyAutoConfigURLString": .other], ["ProxyAutoConfigJavaScript": .text("")], [:],
+        ] as [[String: ProxyDictionary.Value]])
+    func impossibleScript(values: [String: ProxyDictionary.Value]) throws {
+        var values = values.merging(["ProxyAutoConfigEnable": .number(1)]) { $1 }
+        let server = ProxyDestination(try HTTPURL("http://server.example/"))
+        #expect(rules(values).adviser(for: server) == nil)
+        let route = rules(values).route(for: server)
+        #expect(line(route) == "blocked" && route.failure(.request) == .scriptFailed)
+        #expect(try line(rules(values), "http://localhost/") == "direct")
+        values["SOCKSEnable"] = .number(1)
+        values["SOCKSProxy"] = .text("s")
+        #expect(line(rules(values).route(for: server)) == "socks5 s:1080")
+    }
+
+    // PROXY-1, PROXY-10
+    @Test("a script's source goes before its address") func scriptSource() throws {
+        let values: [String: ProxyDictionary.Value] = [
+            "ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigURLString": .text("file:///p"),
+            "ProxyAutoConfigJavaScript": .text("x"),
+        ]
+        let server = ProxyDestination(try HTTPURL("http://server.example/"))
+        #expect(rules(values).adviser(for: server) == .script(.source(ProxyScriptText("x"))))
     }
 
     // PROXY-1, PROXY-3, PROXY-9
@@ -246,6 +277,18 @@ import Testing
     func domains(match: [String], excluded: [String], host: String, isProxied: Bool) throws {
         let configuration = proxy("https://a", match: match, excluded: excluded)
         #expect(try configured(configuration, host: host) == (isProxied ? "https a:443" : "direct"))
+    }
+
+    // PROXY-7: of domains that there cannot be nobody can tell which were meant
+    @Test("domains that nobody understands") func impossibleDomains() throws {
+        let host = "server.example"
+        for domain in ["", "https://server.example", "a b"] {
+            #expect(try configured(proxy("a:1", match: [domain]), host: host) == "blocked")
+            #expect(try configured(proxy("a:1", match: [domain]), host: "localhost") == "direct")
+            #expect(try configured(proxy("a:1", match: [domain], excluded: ["example"]), host: host) == "direct")
+            #expect(try configured(proxy("a:1", failover: true, match: [domain]), host: host) == "direct")
+            #expect(try configured(proxy("a:1", match: [domain, "x.example"]), host: host) == "direct")
+        }
     }
 
     // PROXY-7

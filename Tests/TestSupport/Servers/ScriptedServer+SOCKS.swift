@@ -23,4 +23,18 @@ extension ScriptedServer {
             try connection.waitForClose()
         }
     }
+
+    /// A SOCKS5 proxy without users, which makes tunnels to one server, whatever it is asked for.
+    package static func socks5(to server: ScriptedServer) throws -> ScriptedServer {
+        let port = server.port
+        return try ScriptedServer { connection in
+            _ = try connection.receive(exactly: Int(try connection.receive(exactly: 2)[1]))
+            try connection.send([5, 0])
+            let head = try connection.receive(exactly: 4)
+            let length = head[3] == 3 ? Int(try connection.receive(exactly: 1)[0]) : head[3] == 1 ? 4 : 16
+            _ = try connection.receive(exactly: length + 2)
+            try connection.send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+            try connection.relay(to: port)
+        }
+    }
 }

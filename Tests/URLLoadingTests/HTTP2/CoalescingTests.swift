@@ -33,9 +33,11 @@ import URLLoading
     }
 
     private func text(
-        _ session: URLSession, _ server: ScriptedServer, _ host: String, body: String? = nil, isStreamed: Bool = false
+        _ session: URLSession, _ server: ScriptedServer, _ host: String, body: String? = nil, isStreamed: Bool = false,
+        isSecure: Bool = false
     ) async throws -> String {
         var request = URLRequest(url: server.url("/", host: host))
+        if isSecure { request.url = URL(string: "https://\(host):\(server.port)/") }
         if let body {
             request.httpMethod = "POST"
             if isStreamed {
@@ -62,6 +64,38 @@ import URLLoading
             #expect(Set(try await [one, two]) == ["0.9", "0.11"])
         }
         #expect(server.connectionCount == 1)
+    }
+
+    // CONN-3, PROXY-7: the address of a proxy is no server's
+    @Test("a tunnel shares no connection that leads past its proxy, nor lends its own", arguments: [true, false])
+    func tunnels(isDirectFirst: Bool) async throws {
+        let server = try server("a.localhost", "b.localhost", script: echo)
+        defer { server.stop() }
+        let proxy = try ScriptedServer { connection in
+            let first = try connection.receive()
+            guard first.starts(with: "CONNECT ".utf8) else { return connection.reset() }
+            try connection.send("HTTP/1.1 200 OK\r\n\r\n")
+            try connection.relay(to: server.port)
+        }
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.urlCache = nil
+            var way = ProxyConfiguration(
+                httpCONNECTProxy: .hostPort(host: "localhost", port: NWEndpoint.Port("\(proxy.port)") ?? 1))
+            way.matchDomains = ["b.localhost"]
+            $0.proxyConfigurations = [way]
+        }
+        defer { session.invalidateAndCancel() }
+        if isDirectFirst {
+            #expect(try await text(session, server, "a.localhost") == "0.1")
+            #expect(try await text(session, server, "b.localhost") == "1.1")
+        } else {
+            // The proxy's own port, where it speaks no TLS.
+            #expect(try await text(session, proxy, "b.localhost", isSecure: true) == "0.1")
+            await #expect(throws: URLError.self) { try await text(session, proxy, "a.localhost", isSecure: true) }
+        }
+        #expect(proxy.connectionCount == (isDirectFirst ? 1 : 2))
+        #expect(server.connectionCount == (isDirectFirst ? 2 : 1))
     }
 
     // CONN-3

@@ -488,4 +488,25 @@ import URLLoading
         }
         #expect(count.current <= 65)
     }
+
+    // PROXY-11, R-10: what was said to a proxy, by whomever, is not said where no proxy is
+    @Test("a redirect leads past the proxy", arguments: [true, false]) func redirectPast(isOfCaller: Bool) async throws
+    {
+        let server = try ScriptedServer.answering { .text("at " + $0.target) }
+        defer { server.stop() }
+        let door = try ProxyDoor { request in
+            let answer = ProxyDoor.answer(request)
+            return answer.status == 200 ? .redirect(to: server.url("/b").absoluteString) : answer
+        }
+        defer { door.stop() }
+        let session = session(
+            door, delegate { _ in (.useCredential, ProxyDoor.guard.credential) }, ["ExceptionsList": ["127.0.0.1"]])
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: try #require(URL(string: "http://far.test/a")))
+        if isOfCaller { request.setValue(ProxyDoor.guard.field(), forHTTPHeaderField: "Proxy-Authorization") }
+        #expect(try await session.data(for: request).0 == Data("at /b".utf8))
+        let field = ProxyDoor.guard.field()
+        #expect(door.authorizations == (isOfCaller ? ["GET \(field)"] : ["GET -", "GET \(field)"]))
+        #expect(server.requests.map { $0["Proxy-Authorization"] } == [nil])
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import LoadingTransport
 import TestSupport
 import Testing
@@ -295,5 +296,34 @@ import URLLoading
         // It is not left by the next load either.
         #expect(proxy.requests.map(\.method) == ["CONNECT", "CONNECT"])
         #expect(server.connectionCount == 0)
+    }
+
+    // PROXY-2, PROXY-7: what was said to one proxy was not said to the next
+    @Test("each proxy hears who the settings say the user is to it", arguments: [true, false])
+    func users(isDigest: Bool) async throws {
+        let server = try ScriptedServer.answering(.text("in"))
+        defer { server.stop() }
+        var rules = DigestDoor.Rules()
+        rules.asker = .proxy
+        let (one, other) = (DigestDoor(rules), DigestDoor(rules))
+        // It asks once, and is gone.
+        let leaving = try ScriptedServer { connection in
+            let request = try connection.readRequest()
+            if connection.index == 0 { try connection.send(one.answer(request).closing(), to: request) }
+        }
+        defer { leaving.stop() }
+        let door = try ProxyDoor(to: server) { isDigest ? other.answer($0) : ProxyDoor.answer($0) }
+        defer { door.stop() }
+        let ways = try [leaving.port, door.proxy.port].map { port in
+            var way = try Kind.connect.configuration(port: port)
+            way.applyCredential(username: "Mufasa", password: "Circle of Life")
+            return way
+        }
+        let session = session(ways)
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server.url()) == "in")
+        #expect(leaving.connectionCount == 2)
+        #expect(door.authorizations.first == "CONNECT \(ProxyDoor.guard.field())")
+        #expect(door.authorizations.count == (isDigest ? 2 : 1))
     }
 }

@@ -125,7 +125,7 @@ struct ProxyScriptTests {
     }
 
     // PROXY-10
-    @Test("a script that cannot be had", arguments: [404, 500, 200]) func absent(status: Int) async throws {
+    @Test("a script that cannot be had", arguments: [404, 500, 200, 401, 407]) func absent(status: Int) async throws {
         let home = try ScriptedServer { connection in
             _ = try connection.readRequest()
             try connection.send("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n")
@@ -139,7 +139,8 @@ struct ProxyScriptTests {
         let session = session(settings)
         defer { session.invalidateAndCancel() }
         let cause = try await failure(session, "http://a.test/")
-        #expect(cause.domain == "kCFErrorDomainCFNetwork" && cause.code == 308)
+        let asksWho = status == 401 || status == 407
+        #expect(cause.domain == "kCFErrorDomainCFNetwork" && cause.code == (asksWho ? 309 : 308))
         let proxy = try proxy()
         defer { proxy.stop() }
         settings["HTTPEnable"] = 1
@@ -148,6 +149,34 @@ struct ProxyScriptTests {
         let other = self.session(settings)
         defer { other.invalidateAndCancel() }
         #expect(try await text(other, "http://a.test/") == "for http://a.test/")
+    }
+
+    // PROXY-1, PROXY-6, PROXY-10: as one that cannot be had
+    @Test("a script that cannot be", arguments: ["file:///proxy.pac", "proxy.pac", "", nil] as [String?])
+    func impossible(address: String?) async throws {
+        var settings: [AnyHashable: Any] = [kCFNetworkProxiesProxyAutoConfigEnable: 1]
+        settings[kCFNetworkProxiesProxyAutoConfigURLString] = address
+        let session = session(settings)
+        defer { session.invalidateAndCancel() }
+        #expect(try await failure(session, "http://a.test/").code == 308)
+    }
+
+    // PROXY-1
+    @Test("where a script is, as a URL or with blanks around it", arguments: [true, false])
+    func writing(isURL: Bool) async throws {
+        let proxy = try proxy()
+        defer { proxy.stop() }
+        let home = try ScriptedServer.answering { _ in
+            .text("function FindProxyForURL() { return 'PROXY 127.0.0.1:\(proxy.port)' }")
+        }
+        defer { home.stop() }
+        let url = home.url("/proxy.pac")
+        let session = session([
+            kCFNetworkProxiesProxyAutoConfigEnable: 1,
+            kCFNetworkProxiesProxyAutoConfigURLString: isURL ? url : " \(url)\n",
+        ])
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, "http://a.test/") == "for http://a.test/")
     }
 
     // PROXY-10

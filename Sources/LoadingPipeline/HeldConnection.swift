@@ -1,0 +1,9 @@
+internal import LoadingConnections
+internal import LoadingSemantics
+
+/// A connection that is kept for the next step of a conversation. What is said on it is for whom it leads to, whatever way would be
+/// picked by now (PROXY-11).
+struct HeldConnection {
+    let carrier: any ExchangeCarrier
+    let way: ProxyRoute.Way
+}
