@@ -80,7 +80,9 @@ struct quic {
     ngtcp2_path path;
     uint64_t now;
 
-    bool is_ticket_used, offers_early_data, was_reset;
+    // What GnuTLS is told, and what there is to be sent.
+    bool is_ticket_used, allows_early_data, offers_early_data;
+    bool was_reset;
     int early_data_accepted;
     unsigned tickets;
     uint32_t ticket_lifetime;  // of the ticket that is being read
@@ -175,7 +177,8 @@ static int passed_on(int result) { return result == 0 ? 0 : NGTCP2_ERR_CALLBACK_
 static _Thread_local struct quic *receiver;
 static _Thread_local bool is_new;
 
-// Anybody on the way may send a packet again that he has seen.
+// Anybody on the way may send a packet again that he has seen. Those of long ago count as new: to end a connection he has to
+// have seen thousands of it.
 static void note_packet(struct quic *quic, const uint8_t *nonce, size_t count) {
     uint64_t last;
     if (count < sizeof last) return;
@@ -374,7 +377,7 @@ static int on_message(
     // RFC 9001 section 6
     case GNUTLS_HANDSHAKE_KEY_UPDATE: return GNUTLS_E_UNEXPECTED_HANDSHAKE_PACKET;
     case GNUTLS_HANDSHAKE_HELLO_RETRY_REQUEST:
-        if (!quic->offers_early_data) return 0;
+        if (!quic->is_ticket_used || !quic->allows_early_data) return 0;
         cl3_set_problem(self, CL3_HELLO_RETRY_REQUEST, user_canceled, false, NULL);
         return GNUTLS_E_UNEXPECTED_HANDSHAKE_PACKET;
     default: return 0;
@@ -447,6 +450,7 @@ static bool take_identity(struct quic *quic, const cl3_opening *opening) {
 }
 
 static bool start_tls(struct quic *quic, const cl3_opening *opening) {
+    quic->allows_early_data = opening->allows_early_data;
     const unsigned early = opening->allows_early_data ? GNUTLS_ENABLE_EARLY_DATA : 0;
     const unsigned flags = GNUTLS_CLIENT | GNUTLS_NO_END_OF_EARLY_DATA | early;
     if (gnutls_init(&quic->tls, flags) != 0) return false;

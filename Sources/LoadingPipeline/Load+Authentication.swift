@@ -18,6 +18,8 @@ extension Load: AuthenticatorOwner {
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
+        // The exchange may be over when somebody has answered.
+        challengeWay = exchange?.way
         // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
         // says that it does not (RFC 4559 §6).
         let mayBeShared = exchange?.forwarder != nil && !response.head.fields.keepsConnectionsApart
@@ -60,6 +62,7 @@ extension Load: AuthenticatorOwner {
         lastActivity = environment.loop.now
         letGoOfHeldConnection()
         if isBound { heldConnection = exchange?.hold() }
+        if authenticator === serverAuthenticator { conversationWay = challengeWay }
     }
 
     func authenticator(
@@ -129,7 +132,10 @@ extension Load: AuthenticatorOwner {
     }
 
     /// A redirect leads to another request, for which nothing has been said yet, but to proxies.
-    func forgetAnswers() { serverAuthenticator?.redirected() }
+    func forgetAnswers() {
+        serverAuthenticator?.redirected()
+        conversationWay = nil
+    }
 
     // MARK: Proxies
 

@@ -63,6 +63,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     @exclusivity(unchecked) var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
     @exclusivity(unchecked) var heldConnection: HeldConnection?
+    /// By which way the last response has come that may have asked.
+    @exclusivity(unchecked) var challengeWay: ProxyRoute.Way?
+    /// By which way the server was reached with which the next step of a conversation is made. A proxy that stands in for it might
+    /// send the requests of others over the connection that is proved to be the user's (RFC 4559 §6).
+    @exclusivity(unchecked) var conversationWay: ProxyRoute.Way?
 
     @exclusivity(unchecked) var state = State.waitingToStart
     /// The response whose body is being read, once its head is here.
@@ -325,7 +330,10 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
-        if let heldConnection { return beginExchange(sent, by: ProxyRoute([heldConnection.way])) }
+        if let way = heldConnection?.way ?? conversationWay {
+            conversationWay = nil
+            return beginExchange(sent, by: ProxyRoute([way]))
+        }
         guard let proxies = environment.proxies else { return beginExchange(sent, by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return beginExchange(sent, by: route) }
         search(by: proxies, for: sent)

@@ -7,7 +7,8 @@ extension ConnectionFacts {
         let local = stream.localAddress
         let remote = stream.remoteAddress
         // TLS that ends at a proxy is none with the server.
-        let secure = origin.isSecure ? stream.tls?.session : nil
+        let isForwarded = if case .forwarding = origin.passage { true } else { false }
+        let secure = origin.isSecure && !isForwarded ? stream.tls?.session : nil
         self.init(
             protocolName: protocolName, isReused: isReused, isProxied: origin.passage != nil,
             localAddress: local?.description, localPort: local.map { Int($0.port) },

@@ -37,7 +37,7 @@
         /// Why the connection was given up, once it was.
         private(set) var loss: LoadError?
         /// Whether the server has ended the connection for what it saw of the handshake.
-        private var isRefusedByHandshake = false
+        private(set) var isRefusedByHandshake = false
         /// Whether its address is gone and there is no way from another one.
         private(set) var isCutOff = false
 

@@ -97,7 +97,8 @@
 
         // MARK: What comes of it
 
-        /// What is left does not hang on the network.
+        /// What is left is mostly for people to decide, which takes its time. But a server that asks for a certificate has a second
+        /// handshake, and who waits waits for that too.
         private func handshakeIsThrough() {
             if request != nil { pool.loop.disarm(timer) }
         }

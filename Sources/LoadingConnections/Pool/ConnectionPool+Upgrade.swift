@@ -1,6 +1,7 @@
 #if HTTP3
     internal import LoadingEvents
     internal import LoadingSemantics
+    internal import LoadingTransport
 
     /// HTTP/3 for origins that are reached by another version already (CONN-6, CONN-8).
     extension ConnectionPool {
@@ -21,6 +22,10 @@
             if let upgrade = origin.upgrade, let held = upgrade.held,
                 held.isClosed || !held.takesRequests || upgrade.generation != generation
             {
+                // Who has declined the handshake, or takes no request, has failed, though nobody was there to be told.
+                if held.isRefusedByHandshake || !held.isClosed && !held.takesRequests {
+                    http3Services.failed(held.service, of: origin.origin.place, at: loop.now)
+                }
                 dropUpgrade(of: origin)
             }
             if let upgrade = origin.upgrade {
@@ -119,6 +124,12 @@
             {
                 origin.waiting.remove(next)
                 hand(connection, of: origin, to: next, isReused: true, events: [])
+            }
+            // Who lost a request on a reused connection is promised a new one, as in `release`.
+            if let next = origin.waiting.first(), !next.acceptsReused, !mayStartAttempt(at: origin),
+                let idle = origin.oldestIdle
+            {
+                return discard(idle)
             }
             startAttempts(at: origin)
         }

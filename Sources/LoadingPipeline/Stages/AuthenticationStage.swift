@@ -144,7 +144,9 @@ struct AuthenticationStage {
     private mutating func turn(to peer: AuthenticationPeer) {
         if peer == self.peer { return }
         if let last = self.peer {
-            others[last] = Dialogue(attempt: attempt, triedSettings: triedSettings, askedCount: askedCount)
+            // What is remembered for all is looked for anew: others go on with it meanwhile.
+            let own = attempt?.source == .memory ? nil : attempt
+            others[last] = Dialogue(attempt: own, triedSettings: triedSettings, askedCount: askedCount)
         }
         let known = others.removeValue(forKey: peer) ?? Dialogue()
         (attempt, triedSettings, askedCount) = (known.attempt, known.triedSettings, known.askedCount)

@@ -14,7 +14,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     private let url: HTTPURL
     private let identity: UInt64
     /// How the server is gone to; nil if there is no way.
-    @exclusivity(unchecked) private var way: ProxyRoute.Way?
+    @exclusivity(unchecked) private(set) var way: ProxyRoute.Way?
     /// Where there are several.
     @exclusivity(unchecked) private var ways: ProxyWays?
     private let route: ProxyRoute

@@ -74,6 +74,25 @@ struct HeldConnectionTests {
         #expect(proxy.requests.map { NTLMDoor.message($0["Authorization"]) } == [nil, 1, 3])
     }
 
+    // AUTH-19: RFC 4559 §6
+    @Test("a step that is for the server goes to no proxy that stands in for it") func goneBetweenSteps() async throws {
+        let server = try ScriptedServer.answering { NTLMDoor().answer($0) }
+        defer { server.stop() }
+        let proxy = try ScriptedServer.answering(.text("by a proxy"))
+        defer { proxy.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { _, reply in
+            server.stop()
+            reply(.useCredential, NTLMDoor.credential)
+        }
+        let session = session("DIRECT; PROXY 127.0.0.1:\(proxy.port)", delegate)
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) { try await text(session, server.url("/a")) }
+        #expect(error?.code == .cannotConnectToHost)
+        #expect(server.requests.map { NTLMDoor.message($0["Authorization"]) } == [nil])
+        #expect(proxy.requests.isEmpty)
+    }
+
     // AUTH-19, AUTH-28
     @Test("a conversation with the second proxy is not begun anew for the first") func secondProxy() async throws {
         let door = NTLMDoor(asker: .proxy)

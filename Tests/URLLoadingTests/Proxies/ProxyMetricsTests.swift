@@ -1,4 +1,5 @@
 import Foundation
+import LoadingConnections
 import TestSupport
 import Testing
 import URLLoading
@@ -95,6 +96,30 @@ import URLLoading
         #expect(transaction.networkProtocolName == "http/1.1" && transaction.isProxyConnection)
         // TLS that ends at the proxy is none with the server.
         #expect(transaction.negotiatedTLSProtocolVersion == nil && transaction.remotePort == proxy.port)
+    }
+
+    // PROXY-5, MET-10
+    @Test(
+        "a request that is forwarded by a proxy within TLS is in the clear behind it",
+        .needs("Duktape", ProxyAdvisory.runsScripts)) func forwarded() async throws
+    {
+        let proxy = try ScriptedServer.answering(tls: TrustedAuthority.server()) { .text($0.target) }
+        defer { proxy.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.connectionProxyDictionary = [
+            kCFNetworkProxiesProxyAutoConfigEnable: 1,
+            "ProxyAutoConfigJavaScript": "function FindProxyForURL() { return 'HTTPS localhost:\(proxy.port)' }",
+        ]
+        let delegate = MetricsDelegate()
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://far.test/"))
+        #expect(try await session.data(from: url).0 == Data("http://far.test/".utf8))
+        let transactions = try await delegate.metrics.waitUntil("it") { $0.count == 1 }.flatMap(\.transactionMetrics)
+        let transaction = try #require(transactions.first)
+        #expect(transaction.isProxyConnection && transaction.remotePort == proxy.port)
+        #expect(transaction.negotiatedTLSProtocolVersion == nil && transaction.negotiatedTLSCipherSuite == nil)
     }
 
     private final class MetricsDelegate: NSObject, URLSessionTaskDelegate {
