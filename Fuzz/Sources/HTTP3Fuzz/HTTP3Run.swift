@@ -28,6 +28,10 @@ final class HTTP3Run: HTTP3SessionObserver {
     private var states: [Int64: State] = [:]
     private var bodies: [Int64: UInt64] = [:]
     private var unread: [Int64: Int] = [:]
+    /// How many pieces were begun, in which of them streams were ended for what they said, and in which the connection was.
+    private var piece = 0
+    private var breakingStreams: Set<Int> = []
+    private var breakingConnection: Int?
     /// Streams of the server's own that are the one for control.
     private var controls: [Int64: Bool] = [:]
     private var submitted = 0
@@ -52,6 +56,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         for method in ["GET", "HEAD", "POST"] { submit(method) }
         if choice & 1 == 0 { takeOutput() }
         let hasFailed = feed(bytes, cutting: cutting)
+        piece = 0
         // How much is told of a body that becomes too long depends on the cuts.
         if !hasFailed {
             for stream in states.keys.sorted() where states[stream] == .ended { mix(bodies[stream] ?? 0, of: stream) }
@@ -72,14 +77,16 @@ final class HTTP3Run: HTTP3SessionObserver {
         var input = bytes
         var before = told
         do throws(HTTP3Error) {
-            while let piece = HTTP3Piece(&input) {
+            while let next = HTTP3Piece(&input) {
                 before = told
-                try feed(piece, cutting: cutting)
+                piece += 1
+                try feed(next, cutting: cutting)
             }
             return false
         } catch {
             // What of a piece is told before its breach depends on the cuts.
             told = before
+            breakingConnection = piece
             // The same breach may be met with another text.
             if case .violation(let code, _, _) = error {
                 mix(code, of: Self.connection)
@@ -245,6 +252,7 @@ final class HTTP3Run: HTTP3SessionObserver {
         // A stream that was reset here and had its end before is as whole as one that was not.
         precondition(failure != nil || before == .ended, "whole without an end")
         states[stream] = .closed
+        if failure != nil { breakingStreams.insert(piece) }
         let body = failure == nil ? bodies[stream] ?? 0 : 0
         ends &+= (body ^ UInt64(stream) << 32 ^ Self.number(of: failure)) &* 0x9E37_79B9_7F4A_7C15
     }
@@ -324,7 +332,15 @@ final class HTTP3Run: HTTP3SessionObserver {
         }
     }
 
-    var digest: UInt64 { told.reduce(0) { $0 &+ Self.mixed(UInt64(bitPattern: $1.key), $1.value) } }
+    /// Whether the same was told. What follows in a piece on a stream that has ended for what it said is not looked at where it comes
+    /// by itself, and may break a rule of the connection's where it does not.
+    func saysTheSame(as other: HTTP3Run) -> Bool {
+        if digest == other.digest { return true }
+        guard let broken = breakingConnection else { return false }
+        return other.breakingStreams.contains(broken)
+    }
+
+    private var digest: UInt64 { told.reduce(0) { $0 &+ Self.mixed(UInt64(bitPattern: $1.key), $1.value) } }
 
     private func mix(_ value: UInt64, of stream: Int64) { told[stream] = Self.mixed(told[stream] ?? 0, value) }
 
