@@ -13,8 +13,13 @@
             let asked = EventRecorder<String>()
             let names = EventRecorder<[Data]>()
             let protocols = EventRecorder<String?>()
+            /// Called when it is asked who it is.
+            private let onQuestion: @Sendable () -> Void
 
-            init(_ credential: URLCredential?) { self.credential = credential }
+            init(_ credential: URLCredential?, onQuestion: @escaping @Sendable () -> Void = {}) {
+                self.credential = credential
+                self.onQuestion = onQuestion
+            }
 
             func urlSession(
                 _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
@@ -25,6 +30,7 @@
                     return (.performDefaultHandling, nil)
                 }
                 names.record(challenge.protectionSpace.distinguishedNames ?? [])
+                onQuestion()
                 return (credential == nil ? .performDefaultHandling : .useCredential, credential)
             }
 
@@ -94,6 +100,33 @@
             let error = await #expect(throws: URLError.self) { try await load(by: client) }
             #expect(error?.code == code)
             #expect(client.asked.events == questions)
+        }
+
+        // AUTH-31, CONN-8: the second handshake is no reason to wait either
+        @Test("a second handshake that is slow does not hold up who has another connection") func slow() async throws {
+            defer { server.stop() }
+            let relay = try DatagramRelay(to: server.port)
+            defer { relay.stop() }
+            relay.release()
+            let tcp = try ScriptedServer.naming(relay.port, over: "http/1.1")
+            defer { tcp.stop() }
+            let client = Client(try credential(try clients.issue(.client("somebody")))) { relay.hold() }
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration, delegate: client, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            let url = tcp.url("/who", host: "localhost")
+            let start = ContinuousClock.now
+            for _ in 0..<3 { #expect(String(decoding: try await session.data(from: url).0, as: UTF8.self) == "0") }
+            #expect(ContinuousClock.now - start < .seconds(5))
+            relay.release()
+            try await eventually {
+                _ = try? await session.data(from: url)
+                return client.protocols.events.last == "h3"
+            }
+            // The first server, the second, and who this is.
+            #expect(client.asked.events == [questions[0]] + questions)
+            #expect(relay.clientCount == 2 && tcp.connectionCount == 1)
         }
     }
 #endif

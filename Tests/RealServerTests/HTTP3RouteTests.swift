@@ -446,8 +446,9 @@
                 let transactions = try await metrics.transactions.waitFor(count: 2)
                 // TCP begins earlier than QUIC's next address, by no more than a busy machine may lose.
                 let ways = transactions.map { "\($0.networkProtocolName ?? "") \($0.remoteAddress ?? "")" }
+                // QUIC's goes on, and is there for the second if it is there by then.
                 let tcpWay = "http/1.1 \(FarNetwork.address6)", quicWay = "h3 \(FarNetwork.address)"
-                #expect(ways == [tcpWay, tcpWay] || ways == [quicWay, quicWay])
+                #expect([[tcpWay, tcpWay], [tcpWay, quicWay], [quicWay, quicWay]].contains(ways))
                 #expect(transactions.map(\.isReusedConnection) == [false, true])
                 let start = try #require(transactions.first?.fetchStartDate)
                 #expect(try #require(transactions.first?.connectEndDate).timeIntervalSince(start) < 3)

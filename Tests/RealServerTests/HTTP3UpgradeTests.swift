@@ -137,6 +137,66 @@
             #expect(tcp.connectionCount == 1)
         }
 
+        // CONN-8: where both begin, and TCP is faster
+        @Test("a place that is slower than TCP is used when it has answered", arguments: versions, [false, true])
+        func slowRace(version: String, isAsked: Bool) async throws {
+            let quic = try server()
+            defer { quic.stop() }
+            let tcp = try ScriptedServer.naming(nil, over: version)
+            defer { tcp.stop() }
+            let relay = try DatagramRelay(tcp.port, to: quic.port)
+            defer { relay.stop() }
+            let delegate = LateTrust(false)
+            let recorder = TransactionRecorder()
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            let session = URLSession(
+                configuration: configuration, delegate: isAsked ? delegate : recorder, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            var request = URLRequest(url: tcp.url("/small"))
+            request.assumesHTTP3Capable = true
+            let asking = request
+            let text = { @Sendable () async throws -> String in
+                String(decoding: try await session.data(for: asking).0, as: UTF8.self)
+            }
+            // Nobody waits for what is still under way.
+            let start = ContinuousClock.now
+            for _ in 0..<10 { #expect(try await text() == "0") }
+            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(relay.clientCount == 1)
+            relay.release()
+            try await eventually { (try? await text()) == "small" }
+            #expect(try await text() == "small")
+            // It is the one that was begun first.
+            #expect(relay.clientCount == 1 && tcp.connectionCount == 1)
+            if isAsked {
+                // Once for each.
+                #expect(delegate.hosts.events.count == 2)
+            } else {
+                let last = try #require(recorder.transactions.events.last)
+                #expect(last.networkProtocolName == "h3" && last.isReusedConnection)
+            }
+        }
+
+        // CONN-8: of the loads that find no connection, too, none tries it while it is tried, and none after that
+        @Test("a place that never answers beside TCP is left alone after that") func silentRace() async throws {
+            let tcp = try ScriptedServer.naming(nil, over: "http/1.1", keepsAlive: false)
+            defer { tcp.stop() }
+            let silence = try SilentDatagramPort()
+            defer { silence.close() }
+            let relay = try DatagramRelay(tcp.port, to: silence.port)
+            defer { relay.stop() }
+            try await TransactionRecorder.record { session, _ async throws in
+                var request = URLRequest(url: tcp.url("/small"))
+                request.assumesHTTP3Capable = true
+                for _ in 0..<4 { _ = try await session.data(for: request) }
+                #expect(Loopback.datagramSocketCount(to: relay.port) == 1)
+                try await eventually(within: .seconds(40)) { Loopback.datagramSocketCount(to: relay.port) == 0 }
+                for _ in 0..<3 { _ = try await session.data(for: request) }
+                #expect(tcp.connectionCount == 7 && relay.clientCount == 1)
+            }
+        }
+
         // CONN-6, AUTH-3: nobody's no is none
         @Test("who is to be asked about a place is asked when he comes", arguments: versions, [false, true])
         func askedLater(version: String, isTrusted: Bool) async throws {
@@ -198,6 +258,71 @@
                 #expect(!last.isReusedConnection)
             }
             #expect(relay.clientCount == 2)
+        }
+
+        // CONN-18: what was begun before a flush takes nothing from what was begun after it
+        @Test("a connection from before a flush comes after one from after it") func overtaken() async throws {
+            let quic = try server(TestCertificateAuthority())
+            defer { quic.stop() }
+            let tcp = try ScriptedServer.naming(quic.port, over: "h2")
+            defer { tcp.stop() }
+            let delegate = SlowTrust()
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            let url = tcp.url("/small")
+            #expect(try await text(session, url) == "0")
+            var slow = Task { () async throws -> String in "" }
+            // One that waits in vain for a handshake on a busy machine leaves it to the next.
+            while !delegate.isAsked {
+                let outcome = EventRecorder<String>()
+                slow = Task {
+                    let text = try await text(session, url)
+                    outcome.record(text)
+                    return text
+                }
+                try await eventually { delegate.isAsked || outcome.count == 1 }
+            }
+            await session.flush()
+            #expect(try await text(session, url) == "1")
+            delegate.answer()
+            #expect(try await slow.value == "1")
+            #expect(try await text(session, url) == "1")
+            #expect(tcp.connectionCount == 2)
+        }
+    }
+
+    /// Trusts the second server, when it is told to, and leaves the others to the session.
+    private final class SlowTrust: NSObject, URLSessionDelegate, Sendable {
+        typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+        private struct State {
+            var count = 0
+            var answer: (Answer, URLCredential)?
+        }
+
+        private let state = Watched(State())
+
+        var isAsked: Bool { state.current.answer != nil }
+
+        func answer() {
+            guard let (answer, credential) = state.current.answer else { return }
+            answer(.useCredential, credential)
+        }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            let isSecond = state.withValue { state in
+                state.count += 1
+                return state.count == 2
+            }
+            guard isSecond, let trust = challenge.protectionSpace.serverTrust else {
+                return completionHandler(.performDefaultHandling, nil)
+            }
+            state.withValue { $0.answer = (completionHandler, URLCredential(trust: trust)) }
         }
     }
 

@@ -6,7 +6,7 @@ internal import LoadingTransport
 /// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
 ///
 /// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
-/// the first handshake that is through wins (CONN-8). Where nothing is known, name servers are asked beside the addresses
+/// the first handshake that is through wins (CONN-8). Where TCP's is, HTTP/3 goes on as an `HTTP3Upgrade`. Where nothing is known, name servers are asked beside the addresses
 /// (CONN-6).
 final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     let home: OriginConnections
@@ -27,6 +27,8 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     private var secureBeginning: Int64 = 0
     #if HTTP3
         private var http3: HTTP3Attempt?
+        /// What that has become since TCP is there.
+        private weak var upgrade: HTTP3Upgrade?
     #endif
     private var coalescing: CoalescingDecision?
     /// Whether a connection of another origin's was thought of already.
@@ -124,7 +126,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     func handshakeAsks(_ question: SecurityQuestion) -> Bool {
         // One of the two is enough to be asked about.
-        if secure != nil { giveUpHTTP3() }
+        if secure != nil { leaveHTTP3() }
         isAsking = request?.taker?.connectionAsks(question) ?? false
         if isAsking { hasAsked = true }
         return isAsking
@@ -167,7 +169,8 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             servicesTicket = nil
             // What comes after TCP has set out, or while somebody else's connection is looked at, is for the next one.
             guard let dial, dial.isResolving else { return }
-            guard case .success(let found) = answer, let service = pool.http3Service(of: home.origin, among: found)
+            guard home.upgrade == nil, case .success(let found) = answer,
+                let service = pool.http3Service(of: home.origin, among: found)
             else { return dial.servicesKnown() }
             let lookupStart = ownEvents.first { if case .resolutionStarted = $0.kind { true } else { false } }?.time
             endTCP()
@@ -183,13 +186,11 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             attempt.start { [weak self] in
                 self?.endTCP()
             } outcome: { [weak self] in
-                self?.http3Ended($0, service)
+                self?.http3Ended($0)
             }
         }
 
-        private func http3Ended(
-            _ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>, _ service: AlternativeService
-        ) {
+        private func http3Ended(_ outcome: Result<HTTP3Connection, HTTP3AttemptFailure>) {
             guard !hasEnded, let attempt = http3 else { return }
             http3 = nil
             pool.loop.disarm(headStart)
@@ -199,16 +200,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                 endTCP()
                 pool.succeeded(self, with: connection, events: attempt.events)
             case .failure(let failure):
-                if failure.isOfServer, self.failure == nil {
-                    let (services, origin) = (pool.http3Services, home.origin.place)
-                    if failure.isRefusal {
-                        services.isRefused(service, of: origin, at: pool.loop.now)
-                    } else {
-                        services.failed(service, of: origin, at: pool.loop.now)
-                    }
-                }
+                if self.failure == nil { attempt.blamePlace(for: failure) }
                 // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
-                if failure.isRefusal, hasAsked, home.shared == nil, service.isOwn(of: home.origin.place) {
+                if failure.isRefusal, hasAsked, home.shared == nil, attempt.service.isOwn(of: home.origin.place) {
                     ownEvents = attempt.events
                     return fail(ConnectionFailure(failure.error))
                 }
@@ -234,12 +228,26 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         }
     #endif
 
-    /// Another connection is there first.
-    private func giveUpHTTP3() {
+    /// TCP is there first, or all but there. To be slower is not to be broken, so what was begun goes on to its own end, if it
+    /// is of use to anybody.
+    private func leaveHTTP3() {
         #if HTTP3
-            if let http3 { pool.http3Services.failed(http3.service, of: home.origin.place, at: pool.loop.now) }
+            if let http3, home.upgrade == nil, home.shared?.version != .http3, generation == pool.generation {
+                let upgrade = HTTP3Upgrade(with: http3, of: generation, at: home, pool: pool)
+                self.http3 = nil
+                self.upgrade = upgrade
+                home.upgrade = upgrade
+                upgrade.goOn()
+            }
         #endif
         endHTTP3()
+    }
+
+    /// Whoever was asked about the server would be asked about it twice by the next load: over QUIC, and over TCP.
+    private func dropUpgrade() {
+        #if HTTP3
+            if hasAsked, let upgrade, upgrade === home.upgrade, upgrade.request == nil { pool.dropUpgrade(of: home) }
+        #endif
     }
 
     private func endHTTP3() {
@@ -345,7 +353,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     private func succeed(_ stream: ByteStream) {
         end()
-        giveUpHTTP3()
+        leaveHTTP3()
         pool.succeeded(self, with: stream)
     }
 
@@ -358,6 +366,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             }
         #endif
         end()
+        dropUpgrade()
         pool.failed(self, with: failure)
     }
 }

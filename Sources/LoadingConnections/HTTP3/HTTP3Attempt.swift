@@ -12,6 +12,8 @@
         private let home: OriginConnections
         private let pool: ConnectionPool
         private weak var asker: (any SecurityAsker)?
+        /// How often the network had changed when it was begun.
+        private let networkChanges: Int
         /// Who waits for the connection, whose request may go out before it is there.
         var early: (() -> ConnectionRequest?)?
         /// A request that goes out early does so once.
@@ -42,10 +44,12 @@
             self.home = home
             self.pool = pool
             self.asker = asker
+            networkChanges = pool.http3Services.noteNetwork()
         }
 
         /// - Parameters:
-        ///   - completed: Called when the handshake is through, before anybody is asked about the server.
+        ///   - completed: Called when a handshake is through, before anybody is asked about the server. Where that asks for a
+        ///     certificate there may be a second.
         ///   - outcome: The connection, which is the caller's to give to the pool or to close.
         func start(
             completed: @escaping () -> Void, outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
@@ -53,6 +57,29 @@
             self.completed = completed
             self.outcome = outcome
             startRace()
+        }
+
+        /// Whoever has begun it needs no connection any more. It goes on for another, as one that nobody waits for.
+        func pass(
+            to asker: any SecurityAsker, early: @escaping () -> ConnectionRequest?, completed: @escaping () -> Void,
+            outcome: @escaping (Result<HTTP3Connection, HTTP3AttemptFailure>) -> Void
+        ) {
+            self.asker = asker
+            self.early = early
+            self.completed = completed
+            self.outcome = outcome
+            hold()
+        }
+
+        /// Holds a failure against the place, unless it is this machine's, or that of a network which is another by now.
+        func blamePlace(for failure: HTTP3AttemptFailure) {
+            let services = pool.http3Services
+            guard failure.isOfServer, networkChanges == services.networkChanges else { return }
+            if failure.isRefusal {
+                services.isRefused(service, of: home.origin.place, at: pool.loop.now)
+            } else {
+                services.failed(service, of: home.origin.place, at: pool.loop.now)
+            }
         }
 
         private func startRace() {
@@ -165,7 +192,6 @@
             case .success(let connection):
                 self.connection = connection
                 completed?()
-                completed = nil
                 if isHeld { connection.dropEarly() } else { decide(about: connection) }
             }
         }

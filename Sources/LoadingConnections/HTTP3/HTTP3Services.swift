@@ -12,6 +12,8 @@
         private var strangers = BrokenServices<Stranger>()
         /// The machine's addresses when the first of this was learnt or used, and when they were last looked at.
         private var addresses: LocalAddresses?
+        /// How often it was noticed that they are others.
+        private(set) var networkChanges = 0
 
         private struct Stranger: Hashable {
             let place: ServerPlace
@@ -94,6 +96,12 @@
             isRefused(service, of: origin, at: now)
         }
 
+        /// Something begins in the network that is there now. How often that has changed tells later whether it is the same.
+        func noteNetwork() -> Int {
+            noteAddresses()
+            return networkChanges
+        }
+
         private func noteAddresses() { if addresses == nil { lookAtNetwork() } }
 
         private func lookAtNetwork() { if let addresses = LocalAddresses() { networkChanged(to: addresses) } }
@@ -105,6 +113,7 @@
             if let before = self.addresses, before != addresses {
                 unreachable.forgetAll()
                 strangers.forgetAll()
+                networkChanges += 1
             }
             self.addresses = addresses
             // Another session may have seen to that already, and what was said since then is for this network.

@@ -8,8 +8,8 @@
         /// Whether a request is to wait for HTTP/3, though it could be served otherwise or would have to stand in line.
         func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
             guard origin.origin.mayShare, origin.shared?.version != .http3 else { return false }
-            // There is one, which nobody was there to be asked about.
-            if let upgrade = origin.upgrade { return upgrade.held != nil }
+            // There is one, which nobody was there to be asked about. One question about the server is enough at a time.
+            if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
             guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
             else {
                 return false
@@ -23,7 +23,9 @@
                 held.isClosed || !held.takesRequests || upgrade.generation != generation
             {
                 // Who has declined the handshake, or takes no request, has failed, though nobody was there to be told.
-                if held.isRefusedByHandshake || !held.isClosed && !held.takesRequests {
+                // Who wants a certificate has declined what nobody could show.
+                let isDeclined = held.isRefusedByHandshake && held.identityRequest == nil
+                if isDeclined || !held.isClosed && !held.takesRequests {
                     http3Services.failed(held.service, of: origin.origin.place, at: loop.now)
                 }
                 dropUpgrade(of: origin)
@@ -66,20 +68,31 @@
         /// Its request does not wait for it any longer.
         func isLate(_ upgrade: HTTP3Upgrade) {
             let request = upgrade.request
-            upgrade.leave()
+            leave(upgrade)
             line(request, at: upgrade.home)
             serveOtherwise(upgrade.home)
         }
 
+        /// Its request is served otherwise, or is no more. One from before a flush is of no use to others.
+        func leave(_ upgrade: HTTP3Upgrade) {
+            upgrade.leave()
+            if upgrade.generation != generation { dropUpgrade(of: upgrade.home) }
+        }
+
         /// The connection of HTTP/3 carries what comes from now on.
         func adopt(
-            _ connection: HTTP3Connection, of generation: Int, first: ConnectionRequest?, isReused: Bool = false,
+            _ connection: HTTP3Connection, of itsGeneration: Int, first: ConnectionRequest?, isReused: Bool = false,
             events: [LoadEvent]
         ) {
             let origin = connection.home
             let before = origin.shared
+            if before != nil, itsGeneration != generation {
+                // It takes nothing from what was begun after a flush.
+                connection.close()
+                return serveOtherwise(origin)
+            }
             connection.isAdopted = true
-            adopt(connection, at: origin, of: generation, first: first, isReused: isReused, events: events)
+            adopt(connection, at: origin, of: itsGeneration, first: first, isReused: isReused, events: events)
             guard let before else { return }
             if before.home === origin {
                 // It carries on with what it has.

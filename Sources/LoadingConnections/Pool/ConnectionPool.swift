@@ -145,7 +145,7 @@ package final class ConnectionPool {
         origin.waiting.remove(request)
         passOnAttempt(of: request, at: origin)
         #if HTTP3
-            request.upgrade?.leave()
+            if let upgrade = request.upgrade { leave(upgrade) }
         #endif
         discardIfUnused(origin)
     }
@@ -432,7 +432,7 @@ package final class ConnectionPool {
     /// nothing is idle.
     func closeOneIdle() -> Bool {
         #if HTTP3
-            if dropUpgrades(where: { $0.held != nil }) { return true }
+            if dropUpgrades(where: { $0.request == nil }) { return true }
         #endif
         let oldestOfEach = origins.values.lazy.compactMap(\.oldestIdle)
         if let oldest = oldestOfEach.min(by: { $0.idleSince < $1.idleSince }) {

@@ -23,6 +23,8 @@ final class OriginConnections {
     /// What counts against the limit per host.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
+    /// Whether somebody is asked about one that is being made.
+    var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
     /// Whether somebody waits who is to be served before others are.
     var hasLine: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && !isBeingUpgraded }

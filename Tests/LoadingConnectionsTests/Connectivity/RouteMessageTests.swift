@@ -110,6 +110,32 @@ import Testing
             await house.close()
         }
 
+        // CONN-8: what was in the way there may not be here
+        @Test("what fails has been begun in another network") func failureOfBefore() async throws {
+            try NetworkNamespace.raiseLoopback()
+            try NetworkNamespace.addWayOut()
+            let house = PoolOnLoop(to: 443, host: "10.0.0.1")
+            let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Attempt> = { pool in
+                LoopBox(
+                    HTTP3Attempt(
+                        to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
+                        asker: Nobody()))
+            }
+            let before = await house.onLoop(begin)
+            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+            let addresses = try #require(LocalAddresses())
+            await house.onLoop { $0.http3Services.networkChanged(to: addresses) }
+            let after = await house.onLoop(begin)
+            let areTried = await house.onLoop { pool in
+                [before, after].map { attempt in
+                    attempt.value.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
+                    return pool.http3Service(of: Self.place, isAssumed: true) != nil
+                }
+            }
+            #expect(areTried == [true, false])
+            await house.close()
+        }
+
         // CONN-8: what one session has noticed another need not notice again
         @Test("an address changes, and one of two sessions has no connections") func sharedChange() throws {
             try NetworkNamespace.raiseLoopback()
@@ -129,3 +155,14 @@ import Testing
         }
     #endif
 }
+
+#if HTTP3
+    /// Is asked nothing.
+    private final class Nobody: SecurityAsker {
+        var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+
+        func handshakeAsks(_ question: SecurityQuestion) -> Bool { false }
+
+        func handshakeGoesOn() {}
+    }
+#endif

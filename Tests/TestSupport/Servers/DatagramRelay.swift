@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A port of UDP on loopback whose datagrams go to another port, and whose answers come back: a way that is as slow as a test
-/// wants it to be. What comes from clients is held until `release`.
+/// wants it to be. What comes from clients is held until `release`, and after `hold`.
 package final class DatagramRelay: Sendable {
     package let port: Int
     private let target: Int
@@ -22,17 +22,18 @@ package final class DatagramRelay: Sendable {
         var clients: [Client] = []
     }
 
-    package init(to target: Int) throws {
+    /// - Parameter port: Where it listens; without one the kernel chooses.
+    package init(_ port: Int = 0, to target: Int) throws {
         self.target = target
         stopSwitch = try StopSwitch()
         let descriptor = try Self.makeSocket()
-        guard Loopback.ipv4.withAddress(port: 0, { bind(descriptor, $0, $1) }) == 0 else {
+        guard Loopback.ipv4.withAddress(port: port, { bind(descriptor, $0, $1) }) == 0 else {
             let failure = POSIXFailure("bind")
             close(descriptor)
             throw failure
         }
         self.descriptor = descriptor
-        port = Loopback.port(of: descriptor) { getsockname($0, $1, $2) }
+        self.port = Loopback.port(of: descriptor) { getsockname($0, $1, $2) }
         thread = Watched(nil)
         let running = try JoinableThread(name: "test-relay") { [self] in run() }
         thread.withValue { $0 = running }
@@ -60,6 +61,9 @@ package final class DatagramRelay: Sendable {
             }
         }
     }
+
+    /// What comes from now on waits.
+    package func hold() { state.withValue { $0.isHolding = true } }
 
     /// Once.
     package func stop() {

@@ -15,14 +15,26 @@ package enum Loopback: Sendable, Hashable, CaseIterable {
 
     /// Whether this process has a socket that is connected to the port.
     package static func hasConnection(to port: Int) -> Bool {
-        (0..<getdtablesize()).contains { descriptor in
-            var address = sockaddr_in()
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let outcome = withUnsafeMutableBytes(of: &address) { bytes in
-                getpeername(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
-            }
-            return outcome == 0 && Int(UInt16(bigEndian: address.sin_port)) == port
+        (0..<getdtablesize()).contains { isConnected($0, to: port) }
+    }
+
+    /// How many sockets of UDP this process has that are connected to the port.
+    package static func datagramSocketCount(to port: Int) -> Int {
+        (0..<getdtablesize()).count { descriptor in
+            var (kind, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+            return isConnected(descriptor, to: port)
+                && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &length) == 0
+                && kind == Int32(SOCK_DGRAM.rawValue)
         }
+    }
+
+    private static func isConnected(_ descriptor: Int32, to port: Int) -> Bool {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let outcome = withUnsafeMutableBytes(of: &address) { bytes in
+            getpeername(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+        }
+        return outcome == 0 && Int(UInt16(bigEndian: address.sin_port)) == port
     }
 
     var family: Int32 {
