@@ -37,12 +37,17 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private var hasWriteFailed = false
     /// How much the peer had taken when it was last asked for a sign of life.
     private var bytesTaken: UInt64 = 0
+    /// Whether a stream has been done away with in this turn.
+    private var isResetting = false
+    /// How much it had taken when it was last looked whether it takes anything.
+    private var bytesTakenBefore: UInt64 = 0
 
     @exclusivity(unchecked) private(set) var idleSince: Int64
     /// When something came last.
     @exclusivity(unchecked) private var lastHeard: Int64
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
+    private let stallTimer = LoopTimer()
 
     /// Bytes of one connection that a turn reads before the others have theirs.
     private static let readBudget = 256 * 1024
@@ -88,6 +93,10 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else { return nil }
+        guard !session.isFull, session.hasNumbersLeft else {
+            retire()
+            return nil
+        }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
             // The server may have closed it, or said goodbye, without the loop's having heard of that.
@@ -132,6 +141,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     func cancel(_ number: Int64) {
         session.reset(Int32(clamping: number))
+        isResetting = true
         planTurn()
     }
 
@@ -182,10 +192,14 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     func streamBecameReady(_ stream: ByteStream) {
         isTurnPlanned = false
         isHandlingReadiness = true
-        receive(into: pool.loop.scratch)
-        if hasWriteFailed { lose(.networkConnectionLost) }
+        let isDrained = receive(into: pool.loop.scratch)
+        if isDrained, hasWriteFailed { lose(.networkConnectionLost) }
         flush()
         isHandlingReadiness = false
+        if isResetting {
+            isResetting = false
+            watchStall()
+        }
         if hasRoomForMore {
             hasRoomForMore = false
             if !isClosed { pool.serve(from: self) }
@@ -193,11 +207,16 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         closeIfDone()
     }
 
-    private func receive(into buffer: UnsafeMutableRawBufferPointer) {
+    /// Whether there is no more for now.
+    @discardableResult
+    private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Bool {
         var budget = Self.readBudget
         defer { handOutGathered() }
         while !isClosed {
-            guard budget > 0 else { return stream.callAgain() }
+            guard budget > 0 else {
+                stream.callAgain()
+                return false
+            }
             switch stream.read(into: buffer) {
             case .bytes(let count):
                 budget -= count
@@ -206,14 +225,15 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
                 do throws(HTTP2Error) {
                     try session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 } catch {
-                    return giveUp(error)
+                    giveUp(error)
                 }
-                if !stream.mayHaveMore { return }
-            case .wouldBlock: return
-            case .end, .truncated: return lose(.networkConnectionLost)
-            case .failed(let failure): return lose(LoadError(failure))
+                if !stream.mayHaveMore { return true }
+            case .wouldBlock: return true
+            case .end, .truncated: lose(.networkConnectionLost)
+            case .failed(let failure): lose(LoadError(failure))
             }
         }
+        return true
     }
 
     /// Takes what the kernel has and the loop has not heard of.
@@ -269,8 +289,8 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// The peer breaks the rules.
     private func giveUp(_ error: HTTP2Error) {
-        // The last words are for its log.
-        while let words = try? session.nextOutput(), case .bytes = stream.write(words) {}
+        // The last words are for its log. Behind a part of a frame they would be read as the rest of it.
+        while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes = stream.write(words) {}
         lose(.cannotParseResponse("HTTP/2: \(error)"))
     }
 
@@ -291,11 +311,25 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func shut() {
         pool.loop.disarm(idleTimer)
         pool.loop.disarm(answerTimer)
+        pool.loop.disarm(stallTimer)
         unsent = UnsafeRawBufferPointer(start: nil, count: 0)
         stream.close()
     }
 
+    /// A peer that takes nothing does not take either that a stream is done away with, which would be there for as long as the
+    /// connection. Nobody may be left who waits for it.
+    private func watchStall() {
+        guard !isClosed, !unsent.isEmpty, !stallTimer.isArmed else { return }
+        bytesTakenBefore = stream.bytesTaken
+        pool.loop.arm(stallTimer, at: pool.loop.now + pool.patience, for: self)
+    }
+
     func timerFired(_ timer: LoopTimer) {
+        if timer === stallTimer {
+            if unsent.isEmpty { return }
+            if stream.bytesTaken == bytesTakenBefore { return lose(.networkConnectionLost) }
+            return watchStall()
+        }
         if timer === answerTimer {
             // The question may still stand behind what is being sent.
             let taken = stream.bytesTaken

@@ -249,6 +249,10 @@
                 }
                 return nil
             }
+            guard !session.isFull else {
+                retire()
+                return nil
+            }
             if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
                 session.ping()
                 let patience = isIdle ? Self.patience : Self.patienceInUse

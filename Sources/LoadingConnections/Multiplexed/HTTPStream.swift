@@ -269,8 +269,9 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     func received(_ head: HTTPStreamResponseHead, isWhole: Bool) {
         noteStart()
-        // Who has not asked for the body, or has found fault already, has no use for the rest of it.
-        if case .held = sending { stopSending() } else if head.status >= 300, !isSentWhole { stopSending() }
+        // Who has not asked for the body has no use for it. Who has found fault may still want to read it before he goes on: to stop
+        // in the midst of it cannot be said on a stream without giving up the response.
+        if case .held = sending { stopSending() }
         let length: BodyLength =
             if method == "HEAD" || head.status == 204 || head.status == 304 {
                 .none
@@ -411,14 +412,17 @@ extension ResponseHead {
 extension ExchangeRequest {
     /// Whether the caller has said that each piece of the response is of use as it comes (RFC 9218 §4.2).
     fileprivate var isIncremental: Bool {
-        guard fields.contains("Priority") else { return false }
-        return StructuredField.dictionary(fields.values("Priority").joined(separator: ", "))?["i"] == .boolean(true)
+        let block = fields.contains("Priority") ? fields : defaults
+        guard block.contains("Priority") else { return false }
+        return StructuredField.dictionary(block.values("Priority").joined(separator: ", "))?["i"] == .boolean(true)
     }
 
     /// The request as a stream begins with it.
     func asStream(urgency: Int?) -> HTTPStreamRequest {
         var fields = fields
-        if let urgency, urgency != 3, !fields.contains("Priority") { fields.append("Priority", "u=\(urgency)") }
+        if let urgency, urgency != 3, !fields.contains("Priority"), !defaults.contains("Priority") {
+            fields.append("Priority", "u=\(urgency)")
+        }
         let hasBody: Bool
         let length: Int64?
         switch body {

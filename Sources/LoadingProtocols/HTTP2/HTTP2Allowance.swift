@@ -9,7 +9,11 @@ struct HTTP2Allowance: Equatable {
     static let request = 32
     /// What a frame that carries something is good for, in either direction: the window updates that it leads to.
     static let content = 4
-    /// Of what may be on its way when nobody wants it any more, so many bytes count as a frame; and no more is kept of that.
+    /// Some servers open the windows of stream and connection whenever their program has read something, and some read little
+    /// at a time. Of what is sent so many bytes are good for a frame.
+    static let opened = 32
+    /// Of what may be on its way when nobody wants it any more, so many bytes count as a frame; and no more is kept of that,
+    /// nor of what was sent.
     static let promised = 1_024
     static let mostPromised = 32_768
 
@@ -33,6 +37,11 @@ struct HTTP2Allowance: Equatable {
     /// Somebody has read some of a frame.
     mutating func addReadFrame() {
         add(Self.content &+ 1)
+    }
+
+    /// So much of a body has gone out in a frame.
+    mutating func addSent(_ count: Int) {
+        left = max(left, min(left &+ max(Self.content, count / Self.opened), Self.mostPromised))
     }
 
     /// What comes of a stream is not wanted any more, and its window has let so many bytes be sent.

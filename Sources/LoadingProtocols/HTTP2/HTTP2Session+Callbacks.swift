@@ -24,8 +24,8 @@ extension HTTP2Session {
             truncated: { owner, _, slot in
                 HTTP2Session.of(owner)?.streamIsTruncated(on: slot)
             },
-            closed: { owner, _, slot, code in
-                HTTP2Session.of(owner)?.streamClosed(HTTP2ErrorCode(rawValue: code), on: slot)
+            closed: { owner, stream, slot, code in
+                HTTP2Session.of(owner)?.streamClosed(stream, HTTP2ErrorCode(rawValue: code), on: slot)
             },
             settings: { owner in
                 HTTP2Session.of(owner)?.peerSettingsChanged()

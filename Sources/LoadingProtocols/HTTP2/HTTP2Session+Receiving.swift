@@ -198,21 +198,27 @@ extension HTTP2Session {
         mute(slot, streams[slot].hasHead ? .truncated : .malformed("The response has no status."))
     }
 
-    func streamClosed(_ code: HTTP2ErrorCode, on slot: Int) {
+    func streamClosed(_ number: Int32, _ code: HTTP2ErrorCode, on slot: Int) {
         // What ends with the connection is told by `fail()`.
         if error != nil { return }
         let stream = streams[slot]
+        // Its end was told when it was dropped, and the slot may be somebody else's by now.
+        guard stream.number == number else { return }
         release(slot)
         observer?.session(self, closed: stream.number, with: stream.end(code))
     }
 
     func peerSettingsChanged() {
-        if error == nil { observer?.sessionChangedPeerSettings(self) }
+        if error != nil { return }
+        dropUnsent(beyond: maximumConcurrentStreams)
+        observer?.sessionChangedPeerSettings(self)
     }
 
     func peerIsLeaving(after lastStream: Int32, _ code: HTTP2ErrorCode) {
         isPeerLeaving = true
-        if error == nil { observer?.sessionIsGoingAway(self, lastStream: lastStream, code: code) }
+        if error != nil { return }
+        observer?.sessionIsGoingAway(self, lastStream: lastStream, code: code)
+        dropUnsent(beyond: 0)
     }
 
     func pingWasAnswered(_ payload: UInt64) {

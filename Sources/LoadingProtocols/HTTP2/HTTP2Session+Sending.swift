@@ -115,7 +115,7 @@ extension HTTP2Session {
 
     func sentBody(head: UnsafeRawBufferPointer, contentCount: Int, isLast: Bool, of slot: Int?) {
         output.appendBodyFrame(head: head, contentCount: contentCount)
-        allowance.add(HTTP2Allowance.content)
+        allowance.addSent(contentCount)
         guard let slot, !streams[slot].isMuted else { return }
         let number = streams[slot].number
         observer?.session(

@@ -35,6 +35,7 @@ package final class HTTP2Session {
     @exclusivity(unchecked) var unread = 0
     /// Bytes that the connection's window has not got back.
     @exclusivity(unchecked) var unreturned = 0
+    private var growth: HTTP2WindowGrowth
     /// What is unread of streams that are closed.
     private var lingering: [Int32: Int] = [:]
     /// How much of the content of the DATA frame in work was told.
@@ -61,11 +62,13 @@ package final class HTTP2Session {
     /// The peer has sent GOAWAY.
     var isPeerLeaving = false
     private var isLeaving = false
+    private var hasSaidGoodbye = false
 
     package init(configuration: HTTP2Configuration = HTTP2Configuration(), observer: any HTTP2SessionObserver) {
         self.configuration = configuration
         weakObserver = observer
         allowance = HTTP2Allowance(limits: configuration.limits)
+        growth = HTTP2WindowGrowth(configuration.windows)
         var callbacks = HTTP2Session.callbacks
         var limits = clh_limits(configuration)
         session = clh_session_new(&callbacks, Unmanaged.passUnretained(self).toOpaque(), &limits)
@@ -104,6 +107,8 @@ package final class HTTP2Session {
     package var allowsExtendedConnect: Bool { session.map { clh_peer_allows_extended_connect($0) } ?? false }
     /// The peer or this side has said that no more streams are taken.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
+    /// So much is unread that the connection's window closes, until somebody reads.
+    package var isFull: Bool { unread > configuration.windows.maximumUnread }
     /// Whether a request that is submitted now goes out at once.
     package var mayOpenStream: Bool { allowsRequests && openStreamCount < maximumConcurrentStreams }
     /// Whether `nextOutput()` has something to say.
@@ -129,7 +134,7 @@ package final class HTTP2Session {
 
     /// Whether a number is left for another stream. Where there is none, nghttp2 says no to requests as it does when it
     /// has given up.
-    var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
+    package var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
 
     var unsentCount: Int { unsent.count }
 
@@ -184,7 +189,7 @@ package final class HTTP2Session {
         unread &-= taken
         if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
             clh_consume_stream(session, stream, taken)
-            if let size = streams[slot].window.grow(upTo: configuration.windows.maximumStream) {
+            if let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) {
                 clh_set_stream_window(session, stream, Int32(clamping: size))
             }
         }
@@ -197,6 +202,7 @@ package final class HTTP2Session {
     package func reset(_ stream: Int32, code: HTTP2ErrorCode = .cancel) {
         if let slot = slot(of: stream) {
             if let session = usable { clh_reset(session, stream, code.rawValue) }
+            if isUnheard(slot) { return drop(slot, .cancelled) }
             mute(slot, .cancelled)
         } else if let left = lingering.removeValue(forKey: stream) {
             unread &-= left
@@ -222,8 +228,14 @@ package final class HTTP2Session {
 
     /// Takes no more requests. Those that are there run to their end, then `isFinished`.
     package func goAway() {
-        guard let session = usable, !isLeaving else { return }
         isLeaving = true
+        sayGoodbye()
+    }
+
+    /// Not before all requests are out: a server may not look at what comes behind a GOAWAY.
+    private func sayGoodbye() {
+        guard let session = usable, isLeaving, !hasSaidGoodbye, unsent.isEmpty else { return }
+        hasSaidGoodbye = true
         clh_go_away(session)
     }
 
@@ -268,6 +280,7 @@ package final class HTTP2Session {
     func release(_ slot: Int) {
         let number = streams[slot].number
         closing = (number, streams[slot].receivedBodyFrameBytes)
+        growth.takeBack(streams[slot].window)
         if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
         if !streams[slot].isHeadSent { headWasSent(number) }
         streams[slot].number = 0
@@ -286,6 +299,36 @@ package final class HTTP2Session {
     /// From now on nghttp2 knows the stream's slot.
     func headWasSent(_ stream: Int32) {
         if let index = unsent.firstIndex(where: { $0.number == stream }) { unsent.remove(at: index) }
+        sayGoodbye()
+    }
+
+    /// Whether nothing of the stream has gone out. nghttp2 holds back what is beyond the peer's limit, whatever becomes of it, so
+    /// that its end is told here.
+    private func isUnheard(_ slot: Int) -> Bool {
+        guard let session else { return true }
+        return !streams[slot].isHeadSent && clh_slot(session, streams[slot].number) != slot
+    }
+
+    /// Ends a stream that the peer has not heard of.
+    private func drop(_ slot: Int, _ failure: HTTPStreamFailure) {
+        let number = streams[slot].number
+        release(slot)
+        if isBusy {
+            observer?.session(self, closed: number, with: failure)
+        } else {
+            begin()
+            observer?.session(self, closed: number, with: failure)
+            end()
+        }
+    }
+
+    /// Gives back the requests that cannot go out, the youngest first: all but as many as the peer may still be asked.
+    func dropUnsent(beyond count: Int) {
+        guard let session = usable else { return }
+        for (number, slot) in unsent.reversed() where openStreamCount > count && isUnheard(slot) {
+            clh_reset(session, number, HTTP2ErrorCode.cancel.rawValue)
+            drop(slot, .refused)
+        }
     }
 
     /// Gives the connection's window back what may go back: all, as long as not too much of it is unread.

@@ -4,6 +4,8 @@
         /// The limits and the windows are the same whatever the version, since they bound the same memory.
         package var limits: HTTP2Limits
         package var windows: HTTP2Windows
+        /// How much of what was sent is kept in case that it is lost on its way.
+        package var maximumUnacknowledged: Int
         /// Without a word of the peer's for so long the connection is lost, in nanoseconds.
         package var idleTimeout: Int64
         package var handshakeTimeout: Int64
@@ -14,12 +16,14 @@
 
         package init(
             limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows(),
-            idleTimeout: Int64 = 90_000_000_000, handshakeTimeout: Int64 = 10_000_000_000,
+            maximumUnacknowledged: Int = 16 << 20, idleTimeout: Int64 = 90_000_000_000,
+            handshakeTimeout: Int64 = 10_000_000_000,
             keepAliveInterval: Int64 = 10_000_000_000,
             qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil
         ) {
             self.limits = limits
             self.windows = windows
+            self.maximumUnacknowledged = max(maximumUnacknowledged, 0)
             self.idleTimeout = max(idleTimeout, 1_000_000)
             self.handshakeTimeout = max(handshakeTimeout, 1_000_000)
             self.keepAliveInterval = max(keepAliveInterval, 1_000_000)

@@ -89,7 +89,7 @@
                 section_fields: configuration.limits.maximumFieldCount,
                 stream_window: UInt64(configuration.windows.initialStream),
                 connection_window: UInt64(configuration.windows.connection),
-                unacknowledged: configuration.windows.maximumUnread,
+                unacknowledged: configuration.maximumUnacknowledged,
                 idle_timeout: UInt64(configuration.idleTimeout),
                 handshake_timeout: UInt64(configuration.handshakeTimeout))
         }

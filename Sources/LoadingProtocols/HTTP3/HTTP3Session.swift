@@ -40,6 +40,7 @@
         @exclusivity(unchecked) var unread = 0
         /// Bytes that the connection's window has not got back.
         @exclusivity(unchecked) var unreturned = 0
+        @exclusivity(unchecked) private var growth: HTTP2WindowGrowth
         /// What is unread of streams that are closed.
         @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
         /// The stream that is being told as closed, and how much has come on it.
@@ -79,6 +80,7 @@
         ) {
             self.configuration = configuration
             self.now = now
+            growth = HTTP2WindowGrowth(configuration.windows)
             weakObserver = observer
             var callbacks = HTTP3Session.callbacks(withQlog: configuration.qlog != nil)
             var limits = cl3_limits(configuration)
@@ -116,6 +118,7 @@
             looseWith configuration: HTTP3Configuration, streams: Int, observer: any HTTP3SessionObserver
         ) {
             self.configuration = configuration
+            growth = HTTP2WindowGrowth(configuration.windows)
             now = 0
             weakObserver = observer
             isHandshakeComplete = true
@@ -168,6 +171,8 @@
         package var openStreamCount: Int { slots.count }
         /// The peer or this side has said that no more streams are taken.
         package var isGoingAway: Bool { isPeerLeaving || isLeaving }
+        /// So much is unread that the connection's window closes, until somebody reads.
+        package var isFull: Bool { unread > configuration.windows.maximumUnread }
         /// Whether a request that is submitted now goes out at once.
         package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
         /// The same for a request that may be early data.
@@ -424,7 +429,7 @@
             unread &-= taken
             if let session = usable, !streams[slot].hasEnded, !streams[slot].isMuted {
                 let before = streams[slot].window.size
-                let size = streams[slot].window.grow(upTo: configuration.windows.maximumStream) ?? before
+                let size = growth.grow(&streams[slot].window, upTo: configuration.windows.maximumStream) ?? before
                 cl3_extend_stream(session, streams[slot].handle, UInt64(taken &+ size &- before))
                 mayHaveOutput = true
             }
@@ -511,6 +516,7 @@
         private func release(_ slot: Int) {
             let number = streams[slot].number
             if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
+            growth.takeBack(streams[slot].window)
             slots[number] = nil
             streams[slot].number = -1
             freeSlots.append(slot)

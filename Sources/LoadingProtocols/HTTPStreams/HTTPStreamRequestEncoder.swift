@@ -189,8 +189,10 @@ struct HTTPStreamRequestEncoder {
         while start < value.count {
             var end = start
             while end < value.count, value[end] != Octet.semicolon { end &+= 1 }
-            if end > start {
-                let crumb = UnsafeRawBufferPointer(rebasing: value[start..<end])
+            // Blanks around a value have no place in this version.
+            let length = value.startOfTrailingWhitespace(from: start, to: end) &- start
+            if length > 0 {
+                let crumb = UnsafeRawBufferPointer(rebasing: value[start..<start &+ length])
                 list.append(Self.field(name, crumb, isSecret: crumb.count < 20))
             }
             start = value.endOfWhitespace(from: min(end &+ 1, value.count), to: value.count)

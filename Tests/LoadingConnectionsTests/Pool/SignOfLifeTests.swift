@@ -52,6 +52,29 @@ import Testing
         await house.close()
     }
 
+    // S-42: what is done away with is not there for as long as the connection
+    @Test("who takes nothing loses the connection when an upload is cancelled") func stalled() async throws {
+        let mayEnd = Signal("the end of the test")
+        let server = try server { http2 in
+            // Room for all of it, but nobody reads.
+            try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
+            try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+            try http2.connection.wait(for: mayEnd)
+        }
+        defer { server.stop() }
+        let house = await house(server)
+        // No ping is sent beside the upload, which would find out as well.
+        await house.onLoop { $0.trustedSilence = .max }
+        _ = await house.customer("a", sends: "GET")
+        try await house.heard.wait(for: "a is done")
+        let upload = await house.customer("b", sends: "PUT", body: 64 << 20)
+        try await eventually { await house.onLoop { _ in upload.hasStalled } }
+        await house.onLoop { _ in upload.cancel() }
+        try await eventually { await house.onLoop { $0.connectionCount } == 0 }
+        mayEnd.fire()
+        await house.close()
+    }
+
     // S-7: a server that takes its time is not one that is gone
     @Test("who answers that he is there is waited for") func slow() async throws {
         let server = try server { http2 in

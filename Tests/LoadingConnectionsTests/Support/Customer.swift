@@ -34,10 +34,12 @@ final class PoolOnLoop: @unchecked Sendable {
     /// A customer who has asked, and puts back each connection that he does not `keep`.
     func customer(
         _ name: String, priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true,
-        assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil
+        assumesHTTP3: Bool = false, keeps: Bool = false, sends method: String? = nil, body: Int = 0,
+        pauses: Bool = false
     ) async -> Customer {
         await loop.run {
-            let customer = Customer(name, of: self, keeps: keeps, sends: method)
+            let customer = Customer(name, of: self, keeps: keeps, sends: method, body: body)
+            customer.pauses = pauses
             customer.ask(
                 priority: priority, acceptsReused: acceptsReused, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3
             )
@@ -58,13 +60,33 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     private let method: String?
     private(set) var request: ConnectionRequest?
     private(set) var connection: HTTP1Connection?
+    /// Whatever the connection is.
+    private var carrier: (any ExchangeCarrier)?
+    private let bodyLength: Int
+    private var sent = 0
+    /// How much that was when it was looked at last, and how often it has been the same.
+    private var sentBefore = (count: 0, times: 0)
 
-    init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?) {
+    init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?, body: Int = 0) {
         self.name = name
         self.house = house
         self.keeps = keeps
         self.method = method
+        bodyLength = body
     }
+
+    /// Whether the connection has taken some of the body, and then nothing for many turns of the loop: true after some calls.
+    var hasStalled: Bool {
+        sentBefore = (sent, sent == sentBefore.count ? sentBefore.times + 1 : 0)
+        return sent > 0 && sentBefore.times > 20
+    }
+
+    func cancel() { carrier?.cancel() }
+
+    /// Whether he stops to read when the response begins.
+    var pauses = false
+
+    func goOn() { carrier?.setPaused(false) }
 
     func ask(
         priority: Float = 0.5, acceptsReused: Bool = true, isRepeatable: Bool = true, assumesHTTP3: Bool = false
@@ -98,7 +120,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
         note(isReused ? "took a used one" : "took a new one")
         self.connection = connection as? HTTP1Connection
-        if let method { return connection.start(Self.request(method), observer: self) }
+        carrier = connection
+        if let method { return connection.start(request(method), observer: self) }
         if !keeps { putBack() }
     }
 
@@ -106,25 +129,32 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         note("failed \(failure.error.code)")
     }
 
-    private static func request(_ method: String) -> ExchangeRequest {
+    private func request(_ method: String) -> ExchangeRequest {
         ExchangeRequest(
             method: method, target: .origin(path: "/", query: nil), fields: HTTPFields([("Host", "localhost")]),
-            defaults: HTTPFields(), body: .none, expectsContinue: false, asksToClose: false)
+            defaults: HTTPFields(), body: bodyLength == 0 ? .none : .bytes(Data(count: bodyLength)),
+            expectsContinue: false, asksToClose: false)
     }
 
     // MARK: The exchange
 
     func exchangeSentHead(bytes: Int) {}
-    func exchangeSentBody(bytes: Int, onWire: Int) {}
+    func exchangeSentBody(bytes: Int, onWire: Int) { sent += bytes }
     func exchangeSentRequest() {}
     func exchangeStartedResponse() {}
     func exchangeReceived(informational head: ResponseHead) {}
-    func exchangeReceived(head: ResponseHead, body: BodyLength) { note("heard \(head.status)") }
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        if pauses { carrier?.setPaused(true) }
+        note("heard \(head.status)")
+    }
     func exchangeReceived(body: UnsafeRawBufferPointer) {}
     func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { nil }
     func exchangeFilled(_ count: Int) {}
     func exchangePipe() -> Int32? { nil }
     func exchangeFilledPipe(_ count: Int) {}
-    func exchangeEnded(bodyBytes: Int64) { note("is done") }
+    func exchangeEnded(bodyBytes: Int64) {
+        carrier = nil
+        note("is done")
+    }
     func exchangeFailed(_ failure: ExchangeFailure) { note("lost \(failure.error.code)") }
 }

@@ -49,6 +49,29 @@ struct HTTP2BodyTests {
         #expect(client.takeFrameLines() == ["DATA 1 50 end"])
     }
 
+    // RFC 9113 §6.9.2
+    @Test("a window that the peer makes smaller than what was sent is below nothing") func negativeWindow() {
+        let client = HTTP2Client.withRequests(0)
+        client.receive(HTTP2Frames.settings([(4, 100)]))
+        client.submit("POST", body: [.bytes(300, isLast: true)])
+        #expect(client.takeFrameLines() == ["SETTINGS answer", "HEADERS 1", "DATA 1 100"])
+        client.receive(HTTP2Frames.settings([(4, 20)]) + HTTP2Frames.windowUpdate(1, 80))
+        #expect(client.takeFrameLines() == ["SETTINGS answer"])
+        client.receive(HTTP2Frames.windowUpdate(1, 10))
+        #expect(client.takeFrameLines() == ["DATA 1 10"])
+    }
+
+    // RFC 7541 §4.2
+    @Test("a peer that keeps no table gets fields that need none") func noTable() {
+        let client = HTTP2Client.withRequests(0)
+        client.receive(HTTP2Frames.settings([(1, 0)]))
+        for _ in 0..<2 { client.submit(fields: [("A", String(repeating: "b", count: 50))]) }
+        let blocks = client.takeFrames().filter { $0.type == 1 }.map(\.payload)
+        // The change is said once. What is the same the second time is as long as the first time.
+        #expect(blocks.map { $0.first == 0x20 } == [true, false])
+        #expect(blocks[0].count == blocks[1].count + 1)
+    }
+
     @Test("bodies of several streams take turns, a frame that fills a TLS record each")
     func turns() {
         let client = HTTP2Client.withRequests(0)

@@ -90,6 +90,87 @@ struct HTTP2FlowTests {
         #expect(client.takeFrameLines().contains("WINDOW_UPDATE 0 40000"))
     }
 
+    /// What a server may send by the windows that it knows of.
+    private struct Sender {
+        let client = HTTP2Client()
+        private var connection = 65_535
+        private var streams: [Int32: Int] = [:]
+
+        init(_ requests: Int) {
+            client.consumes = false
+            client.receive(F.settings() + F.settingsAnswer)
+            for _ in 0..<requests {
+                let stream = client.submit()
+                streams[stream] = HTTP2Windows().initialStream
+                hear()
+                client.receive(F.head(stream, 200))
+            }
+        }
+
+        private mutating func hear() {
+            for frame in client.takeFrames() where frame.name == "WINDOW_UPDATE" {
+                if frame.stream == 0 {
+                    connection += Int(frame.number)
+                } else {
+                    streams[frame.stream]? += Int(frame.number)
+                }
+            }
+            _ = client.takeLines()
+        }
+
+        /// Sends up to so many bytes, and says how many they were.
+        mutating func send(_ count: Int, on stream: Int32, isRead: Bool) -> Int {
+            var sent = 0
+            while sent < count {
+                let piece = min(count - sent, 16_384, connection, streams[stream] ?? 0)
+                if piece <= 0 { return sent }
+                client.receive(F.data(stream, [UInt8](repeating: 0, count: piece)))
+                if isRead { client.session.consumed(piece, on: stream) }
+                sent += piece
+                connection -= piece
+                streams[stream]? -= piece
+                hear()
+            }
+            return sent
+        }
+    }
+
+    // CONN-22
+    @Test("readers that were fast and are paused do not hold up the connection") func pausedAfterGrowth() {
+        var server = Sender(3)
+        for stream in [1, 3] as [Int32] {
+            #expect(server.send(48 << 20, on: stream, isRead: true) == 48 << 20)
+            // A window each, and what it has grown by together is bounded.
+            let paused = server.send(48 << 20, on: stream, isRead: false)
+            #expect(paused > 4 << 20 && paused <= 16 << 20)
+        }
+        #expect(!server.client.session.isFull)
+        #expect(server.send(48 << 20, on: 5, isRead: true) == 48 << 20)
+    }
+
+    // CONN-22
+    @Test("a window that has grown gives that back with its stream") func growthAgain() {
+        var server = Sender(4)
+        for stream in [1, 3, 5, 7] as [Int32] {
+            #expect(server.send(48 << 20, on: stream, isRead: true) == 48 << 20)
+            let ahead = server.send(48 << 20, on: stream, isRead: false)
+            #expect(ahead > 8 << 20)
+            server.client.session.consumed(ahead, on: stream)
+            server.client.receive(F.data(stream, [], ends: true))
+        }
+    }
+
+    // CONN-22
+    @Test("a connection is full when too much is unread, until somebody reads") func full() {
+        let client = client(1)
+        client.receive(F.data(1, body(500)))
+        #expect(!client.session.isFull)
+        client.receive(F.data(1, body(1)))
+        #expect(client.session.isFull)
+        client.session.consumed(1, on: 1)
+        #expect(!client.session.isFull)
+    }
+
     @Test("what is unread of a stream that has ended counts until it is consumed or dropped")
     func lingering() {
         let client = HTTP2Client.withRequests(

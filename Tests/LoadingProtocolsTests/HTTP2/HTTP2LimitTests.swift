@@ -81,6 +81,34 @@ struct HTTP2LimitTests {
         #expect(error(client) == nil)
     }
 
+    // Some servers open both windows whenever their program has read something, however little
+    @Test("an upload whose windows are opened little by little is no flood", arguments: [4_096, 1_024, 64])
+    func uploads(step: Int) {
+        let client = HTTP2Client.withRequests(0)
+        client.submit("POST", body: [.bytes(1 << 40, isLast: true)])
+        let updates = F.windowUpdate(0, UInt32(step)) + F.windowUpdate(1, UInt32(step))
+        var (sent, opened) = (0, 0)
+        while sent < step << 14 {
+            let count = client.takeFrames().filter { $0.type == 0 }.reduce(0) { $0 + $1.payload.count }
+            guard count > 0 else { break }
+            sent += count
+            let steps = (sent - opened) / step
+            opened += steps * step
+            client.receive(Array(repeatElement(updates, count: steps).joined()))
+        }
+        #expect(error(client) == nil)
+        #expect(sent >= step << 14)
+    }
+
+    @Test("windows that are opened by nothing are a flood beside an upload too") func emptyUpdates() {
+        let client = HTTP2Client.withRequests(0)
+        client.submit("POST", body: [.bytes(1 << 40, isLast: true)])
+        _ = client.takeOutput()
+        let updates = F.windowUpdate(0, 1) + F.windowUpdate(1, 1)
+        #expect(flood(client, with: Array(repeatElement(updates, count: 100).joined())) < 400)
+        #expect(error(client) == "error \(HTTP2Error.flood(.idleFrames))")
+    }
+
     @Test("answers that nobody takes")
     func unsentAnswers() {
         for frame in [F.ping(), F.settings()] {

@@ -73,7 +73,7 @@ struct HTTP2RequestTests {
     func secrets() {
         let long = String(repeating: "c", count: 20)
         let fields = [
-            ("Authorization", "Basic x"), ("Proxy-Authorization", "Basic y"), ("Cookie", "a=b; \(long); ;c=d;"),
+            ("Authorization", "Basic x"), ("Proxy-Authorization", "Basic y"), ("Cookie", "a=b ; \(long); ;c=d;"),
             ("A", "b"),
         ]
         #expect(

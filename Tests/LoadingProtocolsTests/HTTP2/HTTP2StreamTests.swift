@@ -49,6 +49,58 @@ struct HTTP2StreamTests {
         #expect(client.takeLines() == ["going away after 0 with 0", "1 closed refused"])
     }
 
+    // CONN-4: nghttp2 would keep what is beyond the limit until another stream ends
+    @Test("requests that had not gone out, and are too many by then, are refused at once")
+    func limitBeforeSending() {
+        let client = HTTP2Client()
+        for _ in 0..<3 { client.submit() }
+        client.receive(F.settings([(3, 1)]))
+        #expect(client.takeLines() == ["5 closed refused", "3 closed refused", "settings"])
+        #expect(client.takeFrameLines().filter { $0.hasPrefix("HEADERS") } == ["HEADERS 1 end"])
+        client.receive(F.goAway(0))
+        #expect(client.takeLines() == ["going away after 0 with 0", "1 closed refused"])
+    }
+
+    // CONN-4
+    @Test(
+        "requests that are held back for a limit hear of a GOAWAY, or of their end, at once", arguments: [true, false])
+    func heldBack(isReset: Bool) {
+        let client = HTTP2Client.withRequests(1)
+        client.receive(F.settings([(3, 1)]))
+        client.submit()
+        #expect(client.takeFrameLines() == ["SETTINGS answer"])
+        _ = client.takeLines()
+        guard isReset else {
+            client.receive(F.goAway(1))
+            #expect(client.takeLines() == ["going away after 1 with 0", "3 closed refused"])
+            return
+        }
+        client.session.reset(3)
+        #expect(client.takeLines() == ["3 closed cancelled"])
+        // Who comes next has its room, and its own end.
+        client.submit()
+        client.receive(F.head(1, 204, ends: true))
+        #expect(client.takeFrameLines() == ["HEADERS 5 end"])
+        client.receive(F.head(5, 204, ends: true))
+        #expect(
+            client.takeLines() == [
+                "1 head 204 (22) end", "1 ended", "1 closed", "5 head 204 (22) end", "5 ended", "5 closed",
+            ])
+        #expect(client.session.openStreamCount == 0)
+    }
+
+    // CONN-18: a server may not look at what comes behind a GOAWAY
+    @Test("requests go out before the word that there are no more") func goAwayAfterRequests() {
+        let client = HTTP2Client.withRequests(0)
+        for _ in 0..<2 { client.submit() }
+        client.session.goAway()
+        client.submit()
+        #expect(client.takeLines() == ["refused to submit: notAllowed"])
+        #expect(client.takeFrameLines() == ["HEADERS 1 end", "HEADERS 3 end", "GOAWAY 0"])
+        client.receive(F.head(1, 204, ends: true) + F.head(3, 204, ends: true))
+        #expect(client.session.isFinished)
+    }
+
     // CONN-4
     @Test("a GOAWAY in the place of the settings, however it is cut", arguments: [1, 8, 9, 10, 100])
     func goAwayFirst(cut: Int) {

@@ -198,6 +198,8 @@ import URLLoading
     // CONN-22: nobody reads, so the server may not send
     @Test("a reader that does not read") func backPressure() async throws {
         let sent = Watched(0)
+        let isFull = Signal("a full window")
+        let isOpenedEarly = Watched(false)
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
             try http2.sendHead(on: stream)
@@ -209,9 +211,18 @@ import URLLoading
                 window += piece.count
                 sent.withValue { $0 += piece.count }
             }
-            // The client gives back none of it until somebody reads.
-            let frame = try http2.readFrame(FrameType.windowUpdate)
-            if frame.stream == stream { sent.withValue { $0 = -1 } }
+            // The client gives back none of it until somebody reads: it has got all of it when it answers.
+            try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 7, count: 8))
+            while true {
+                let frame = try http2.readFrame()
+                if frame.type == FrameType.ping { break }
+                if frame.type == FrameType.windowUpdate, frame.stream == stream {
+                    isOpenedEarly.withValue { $0 = true }
+                }
+            }
+            isFull.fire()
+            while try http2.readFrame(FrameType.windowUpdate).stream != stream {}
+            sent.withValue { $0 = -1 }
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
@@ -220,7 +231,8 @@ import URLLoading
         let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
-        try await sent.wait(for: "a full window") { $0 >= 1 << 20 ? () : nil }
+        try await isFull.wait()
+        #expect(!isOpenedEarly.current)
         for _ in 1..<(1 << 20) { _ = try await iterator.next() }
         try await sent.wait(for: "the window to open") { $0 == -1 ? () : nil }
     }
@@ -450,17 +462,19 @@ import URLLoading
 
     // CONN-23: the body waits for the server's word, and does not go without it
     @Test("a body that the server is asked about", arguments: [true, false]) func expect(isWanted: Bool) async throws {
+        let hasCome = Watched(false)
+        let isReset = Signal("the end of the request")
         let server = try server { http2, _ in
             let stream = try http2.readRequest()
             guard isWanted else {
                 try http2.sendHead(on: stream, status: 417)
                 try http2.sendBody(Array("no".utf8), on: stream, ends: true)
-                // Nothing of the body comes before the end.
                 while true {
                     let frame = try http2.readFrame()
-                    if frame.type == FrameType.data { http2.connection.reset() }
+                    if frame.type == FrameType.data { hasCome.withValue { $0 = true } }
                     if frame.type == FrameType.reset { break }
                 }
+                isReset.fire()
                 return _ = try http2.connection.waitForClose()
             }
             try http2.sendHead(on: stream, status: 100)
@@ -477,6 +491,45 @@ import URLLoading
             let (data, response) = try await session.data(for: request)
             #expect(String(decoding: data, as: UTF8.self) == (isWanted ? "body" : "no"))
             #expect((response as? HTTPURLResponse)?.statusCode == (isWanted ? 200 : 417))
+            if isWanted { return }
+            // Nothing of the body comes before the end.
+            try await isReset.wait()
+            #expect(!hasCome.current)
+        }
+    }
+
+    // RFC 9113 §8.1: to stop in the midst of a body cannot be said, so both would wait for each other
+    @Test("a server that finds fault, and ends when it has read all") func earlyFault() async throws {
+        let body = Data(repeating: 0x61, count: 100_000)
+        let server = try server { http2, _ in
+            let stream = try http2.readRequest()
+            try http2.sendHead(on: stream, status: 400)
+            // The client has heard that when it answers, and could not send all before.
+            try http2.send(FrameType.ping, stream: 0, [UInt8](repeating: 7, count: 8))
+            var count = 0
+            var isWhole = false
+            var isAnswered = false
+            while !isWhole || !isAnswered {
+                let frame = try http2.readFrame()
+                if frame.type == FrameType.ping {
+                    isAnswered = true
+                    for stream in [0, stream] { try http2.send(FrameType.windowUpdate, stream: stream, [0, 1, 0, 0]) }
+                }
+                guard frame.type == FrameType.data else { continue }
+                count += frame.payload.count
+                isWhole = frame.flags & 1 != 0
+            }
+            try http2.sendBody(Array("\(count)".utf8), on: stream, ends: true)
+            try http2.connection.waitForClose()
+        }
+        defer { server.stop() }
+        try await using { session async throws in
+            var request = URLRequest(url: server.url("/", host: "localhost"))
+            request.httpMethod = "POST"
+            request.httpBody = body
+            let (data, response) = try await session.data(for: request)
+            #expect(String(decoding: data, as: UTF8.self) == "\(body.count)")
+            #expect((response as? HTTPURLResponse)?.statusCode == 400)
         }
     }
 
