@@ -70,7 +70,8 @@ import Testing
         let upload = await house.customer("b", sends: "PUT", body: 64 << 20)
         try await eventually { await house.onLoop { _ in upload.hasStalled } }
         await house.onLoop { _ in upload.cancel() }
-        try await eventually { await house.onLoop { $0.connectionCount } == 0 }
+        // Sooner than the server gives up.
+        try await eventually(within: .seconds(5)) { await house.onLoop { $0.connectionCount } == 0 }
         mayEnd.fire()
         await house.close()
     }
