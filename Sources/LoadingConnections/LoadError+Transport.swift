@@ -61,8 +61,6 @@ extension LoadError {
         self =
             switch failure {
             case .malformed(let text): .cannotParseResponse(text)
-            // Whatever others have come to there, it is none of this request's doing.
-            case .connectionLost(after: .unsent): .networkConnectionLost
             case .connectionLost: loss ?? .networkConnectionLost
             case .refused, .http11Required, .reset, .truncated, .cancelled:
                 LoadError(code: LoadError.networkConnectionLost.code, cause: .http("\(version): \(failure)"))

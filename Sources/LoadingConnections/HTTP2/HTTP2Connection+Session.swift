@@ -1,4 +1,5 @@
 internal import LoadingProtocols
+internal import LoadingSemantics
 
 /// What the session tells of its streams. The session may be asked for more from here, but neither reads nor writes.
 extension HTTP2Connection: HTTP2SessionObserver {
@@ -7,6 +8,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
     }
 
     func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
+        hasAnswered = true
         streams[Int64(stream)]?.received(head, isWhole: endsStream)
     }
 
@@ -18,11 +20,14 @@ extension HTTP2Connection: HTTP2SessionObserver {
     func session(_ session: HTTP2Session, endedResponseOn stream: Int32) { streams[Int64(stream)]?.receivedEnd() }
 
     func session(_ session: HTTP2Session, closed stream: Int32, with failure: HTTPStreamFailure?) {
+        ending.remove(Int64(stream))
         guard let closed = streams.removeValue(forKey: Int64(stream)) else { return }
         becameFree()
         switch failure {
         case nil: break
         case .refused where goodbye == .http11Required: closed.fail(.http11Required, loss: loss)
+        // Whatever others have come to there, it is none of this request's doing. Of a server that has answered nobody it is.
+        case .connectionLost(after: .unsent) where hasAnswered: closed.fail(.connectionLost(after: .unsent), loss: nil)
         case let failure?: closed.fail(failure, loss: loss)
         }
     }

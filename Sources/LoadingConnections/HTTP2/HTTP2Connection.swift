@@ -37,10 +37,12 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private var hasWriteFailed = false
     /// How much the peer had taken when it was last asked for a sign of life.
     private var bytesTaken: UInt64 = 0
-    /// Whether a stream has been done away with in this turn.
-    private var isResetting = false
-    /// How much it had taken when it was last looked whether it takes anything.
-    private var bytesTakenBefore: UInt64 = 0
+    /// Streams that are done away with, until that goes out.
+    var ending: Set<Int64> = []
+    /// Whether a response has come over this connection.
+    var hasAnswered = false
+    /// How much the peer had taken, and when it was last heard of, when it was last looked whether it takes anything.
+    private var stall = (bytesTaken: 0 as UInt64, lastHeard: 0 as Int64)
 
     @exclusivity(unchecked) private(set) var idleSince: Int64
     /// When something came last.
@@ -93,10 +95,6 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else { return nil }
-        guard !session.isFull, session.hasNumbersLeft else {
-            retire()
-            return nil
-        }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
         if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
             // The server may have closed it, or said goodbye, without the loop's having heard of that.
@@ -116,7 +114,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     var hasOtherWay: Bool { false }
 
     private var mayOpenStream: Bool {
-        !isClosed && !isRetired && session.mayOpenStream
+        !isClosed && !isRetired && !hasWriteFailed && session.mayOpenStream
             && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
     }
 
@@ -141,12 +139,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     func cancel(_ number: Int64) {
         session.reset(Int32(clamping: number))
-        isResetting = true
+        ending.insert(number)
         planTurn()
     }
 
     func stopRequest(of number: Int64) {
         session.reset(Int32(clamping: number), code: .noError)
+        ending.insert(number)
         planTurn()
     }
 
@@ -196,10 +195,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         if isDrained, hasWriteFailed { lose(.networkConnectionLost) }
         flush()
         isHandlingReadiness = false
-        if isResetting {
-            isResetting = false
-            watchStall()
-        }
+        watchStall()
+        // Who comes now is better off elsewhere, and so is who waits.
+        if !isRetired, !isClosed, session.isFull || !session.hasNumbersLeft { retire() }
         if hasRoomForMore {
             hasRoomForMore = false
             if !isClosed { pool.serve(from: self) }
@@ -248,6 +246,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     private func flush() {
+        if hasWriteFailed { return }
         do throws(HTTP2Error) {
             while !isClosed {
                 while !unsent.isEmpty {
@@ -290,7 +289,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// The peer breaks the rules.
     private func giveUp(_ error: HTTP2Error) {
         // The last words are for its log. Behind a part of a frame they would be read as the rest of it.
-        while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes = stream.write(words) {}
+        while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes(words.count) = stream.write(words) {}
         lose(.cannotParseResponse("HTTP/2: \(error)"))
     }
 
@@ -319,16 +318,17 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// A peer that takes nothing does not take either that a stream is done away with, which would be there for as long as the
     /// connection. Nobody may be left who waits for it.
     private func watchStall() {
-        guard !isClosed, !unsent.isEmpty, !stallTimer.isArmed else { return }
-        bytesTakenBefore = stream.bytesTaken
+        guard !ending.isEmpty, !unsent.isEmpty, !isClosed, !stallTimer.isArmed else { return }
+        stall = (stream.bytesTaken, lastHeard)
         pool.loop.arm(stallTimer, at: pool.loop.now + pool.patience, for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
         if timer === stallTimer {
-            if unsent.isEmpty { return }
-            if stream.bytesTaken == bytesTakenBefore { return lose(.networkConnectionLost) }
-            return watchStall()
+            if ending.isEmpty || unsent.isEmpty { return }
+            // Of some sockets it is not known how much was taken.
+            let isGone = stall.bytesTaken > 0 && stall == (stream.bytesTaken, lastHeard)
+            return isGone ? lose(.networkConnectionLost) : watchStall()
         }
         if timer === answerTimer {
             // The question may still stand behind what is being sent.

@@ -249,10 +249,6 @@
                 }
                 return nil
             }
-            guard !session.isFull else {
-                retire()
-                return nil
-            }
             if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
                 session.ping()
                 let patience = isIdle ? Self.patience : Self.patienceInUse
@@ -363,6 +359,8 @@
             flush()
             isHandlingReadiness = false
             setDeadline()
+            // Who comes now is better off elsewhere, and so is who waits.
+            if isAdopted, !isRetired, !isClosed, session.isFull { retire() }
             if hasRoomForMore {
                 hasRoomForMore = false
                 if !isClosed { pool.serve(from: self) }

@@ -10,7 +10,7 @@ struct HTTP2Allowance: Equatable {
     /// What a frame that carries something is good for, in either direction: the window updates that it leads to.
     static let content = 4
     /// Some servers open the windows of stream and connection whenever their program has read something, and some read little
-    /// at a time. Of what is sent so many bytes are good for a frame.
+    /// at a time. Of what is sent so many bytes are good for such a frame.
     static let opened = 32
     /// Of what may be on its way when nobody wants it any more, so many bytes count as a frame; and no more is kept of that,
     /// nor of what was sent.
@@ -18,6 +18,8 @@ struct HTTP2Allowance: Equatable {
     static let mostPromised = 32_768
 
     private var left = most
+    /// Window updates that what was sent is good for.
+    private var openings = 0
     /// Frames of the header block in work, and its bytes with their heads.
     private var blockFrames = 0
     private(set) var blockLength = 0
@@ -41,7 +43,8 @@ struct HTTP2Allowance: Equatable {
 
     /// So much of a body has gone out in a frame.
     mutating func addSent(_ count: Int) {
-        left = max(left, min(left &+ max(Self.content, count / Self.opened), Self.mostPromised))
+        add(Self.content)
+        openings = min(openings &+ count / Self.opened, Self.mostPromised)
     }
 
     /// What comes of a stream is not wanted any more, and its window has let so many bytes be sent.
@@ -58,6 +61,9 @@ struct HTTP2Allowance: Equatable {
             return addToBlock(head) ?? use()
         case HTTP2FrameHead.continuation:
             return addToBlock(head) ?? use()
+        case HTTP2FrameHead.windowUpdate where openings > 0:
+            openings &-= 1
+            return nil
         default:
             return use()
         }

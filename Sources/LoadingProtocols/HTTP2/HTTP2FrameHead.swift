@@ -6,6 +6,7 @@ struct HTTP2FrameHead: Equatable {
     static let headers: UInt8 = 1
     static let settings: UInt8 = 4
     static let goAway: UInt8 = 7
+    static let windowUpdate: UInt8 = 8
     static let continuation: UInt8 = 9
 
     static let endsStream: UInt8 = 0x1

@@ -33,7 +33,7 @@ extension HTTP2Session {
             }
         }
         // Frames that nghttp2 sends by itself, beyond those that it counts.
-        let queue = clh_queue_length(session) &- unsentCount
+        let queue = clh_queue_length(session) &- queuedRequestCount
         if queue > 4 &* (configuration.limits.maximumUnsentAnswers &+ openStreamCount) {
             giveUp(.enhanceYourCalm, .flood(.unsentAnswers))
             throw thrown(.flood(.unsentAnswers))
@@ -203,7 +203,10 @@ extension HTTP2Session {
         if error != nil { return }
         let stream = streams[slot]
         // Its end was told when it was dropped, and the slot may be somebody else's by now.
-        guard stream.number == number else { return }
+        guard stream.number == number else {
+            droppedCount = max(0, droppedCount &- 1)
+            return
+        }
         release(slot)
         observer?.session(self, closed: stream.number, with: stream.end(code))
     }

@@ -57,6 +57,8 @@ package final class HTTP2Session {
     /// The oldest is first.
     @exclusivity(unchecked) private var unsent: [(number: Int32, slot: Int)] = []
     @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
+    /// What nghttp2 has not yet looked at of what was dropped.
+    @exclusivity(unchecked) var droppedCount = 0
     @exclusivity(unchecked) private var lastNumber: Int32 = 0
 
     /// The peer has sent GOAWAY.
@@ -136,7 +138,8 @@ package final class HTTP2Session {
     /// has given up.
     package var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
 
-    var unsentCount: Int { unsent.count }
+    /// Requests in nghttp2's queue: those that are to go out, and those that were dropped since.
+    var queuedRequestCount: Int { unsent.count &+ droppedCount }
 
     // MARK: Requests
 
@@ -313,6 +316,7 @@ package final class HTTP2Session {
     private func drop(_ slot: Int, _ failure: HTTPStreamFailure) {
         let number = streams[slot].number
         release(slot)
+        droppedCount &+= 1
         if isBusy {
             observer?.session(self, closed: number, with: failure)
         } else {
@@ -322,10 +326,11 @@ package final class HTTP2Session {
         }
     }
 
-    /// Gives back the requests that cannot go out, the youngest first: all but as many as the peer may still be asked.
+    /// Gives back the requests that cannot go out: the youngest, but for as many as the peer may still be asked, in their order.
     func dropUnsent(beyond count: Int) {
         guard let session = usable else { return }
-        for (number, slot) in unsent.reversed() where openStreamCount > count && isUnheard(slot) {
+        let tooMany = unsent.filter { isUnheard($0.slot) }.suffix(max(0, openStreamCount &- count))
+        for (number, slot) in tooMany where streams[slot].number == number {
             clh_reset(session, number, HTTP2ErrorCode.cancel.rawValue)
             drop(slot, .refused)
         }

@@ -9,12 +9,13 @@ private typealias FrameType = HTTP2ServerConnection.FrameType
 /// Connections on which more is unread than they have room for.
 @Suite(.timeLimit(.minutes(1))) struct FullConnectionTests {
     // CONN-22: what many have not read closes the connection's window, which is nobody's fault who comes then
-    @Test("readers that do not read, until the connection is full") func full() async throws {
+    @Test("readers that do not read, until the connection is full", arguments: [1_000, 65])
+    func full(limit: UInt32) async throws {
         let count = 65
         let hasRoom = Signal("a window that opens again")
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         let server = try ScriptedServer(tls: tls) { connection in
-            let http2 = try HTTP2ServerConnection(connection)
+            let http2 = try HTTP2ServerConnection(connection, settings: [(3, limit)])
             guard connection.index == 0 else {
                 while true { try http2.respond(on: try http2.readRequest(), body: "x") }
             }

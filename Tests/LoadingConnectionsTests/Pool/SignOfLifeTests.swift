@@ -53,12 +53,23 @@ import Testing
     }
 
     // S-42: what is done away with is not there for as long as the connection
-    @Test("who takes nothing loses the connection when an upload is cancelled") func stalled() async throws {
+    @Test("who takes nothing loses the connection when an upload is cancelled", arguments: [true, false])
+    func stalled(isSilent: Bool) async throws {
         let mayEnd = Signal("the end of the test")
+        let isLong = Watched(0)
         let server = try server { http2 in
             // Room for all of it, but nobody reads.
             try http2.send(HTTP2ServerConnection.FrameType.settings, stream: 0, [0, 4, 0x7F, 0xFF, 0xFF, 0xFF])
             try http2.send(HTTP2ServerConnection.FrameType.windowUpdate, stream: 0, [0x40, 0, 0, 0])
+            guard isSilent else {
+                // Somebody who speaks is not gone.
+                while !mayEnd.isFired {
+                    try http2.send(HTTP2ServerConnection.FrameType.ping, stream: 0, [UInt8](repeating: 0, count: 8))
+                    isLong.withValue { $0 += 1 }
+                    usleep(20_000)
+                }
+                return
+            }
             try http2.connection.wait(for: mayEnd)
         }
         defer { server.stop() }
@@ -70,6 +81,14 @@ import Testing
         let upload = await house.customer("b", sends: "PUT", body: 64 << 20)
         try await eventually { await house.onLoop { _ in upload.hasStalled } }
         await house.onLoop { _ in upload.cancel() }
+        guard isSilent else {
+            // Several times as long as a silent peer has.
+            let before = isLong.current
+            try await eventually { isLong.current > before + 50 }
+            #expect(await house.onLoop { $0.connectionCount } == 1)
+            mayEnd.fire()
+            return await house.close()
+        }
         // Sooner than the server gives up.
         try await eventually(within: .seconds(5)) { await house.onLoop { $0.connectionCount } == 0 }
         mayEnd.fire()
