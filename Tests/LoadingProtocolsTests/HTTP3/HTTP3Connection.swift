@@ -42,9 +42,10 @@
         var largestUnread = 0
         /// Called at times with bytes that came.
         var reaction: ((HTTP3Connection, Int64) -> Void)?
-        /// One of so many datagrams is lost, in both directions.
+        /// One of so many datagrams is lost, in both directions. By chance: every seventh may be each that asks for an answer,
+        /// since ngtcp2 asks beside every fourth acknowledgement.
         var loss: Int?
-        private var datagrams = 0
+        private var random = PatternRandom(seed: 7)
         private var input = [UInt8](repeating: 0, count: 65_536)
 
         init(
@@ -153,8 +154,7 @@
 
         private func isLost() -> Bool {
             guard let loss else { return false }
-            datagrams += 1
-            return datagrams % loss == 0
+            return random.next(below: loss) == 0
         }
 
         private func send() throws(HTTP3Error) {

@@ -314,7 +314,7 @@
             connection.close()
         }
 
-        @Test("every tenth datagram is lost", arguments: [10, 7])
+        @Test("one of ten datagrams is lost", arguments: [10, 7])
         func loss(_ loss: Int) throws {
             let content = Array(Self.large[..<(2 << 20)])
             let server = try server(["some": content])
