@@ -138,14 +138,17 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     func cancel(_ number: Int64) {
-        session.reset(Int32(clamping: number))
-        ending.insert(number)
-        planTurn()
+        end(number, .cancel)
     }
 
     func stopRequest(of number: Int64) {
-        session.reset(Int32(clamping: number), code: .noError)
-        ending.insert(number)
+        end(number, .noError)
+    }
+
+    private func end(_ number: Int64, _ code: HTTP2ErrorCode) {
+        // It may be told as closed at once.
+        if streams[number] != nil { ending.insert(number) }
+        session.reset(Int32(clamping: number), code: code)
         planTurn()
     }
 
@@ -197,7 +200,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         isHandlingReadiness = false
         watchStall()
         // Who comes now is better off elsewhere, and so is who waits.
-        if !isRetired, !isClosed, session.isFull || !session.hasNumbersLeft { retire() }
+        if !isRetired, !isClosed, session.isFull && pool.mayHaveAnother(to: home) || !session.hasNumbersLeft {
+            retire()
+        }
         if hasRoomForMore {
             hasRoomForMore = false
             if !isClosed { pool.serve(from: self) }
@@ -326,8 +331,9 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     func timerFired(_ timer: LoopTimer) {
         if timer === stallTimer {
             if ending.isEmpty || unsent.isEmpty { return }
-            // Of some sockets it is not known how much was taken.
-            let isGone = stall.bytesTaken > 0 && stall == (stream.bytesTaken, lastHeard)
+            // Of some sockets it is not known how much was taken, or of one of several ways alone.
+            let isKnown = stall.bytesTaken > 0 && !stream.isMultipath
+            let isGone = isKnown && stall == (stream.bytesTaken, lastHeard)
             return isGone ? lose(.networkConnectionLost) : watchStall()
         }
         if timer === answerTimer {

@@ -360,7 +360,7 @@
             isHandlingReadiness = false
             setDeadline()
             // Who comes now is better off elsewhere, and so is who waits.
-            if isAdopted, !isRetired, !isClosed, session.isFull { retire() }
+            if isAdopted, !isRetired, !isClosed, session.isFull, pool.mayHaveAnother(to: home) { retire() }
             if hasRoomForMore {
                 hasRoomForMore = false
                 if !isClosed { pool.serve(from: self) }

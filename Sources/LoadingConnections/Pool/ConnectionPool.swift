@@ -219,6 +219,10 @@ package final class ConnectionPool {
         if let shared = origin.shared { serve(origin, from: shared) }
     }
 
+    /// Whether there may be one more beside those that all share, or have shared (C-24): each full one holds what many have
+    /// not read.
+    func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
+
     /// The connection takes no new requests any more.
     func retire(_ connection: any MultiplexedConnection) {
         connection.isRetired = true

@@ -17,6 +17,7 @@ final class OriginConnections {
     #endif
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
+    var multiplexedCount: Int { multiplexed.count }
 
     init(_ origin: Origin) { self.origin = origin }
 

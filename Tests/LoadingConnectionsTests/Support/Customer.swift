@@ -64,8 +64,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
     private var carrier: (any ExchangeCarrier)?
     private let bodyLength: Int
     private var sent = 0
-    /// How much that was when it was looked at last, and how often it has been the same.
-    private var sentBefore = (count: 0, times: 0)
+    /// How much that was when it was looked at last, and since when.
+    private var sentBefore = (count: 0, time: ContinuousClock.now)
 
     init(_ name: String, of house: PoolOnLoop, keeps: Bool, sends method: String?, body: Int = 0) {
         self.name = name
@@ -75,10 +75,11 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         bodyLength = body
     }
 
-    /// Whether the connection has taken some of the body, and then nothing for many turns of the loop: true after some calls.
-    var hasStalled: Bool {
-        sentBefore = (sent, sent == sentBefore.count ? sentBefore.times + 1 : 0)
-        return sent > 0 && sentBefore.times > 20
+    /// Looks whether the connection has taken some of the body, and then nothing for half a second: more than what is on its way
+    /// takes to be acknowledged.
+    func looksStalled() -> Bool {
+        if sent != sentBefore.count { sentBefore = (sent, .now) }
+        return sent > 0 && ContinuousClock.now - sentBefore.time > .milliseconds(500)
     }
 
     func cancel() { carrier?.cancel() }
