@@ -6,8 +6,8 @@ internal import LoadingTransport
 /// with exactly one call of the pool's `succeeded` or `failed`, never within `start`, and with none after `cancel`.
 ///
 /// Where the server is known to speak HTTP/3, that is tried first, and TCP beside it when there is no answer for a moment:
-/// the first handshake that is through wins (CONN-8). Where TCP's is, HTTP/3 goes on as an `HTTP3Upgrade`. Where nothing is known, name servers are asked beside the addresses
-/// (CONN-6).
+/// the first handshake that is through wins (CONN-8). Where that is TCP's, HTTP/3 goes on as an `HTTP3Upgrade`. Where nothing
+/// is known, name servers are asked beside the addresses (CONN-6).
 final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     let home: OriginConnections
     /// For whom it was started, as long as he waits.

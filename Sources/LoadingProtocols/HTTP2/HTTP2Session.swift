@@ -317,13 +317,10 @@ package final class HTTP2Session {
         let number = streams[slot].number
         release(slot)
         droppedCount &+= 1
-        if isBusy {
-            observer?.session(self, closed: number, with: failure)
-        } else {
-            begin()
-            observer?.session(self, closed: number, with: failure)
-            end()
-        }
+        let isAlone = !isBusy
+        if isAlone { begin() }
+        observer?.session(self, closed: number, with: failure)
+        if isAlone { end() }
     }
 
     /// Gives back the requests that cannot go out: the youngest, but for as many as the peer may still be asked, in their order.

@@ -1,8 +1,6 @@
 /// The window of one stream: how it grows.
 struct HTTP2StreamWindow: Equatable {
     private(set) var size: Int
-    /// By how much it is larger than it was.
-    private(set) var growth = 0
     /// Bytes that were told and not yet consumed.
     private(set) var unread = 0
     /// Bytes that were consumed since the window has had its size.
@@ -28,9 +26,7 @@ struct HTTP2StreamWindow: Equatable {
     /// server up. Twice as much each time, as TCP grows at its start.
     mutating func grow(upTo maximum: Int) -> Int? {
         guard size < maximum, consumedSinceGrowth >= size, unread <= size / 4 else { return nil }
-        let next = min(size &* 2, maximum)
-        growth &+= next &- size
-        size = next
+        size = min(size &* 2, maximum)
         consumedSinceGrowth = 0
         return size
     }

@@ -1,8 +1,12 @@
 /// How much the windows of a connection's streams may still grow, all together.
 struct HTTP2WindowGrowth: Equatable {
     private var left: Int
+    private let initialSize: Int
 
-    init(_ windows: HTTP2Windows) { left = windows.maximumGrowth }
+    init(_ windows: HTTP2Windows) {
+        left = windows.maximumGrowth
+        initialSize = windows.initialStream
+    }
 
     /// The window's next size, if it is to have another one.
     mutating func grow(_ window: inout HTTP2StreamWindow, upTo maximum: Int) -> Int? {
@@ -13,5 +17,5 @@ struct HTTP2WindowGrowth: Equatable {
     }
 
     /// The stream is closed.
-    mutating func takeBack(_ window: HTTP2StreamWindow) { left &+= window.growth }
+    mutating func takeBack(_ window: HTTP2StreamWindow) { left &+= window.size &- initialSize }
 }
