@@ -28,13 +28,15 @@ let package = Package(
         .executableTarget(
             name: "soak", dependencies: ["URLSessionCommandCore", "URLLoading", "COpenSSL"],
             swiftSettings: strict),
-        .target(name: "URLSessionCommandCore", dependencies: ["URLLoading"], swiftSettings: strict),
+        .target(
+            name: "URLSessionCommandCore", dependencies: ["URLLoading", "LoadingSemantics", "LoadingEvents"],
+            swiftSettings: strict),
         .target(name: "FoundationNetworking", dependencies: ["URLLoading"], swiftSettings: strict),
         .target(
             name: "URLLoading",
             dependencies: [
                 "LoadingPipeline", "LoadingStorage", "LoadingConnections", "LoadingProtocols", "LoadingTransport",
-                "LoadingSemantics", "LoadingEvents", "CLoadingPublicSuffixes",
+                "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingPublicSuffixes", "CLoadingFoundation",
             ],
             swiftSettings: strict),
         .target(
@@ -59,11 +61,16 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "LoadingTransport",
-            dependencies: ["LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI"],
+            dependencies: [
+                "LoadingSemantics", "LoadingEvents", "CLoadingLinux", "CLoadingTLS", "CLoadingGSSAPI",
+                "CLoadingPublicSuffixes",
+            ],
             swiftSettings: strict),
         .target(
             name: "LoadingStorage",
-            dependencies: ["LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CSQLite"],
+            dependencies: [
+                "LoadingEvents", "LoadingSemantics", "CLoadingLinux", "CLoadingSecretService", "CLoadingSQLite",
+            ],
             swiftSettings: strict),
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(name: "LoadingEvents", dependencies: ["CLoadingLinux"], swiftSettings: strict),
@@ -71,6 +78,8 @@ let package = Package(
         // C: what the importer cannot see (inline functions, macros), and the system's libraries.
         // The resolver is a library of its own before glibc 2.34.
         .target(name: "CLoadingLinux", linkerSettings: [.linkedLibrary("resolv")]),
+        // Names of classes of URLLoading that Foundation asks the runtime for.
+        .target(name: "CLoadingFoundation"),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
         // Has ngtcp2, nghttp3 and GnuTLS loaded when a session is made, so they are not linked. Empty without the trait.
@@ -80,6 +89,8 @@ let package = Package(
         .target(name: "CLoadingProxies"),
         .target(name: "CLoadingPublicSuffixes"),
         .target(name: "CLoadingSecretService"),
+        // Has SQLite loaded when a store has a file, so it is not linked.
+        .target(name: "CLoadingSQLite"),
         // Has OpenSSL loaded when it is needed first, so it is not linked.
         .target(name: "CLoadingTLS"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -87,7 +98,6 @@ let package = Package(
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Tests: one target a module, then the whole against scripted and real servers.
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
@@ -96,6 +106,8 @@ let package = Package(
             name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
             swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "LoadingEventsTests", dependencies: ["LoadingEvents", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingSemanticsTests", dependencies: ["LoadingSemantics", "LoadingTransport", "TestSupport"],
             swiftSettings: strict),
@@ -134,7 +146,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "URLSessionCommandTests", dependencies: ["URLSessionCommandCore", "URLLoading", "TestSupport"],
+            name: "URLSessionCommandTests",
+            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",

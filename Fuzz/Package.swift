@@ -13,6 +13,7 @@ let package = Package(
     name: "fuzz",
     products: [
         .executable(name: "alternatives", targets: ["AlternativesFuzz"]),
+        .executable(name: "certificates", targets: ["CertificateFuzz"]),
         .executable(name: "cookies", targets: ["CookieFuzz"]),
         .executable(name: "http1", targets: ["HTTP1Fuzz"]),
         .executable(name: "http2", targets: ["HTTP2Fuzz"]),
@@ -37,6 +38,9 @@ let package = Package(
         .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(
             name: "AlternativesFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
+            swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
+        .executableTarget(
+            name: "CertificateFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]),
         .executableTarget(
             name: "CookieFuzz", dependencies: ["FuzzDriver", "LoadingSemantics"],

@@ -7,8 +7,6 @@
 // What older versions of the library lack is left out there.
 #define SINCE_LATER __attribute__((weak))
 extern SINCE_LATER void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t value);
-extern SINCE_LATER void nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(
-    nghttp2_option *option, int value);
 extern SINCE_LATER int nghttp2_submit_priority_update(
     nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *value, size_t length);
 
@@ -37,6 +35,7 @@ struct clh_session {
     size_t capacity;
     int32_t status;
     int64_t body_length;
+    bool is_malformed;
     // What it would have come to, kept or not.
     size_t total_bytes;
     size_t total_count;
@@ -84,6 +83,7 @@ static void begin_section(clh_session *self) {
     self->count = 0;
     self->status = -1;
     self->body_length = -1;
+    self->is_malformed = false;
     self->total_bytes = 0;
     self->total_count = 0;
 }
@@ -102,11 +102,8 @@ static int64_t number(const uint8_t *digits, size_t count) {
 
 static int add_field(
     clh_session *self, const uint8_t *name, size_t name_length, const uint8_t *value, size_t value_length) {
-    while (value_length > 0 && is_blank(value[value_length - 1])) value_length--;
-    while (value_length > 0 && is_blank(value[0])) {
-        value++;
-        value_length--;
-    }
+    // RFC 9113 §8.2.1. Not every nghttp2 looks at that.
+    if (value_length > 0 && (is_blank(value[0]) || is_blank(value[value_length - 1]))) self->is_malformed = true;
     if (name_length > 0 && name[0] == ':') {
         // nghttp2 has seen to it that this is :status, three digits, and once.
         if (value_length == 3) self->status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
@@ -190,6 +187,11 @@ static void end_section(clh_session *self, const nghttp2_frame *frame) {
         nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
         return;
     }
+    if (self->is_malformed) {
+        self->callbacks.invalid(self->owner, stream, slot, "The value of a field begins or ends with white space.");
+        nghttp2_submit_rst_stream(self->session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_PROTOCOL_ERROR);
+        return;
+    }
     tell_section(self, stream, slot, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
 }
 
@@ -250,7 +252,8 @@ static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame
     // Of a section that ends its stream, and whose fields are in order, nothing else can be wrong than that the body is short.
     bool is_end = frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     bool is_head = self->status >= 200 && self->body_length > 0;
-    if (error == NGHTTP2_ERR_HTTP_MESSAGING && is_end && !is_too_long(self) && (is_head || self->status < 0)) {
+    bool is_in_order = !is_too_long(self) && !self->is_malformed;
+    if (error == NGHTTP2_ERR_HTTP_MESSAGING && is_end && is_in_order && (is_head || self->status < 0)) {
         if (is_head) tell_section(self, frame->hd.stream_id, slot, false);
         self->callbacks.truncated(self->owner, frame->hd.stream_id, slot);
     } else {
@@ -330,9 +333,6 @@ static nghttp2_session *make(clh_session *self) {
         nghttp2_option_set_max_send_header_block_length(option, self->limits.request_bytes);
         if (nghttp2_option_set_max_continuations) {
             nghttp2_option_set_max_continuations(option, self->limits.continuations);
-        }
-        if (nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation) {
-            nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
         }
         if (nghttp2_session_client_new2(&session, callbacks, self, option) != 0) session = NULL;
         nghttp2_option_del(option);

@@ -4,11 +4,7 @@
 
 #ifdef LOADING_HTTP3
 
-#include <ngtcp2/version.h>
-#include <nghttp3/version.h>
-
-#define CL3_NGTCP2_IS_STABLE (NGTCP2_VERSION_NUM >= 0x010000)
-#define CL3_NGHTTP3_IS_STABLE (NGHTTP3_VERSION_NUM >= 0x010000)
+#include "versions.h"
 
 #if defined(__x86_64__)
 

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 struct function {
     void *address;
@@ -29,17 +31,25 @@ static const char *const http_name = "libnghttp3.so.3";
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_loaded;
+// What the loader said, to the thread that asked it.
+static _Thread_local char reason[256];
+
+static bool refuse(void) {
+    const char *text = dlerror();
+    snprintf(reason, sizeof reason, "%s", text != NULL ? text : "a library of HTTP/3's cannot be loaded");
+    return false;
+}
 
 static bool load(void) {
     // Never closed: threads may be in them until the process is gone. ngtcp2 and GnuTLS are found through the helper,
     // which depends on both.
     void *crypto = dlopen(crypto_name, RTLD_NOW | RTLD_LOCAL);
     void *http = crypto ? dlopen(http_name, RTLD_NOW | RTLD_LOCAL) : NULL;
-    if (http == NULL) return false;
+    if (http == NULL) return refuse();
     for (struct function *function = cl3_library_functions; function < cl3_library_functions_end; function++) {
-        void *address = dlsym(crypto, function->name);
-        if (address == NULL) address = dlsym(http, function->name);
-        if (address == NULL) return false;
+        bool is_http = strncmp(function->name, "nghttp3_", strlen("nghttp3_")) == 0;
+        void *address = dlsym(is_http ? http : crypto, function->name);
+        if (address == NULL) return refuse();
         function->address = address;
     }
     return true;
@@ -52,5 +62,7 @@ bool cl3_load(void) {
     pthread_mutex_unlock(&mutex);
     return result;
 }
+
+const char *cl3_library_failure(void) { return cl3_load() ? NULL : reason; }
 
 #endif

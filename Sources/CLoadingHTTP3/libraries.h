@@ -6,26 +6,7 @@
 #ifndef CL3_LIBRARIES_H
 #define CL3_LIBRARIES_H
 
-#if defined(__has_include) && !__has_include(<ngtcp2/ngtcp2_crypto_gnutls.h>)
-#error "ngtcp2's headers are missing: install libngtcp2-dev and libngtcp2-crypto-gnutls-dev (Debian), or do without the package trait HTTP3"
-#endif
-#if defined(__has_include) && !__has_include(<nghttp3/nghttp3.h>)
-#error "nghttp3's headers are missing: install libnghttp3-dev (Debian), or do without the package trait HTTP3"
-#endif
-#if defined(__has_include) && !__has_include(<gnutls/gnutls.h>)
-#error "GnuTLS's headers are missing: install libgnutls28-dev (Debian), or do without the package trait HTTP3"
-#endif
-
-#include <ngtcp2/version.h>
-#include <nghttp3/version.h>
-
-#if NGTCP2_VERSION_NUM != 0x000c01 && NGTCP2_VERSION_NUM < 0x010000
-#error "of the versions of ngtcp2 before 1.0 only 0.12.1 is known here"
-#endif
-
-// 1 if the version is one that keeps its promises (1.0 and later).
-#define CL3_NGTCP2_IS_STABLE (NGTCP2_VERSION_NUM >= 0x010000)
-#define CL3_NGHTTP3_IS_STABLE (NGHTTP3_VERSION_NUM >= 0x010000)
+#include "versions.h"
 
 #ifndef CL3_NO_FUNCTIONS
 #define CL3_PRAGMA(text) _Pragma(#text)

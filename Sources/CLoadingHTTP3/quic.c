@@ -22,6 +22,8 @@ typedef ngtcp2_ccerr close_error;
 typedef ngtcp2_encryption_level encryption_level;
 typedef ngtcp2_conn_info connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_info
+#define is_in_closing_period ngtcp2_conn_in_closing_period
+#define is_in_draining_period ngtcp2_conn_in_draining_period
 #else
 typedef ngtcp2_connection_close_error close_error;
 #define close_error_default ngtcp2_connection_close_error_default
@@ -35,6 +37,8 @@ typedef ngtcp2_connection_close_error close_error;
 typedef ngtcp2_crypto_level encryption_level;
 typedef ngtcp2_conn_stat connection_facts;
 #define get_connection_facts ngtcp2_conn_get_conn_stat
+#define is_in_closing_period ngtcp2_conn_is_in_closing_period
+#define is_in_draining_period ngtcp2_conn_is_in_draining_period
 #endif
 
 static const char priorities[] =
@@ -640,7 +644,7 @@ bool cl3_offers_early_data(cl3_session *self) {
 // ---- ends
 
 static bool may_be_used(struct quic *quic) {
-    return !ngtcp2_conn_is_in_closing_period(quic->conn) && !ngtcp2_conn_is_in_draining_period(quic->conn);
+    return !is_in_closing_period(quic->conn) && !is_in_draining_period(quic->conn);
 }
 
 static void say_last_words(cl3_session *self, const close_error *error) {
@@ -722,6 +726,13 @@ static int failed(cl3_session *self, int result) {
         break;
     case NGTCP2_ERR_NOMEM:
         cl3_set_problem(self, CL3_OUT_OF_MEMORY, 0, false, NULL);
+        break;
+    // The peer would have it keep more than it has room for, such as data with gaps. Before 1.0 ngtcp2 calls that a breach of
+    // the protocol, which it is not (RFC 9000 20.1).
+    case NGTCP2_ERR_INTERNAL:
+        cl3_set_problem(self, CL3_VIOLATION, NGTCP2_INTERNAL_ERROR, false, ngtcp2_strerror(result));
+        close_error_set_transport(&error, self->problem.code, NULL, 0);
+        say_last_words(self, &error);
         break;
     case NGTCP2_ERR_CRYPTO: {
         uint8_t alert = ngtcp2_conn_get_tls_alert(quic->conn);

@@ -38,9 +38,15 @@ void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool i
 }
 
 static int http_failed(cl3_session *self, int error) {
-    if (error == NGHTTP3_ERR_NOMEM) {
+    switch (error) {
+    case NGHTTP3_ERR_NOMEM:
         cl3_set_problem(self, CL3_OUT_OF_MEMORY, NGHTTP3_H3_INTERNAL_ERROR, true, NULL);
-    } else {
+        break;
+    // A name or a value alone is more than nghttp3 takes. It has no code for that, and its generations choose different ones.
+    case NGHTTP3_ERR_QPACK_HEADER_TOO_LARGE:
+        cl3_set_problem(self, CL3_SECTION_TOO_LONG, NGHTTP3_H3_EXCESSIVE_LOAD, true, NULL);
+        break;
+    default:
         cl3_set_problem(
             self, CL3_VIOLATION, nghttp3_err_infer_quic_app_error_code(error), true, nghttp3_strerror(error));
     }
@@ -142,6 +148,7 @@ static int on_header(
     struct section *section = &stream->section;
     nghttp3_vec name = nghttp3_rcbuf_get_buf(name_buffer);
     nghttp3_vec value = nghttp3_rcbuf_get_buf(value_buffer);
+    stream->told_lines++;
     if (name.len > 0 && name.base[0] == ':') {
         // nghttp3 has seen to it that this is :status, three digits, and once.
         if (value.len == 3) {
@@ -176,12 +183,28 @@ static void fail_stream(cl3_session *self, cl3_stream *stream, uint64_t code, co
     cl3_reset(self, stream, code);
 }
 
+// nghttp3 takes a `content-length` out where none is meant: of interim responses, of 204 and of trailers.
+static bool is_missing_fields(cl3_stream *stream, bool may_lack_length) {
+    stream->told_sections++;
+    if (may_lack_length) stream->excused_lines++;
+    bool is_missing =
+        cl3_is_missing_fields(&stream->counter, stream->told_sections, stream->told_lines, stream->excused_lines);
+    if (stream->told_sections == stream->counter.sections) {
+        stream->told_lines = stream->counter.lines;
+        stream->excused_lines = 0;
+    }
+    return is_missing;
+}
+
+static const char malformed_field[] = "A field holds what no field may.";
+
 static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *user, void *stream_user) {
     cl3_session *self = user;
     cl3_stream *stream = stream_user;
     if (!stream) return 0;
     cl3_tell_gathered(self);
     struct section *section = &stream->section;
+    if (is_missing_fields(stream, section->status < 200 || section->status == 204)) section->is_malformed = true;
     if (section->status >= 200) {
         stream->body_length = section->body_length;
         self->table_excused += table_capacity;
@@ -190,7 +213,7 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
     if (is_too_long(self, section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
     } else if (section->is_malformed) {
-        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, "A field holds what no field may.");
+        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, malformed_field);
     } else if (stream->slot != SIZE_MAX && !stream->is_reset) {
         cl3_section whole = {
             .status = section->status,
@@ -211,9 +234,12 @@ static int on_end_headers(nghttp3_conn *http, int64_t id, int is_last, void *use
 static int on_trailer(
     nghttp3_conn *http, int64_t id, int32_t token, nghttp3_rcbuf *name, nghttp3_rcbuf *value, uint8_t flags,
     void *user, void *stream_user) {
-    if (!stream_user) return 0;
-    int result =
-        count_field(user, stream_user, nghttp3_rcbuf_get_buf(name).len + nghttp3_rcbuf_get_buf(value).len);
+    cl3_stream *stream = stream_user;
+    if (!stream) return 0;
+    stream->told_lines++;
+    nghttp3_vec content = nghttp3_rcbuf_get_buf(value);
+    if (has_line_end(content)) stream->section.is_malformed = true;
+    int result = count_field(user, stream, nghttp3_rcbuf_get_buf(name).len + content.len);
     return result < 0 ? result : 0;
 }
 
@@ -221,8 +247,11 @@ static int on_end_trailers(nghttp3_conn *http, int64_t id, int is_last, void *us
     cl3_session *self = user;
     cl3_stream *stream = stream_user;
     if (!stream) return 0;
+    bool is_missing = is_missing_fields(stream, true);
     if (is_too_long(self, &stream->section)) {
         fail_stream(self, stream, NGHTTP3_H3_REQUEST_CANCELLED, "The fields are too many or too long.");
+    } else if (is_missing || stream->section.is_malformed) {
+        fail_stream(self, stream, NGHTTP3_H3_MESSAGE_ERROR, malformed_field);
     }
     end_section(&stream->section);
     return 0;
@@ -557,6 +586,8 @@ void cl3_detach(cl3_session *self, cl3_stream *stream) { stream->slot = SIZE_MAX
 
 size_t cl3_received(cl3_stream *stream) { return stream->received; }
 
+size_t cl3_unacknowledged(cl3_stream *stream) { return stream->unacknowledged; }
+
 void cl3_set_priority(cl3_session *self, cl3_stream *stream, uint32_t urgency, bool is_incremental) {
     if (self->is_over || !self->http || stream->is_reset || urgency > 7) return;
 #if CL3_NGHTTP3_IS_STABLE
@@ -649,7 +680,7 @@ void cl3_settle(cl3_session *self) {
 
 // ---- from the transport
 
-int cl3_read(
+static int read_piece(
     cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last) {
     if (!self->http) {
         // Before the handshake there is nothing to be read.
@@ -700,6 +731,20 @@ int cl3_read(
     } else {
         self->transport->extend_stream(self, id, NULL, (uint64_t)consumed);
     }
+    return 0;
+}
+
+int cl3_read(
+    cl3_session *self, int64_t id, cl3_stream *stream, const uint8_t *bytes, size_t count, bool is_last) {
+    if (!stream) return read_piece(self, id, stream, bytes, count, is_last);
+    // Section by section, so that each is looked at when nghttp3 has told it and before any of it is passed on.
+    size_t done = 0;
+    do {
+        size_t piece = cl3_count_fields(&stream->counter, bytes + done, count - done);
+        int result = read_piece(self, id, stream, bytes + done, piece, is_last && done + piece == count);
+        if (result != 0) return result;
+        done += piece;
+    } while (done < count);
     return 0;
 }
 

@@ -31,6 +31,19 @@ struct section {
     size_t total_count;
 };
 
+// In fields.c.
+struct field_counter {
+    uint64_t sections, lines;  // that have begun
+    bool may_have_length;      // since it was looked at last
+    // The frame in work, and what of it is to come.
+    uint64_t type, left;
+    // Which part of it is read, the number in it, and what comes behind.
+    uint64_t number;
+    uint8_t part, next, bits, octets_left;
+    int8_t shift;
+    bool is_static, is_coded;
+};
+
 struct cl3_stream {
     int64_t id;
     size_t slot;  // SIZE_MAX: nobody's
@@ -38,6 +51,9 @@ struct cl3_stream {
 
     // What comes in.
     struct section section;
+    struct field_counter counter;
+    // What nghttp3 has told of, and fields that it may have taken out.
+    uint64_t told_sections, told_lines, excused_lines;
     size_t received;
     // What has come of the body, and how long it is to be, if that was announced.
     int64_t content, body_length;
@@ -117,6 +133,11 @@ struct cl3_session {
 
 // Sets the problem if there is none.
 void cl3_set_problem(cl3_session *self, cl3_result result, uint64_t code, bool is_application, const char *text);
+
+// Reads on in a request's stream, up to the end of a section or of the bytes: so many were read.
+size_t cl3_count_fields(struct field_counter *counter, const uint8_t *bytes, size_t count);
+// Whether there were more field lines than these, but for so many `content-length`, in so many sections that were told.
+bool cl3_is_missing_fields(struct field_counter *counter, uint64_t sections, uint64_t lines, uint64_t excused);
 
 // 0 or an error. Needs three streams of its own.
 int cl3_start_http(cl3_session *self);

@@ -3,11 +3,24 @@
 
 #include <arpa/nameser.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <resolv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+_Bool cll_was_forked = 0;
+
+static void note_fork(void) { __atomic_store_n(&cll_was_forked, 1, __ATOMIC_RELAXED); }
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
+
+void cll_watch_forks(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+}
 
 void cll_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
@@ -23,6 +36,20 @@ int cll_local_addresses_of_ways(int descriptor, struct sockaddr_storage *address
     int count = answer.head.count < 32 ? (int)answer.head.count : 32;
     for (int index = 0; index < count && index < most; index++) addresses[index] = answer.ways[index].local;
     return count;
+}
+
+void *cll_map(size_t size) {
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return NULL;
+    madvise(pages, size, MADV_HUGEPAGE);
+    return pages;
+}
+
+void *cll_remap(void *pages, size_t size, size_t new_size) {
+    void *moved = mremap(pages, size, new_size, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) return NULL;
+    if (new_size > size) madvise(moved, new_size, MADV_HUGEPAGE);
+    return moved;
 }
 
 ssize_t cll_splice(int from, int to, size_t count) {
@@ -79,6 +106,22 @@ void cll_write_message(int descriptor, const void *bytes, size_t count) {
     do done = write(descriptor, bytes, count); while (done < 0 && errno == EINTR);
     release_signal(&held, done < (ssize_t)count);
 }
+
+bool cll_write_line(int descriptor, const void *bytes, size_t count, int milliseconds) {
+    struct pollfd room = { .fd = descriptor, .events = POLLOUT };
+    int found = -1;
+    // A signal begins the time anew, but not for ever.
+    for (int tries = 0; found < 0 && tries < 3; tries++) {
+        found = poll(&room, 1, milliseconds);
+        if (found < 0 && errno != EINTR) return true;
+    }
+    if (found <= 0) return false;
+    if (room.revents & POLLNVAL) return true;
+    cll_write_message(descriptor, bytes, count);
+    return true;
+}
+
+const char *cll_environment(const char *name) { return secure_getenv(name); }
 
 int cll_pipe(int *exit, int *entrance) {
     int ends[2];

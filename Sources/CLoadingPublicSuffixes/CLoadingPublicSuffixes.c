@@ -8,7 +8,9 @@
 typedef struct psl_ctx_st list;
 
 enum {
-    // Suffixes of registries and those that others have entered, such as hosters.
+    // Suffixes of registries, as ICANN has them.
+    REGISTRY_TYPE = 1,
+    // Those and what others have entered, such as hosters.
     ANY_TYPE = 3,
 };
 
@@ -35,4 +37,10 @@ bool clp_is_public_suffix(const char *domain) {
     clp_read();
     if (library.suffixes == NULL) return false;
     return library.is_public_suffix(library.suffixes, domain, ANY_TYPE) == 1;
+}
+
+clp_answer clp_registry_suffix(const char *domain) {
+    clp_read();
+    if (library.suffixes == NULL) return CLP_HAS_NO_LIST;
+    return library.is_public_suffix(library.suffixes, domain, REGISTRY_TYPE) == 1 ? CLP_IS_SUFFIX : CLP_IS_NO_SUFFIX;
 }

@@ -69,12 +69,16 @@ static clt_bytes first_alternative_name(const X509 *certificate) {
     return found;
 }
 
-static clt_bytes summary(const X509 *certificate) {
+static clt_bytes name_summary(X509_NAME *name) {
     static const int kinds[] = { NID_commonName, NID_organizationalUnitName, NID_organizationName };
-    X509_NAME *subject = X509_get_subject_name(certificate);
     clt_bytes found = { 0 };
     for (size_t index = 0; found.bytes == NULL && index < sizeof kinds / sizeof *kinds; index++)
-        found = name_entry(subject, kinds[index]);
+        found = name_entry(name, kinds[index]);
+    return found;
+}
+
+static clt_bytes summary(const X509 *certificate) {
+    clt_bytes found = name_summary(X509_get_subject_name(certificate));
     return found.bytes != NULL ? found : first_alternative_name(certificate);
 }
 
@@ -120,6 +124,7 @@ clt_bytes clt_certificate_part(const clt_certificate *certificate, clt_part part
         result = taken(der, count);
         break;
     case CLT_SUMMARY: result = summary(certificate); break;
+    case CLT_ISSUER_SUMMARY: result = name_summary(X509_get_issuer_name(certificate)); break;
     case CLT_COMMON_NAME: result = name_entry(X509_get_subject_name(certificate), NID_commonName); break;
     case CLT_SERIAL: {
         const ASN1_INTEGER *serial = X509_get0_serialNumber(certificate);

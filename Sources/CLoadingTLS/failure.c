@@ -5,10 +5,7 @@
 clt_failure clt_failure_take(const char *fallback) {
     clt_failure failure = { .alert = -1, .reason = fallback };
     unsigned long error = ERR_peek_error();
-    if (error == 0) {
-        if (!clt_openssl_is_loaded()) failure.reason = "libssl.so.3 is not there, or too old";
-        return failure;
-    }
+    if (error == 0) return failure;
     const char *reason = ERR_reason_error_string(error);
     if (reason != NULL) failure.reason = reason;
     if (ERR_GET_LIB(error) == ERR_LIB_SSL) {

@@ -1,10 +1,13 @@
 #include "openssl.h"
 
+#include "CLoadingTLS.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct function {
     _Atomic(void *) address;
@@ -17,16 +20,27 @@ bool clt_openssl_load(void);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_loaded;
+// What the loader said, to the thread that asked it.
+static _Thread_local char reason[256];
+
+static bool refuse(void) {
+    const char *text = dlerror();
+    snprintf(reason, sizeof reason, "%s", text != NULL ? text : "libssl.so.3 cannot be loaded");
+    return false;
+}
 
 static bool load(void) {
     // Never closed: threads may be in it until the process is gone. Whoever else has linked the same libraries shares
     // them with us.
     void *ssl = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (ssl == NULL) ssl = dlopen("libssl.so", RTLD_NOW | RTLD_LOCAL);
+    if (ssl == NULL) {
+        refuse();
+        ssl = dlopen("libssl.so", RTLD_NOW | RTLD_LOCAL);
+    }
     if (ssl == NULL) return false;
     // What libssl depends on is found through it too.
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
-        if (dlsym(ssl, function->name) == NULL) return false;
+        if (dlsym(ssl, function->name) == NULL) return refuse();
     for (struct function *function = clt_openssl_functions; function < clt_openssl_functions_end; function++)
         atomic_store(&function->address, dlsym(ssl, function->name));
     return true;
@@ -40,4 +54,4 @@ bool clt_openssl_load(void) {
     return is_loaded;
 }
 
-bool clt_openssl_is_loaded(void) { return is_loaded; }
+const char *clt_library_failure(void) { return clt_openssl_load() ? NULL : reason; }

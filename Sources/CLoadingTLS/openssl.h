@@ -34,7 +34,4 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-// Whether the libraries are there. Asked after a failure that OpenSSL says nothing about.
-_Bool clt_openssl_is_loaded(void);
-
 #endif

@@ -185,7 +185,9 @@ static clt_step step_after(clt_stream *stream, int result) {
     case SSL_ERROR_ZERO_RETURN: return CLT_CLOSED;
     default: break;
     }
-    bool protocol = ERR_peek_error() != 0;
+    // From 3.2 on OpenSSL notes a failed call to the system among its own errors.
+    unsigned long error = ERR_peek_error();
+    bool protocol = error != 0 && !ERR_SYSTEM_ERROR(error);
     clt_failure failure = clt_failure_take("the connection was lost");
     if (!protocol) failure.posix = stream->socket.error;
     if (!protocol && failure.posix == 0 && stream->socket.ended) {
@@ -360,8 +362,14 @@ clt_session *clt_stream_take_session(clt_stream *stream) {
 }
 void clt_session_free(clt_session *session) { SSL_SESSION_free(session); }
 uint16_t clt_session_version(const clt_session *session) { return (uint16_t)SSL_SESSION_get_protocol_version(session); }
+// What is to be called in its place is of 3.3, and says the same where a long has 64 bits.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static int64_t time_of(const clt_session *session) { return SSL_SESSION_get_time(session); }
+#pragma GCC diagnostic pop
+
 int64_t clt_session_expiry(const clt_session *session) {
-    int64_t begin = SSL_SESSION_get_time(session), lifetime = SSL_SESSION_get_timeout(session);
+    int64_t begin = time_of(session), lifetime = SSL_SESSION_get_timeout(session);
     int64_t hint = (int64_t)SSL_SESSION_get_ticket_lifetime_hint(session);
     if (hint > 0 && (SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION || hint < lifetime)) lifetime = hint;
     return begin + lifetime;

@@ -136,8 +136,11 @@ static bool set_parameters(X509_STORE_CTX *verification, const clt_demand *deman
     X509_VERIFY_PARAM_set_time(parameters, (time_t)demand->time);
     // 112 bits: no SHA-1 signature, no RSA key below 2048 bits. Curves are looked at elsewhere.
     X509_VERIFY_PARAM_set_auth_level(parameters, 2);
-    // Whatever the administrator calls a root is one, self-signed or not.
-    X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN);
+    // Whatever the administrator calls a root is one, self-signed or not. Certificate policies are processed (RFC 5280
+    // §6.1), which matters where an authority asks for one. OpenSSL bounds the work.
+    X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_POLICY_CHECK);
+    // Any policy will do, which has to be said: no policy at all would do otherwise.
+    if (X509_VERIFY_PARAM_add0_policy(parameters, OBJ_nid2obj(NID_any_policy)) != 1) return false;
     X509_VERIFY_PARAM_set_hostflags(
         parameters, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (!demand->names_host) return true;
@@ -170,6 +173,23 @@ static bool is_revoked_by_issuer(X509_STORE_CTX *verification, const clt_demand 
     return is_revoked;
 }
 
+// Whether what is being told is only that an authority says that it is for anything: that is TLS, too. OpenSSL wants to
+// have TLS named.
+static bool is_authority_for_anything(X509_STORE_CTX *verification) {
+    X509 *certificate = X509_STORE_CTX_get_current_cert(verification);
+    if (X509_STORE_CTX_get_error(verification) != X509_V_ERR_INVALID_PURPOSE || certificate == NULL
+        || X509_STORE_CTX_get_error_depth(verification) < 1) return false;
+    uint32_t purposes = X509_get_extended_key_usage(certificate);
+    return purposes != UINT32_MAX && (purposes & XKU_ANYEKU) != 0;
+}
+
+// Called by OpenSSL for each fault, and for each certificate without one. Stops at the first fault.
+static int stop_at_fault(int is_sound, X509_STORE_CTX *verification) {
+    if (is_sound || !is_authority_for_anything(verification)) return is_sound;
+    X509_STORE_CTX_set_error(verification, X509_V_OK);
+    return 1;
+}
+
 // A verification that is ready to run; NULL with the cause when it cannot be made.
 static X509_STORE_CTX *verification_of(
     clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_failure *failure) {
@@ -193,6 +213,7 @@ bool clt_evaluate(
     X509_STORE_CTX *verification = verification_of(roots, chain, demand, failure);
     bool trusted = false;
     if (verification != NULL) {
+        X509_STORE_CTX_set_verify_cb(verification, stop_at_fault);
         trusted = X509_verify_cert(verification) == 1;
         int verify = X509_STORE_CTX_get_error(verification);
         if (trusted) {
@@ -200,10 +221,8 @@ bool clt_evaluate(
             trusted = verify == X509_V_OK;
         }
         if (!trusted && verify == X509_V_OK) verify = X509_V_ERR_UNSPECIFIED;
-        if (trusted) {
-            *built = X509_STORE_CTX_get1_chain(verification);
-            if (*built == NULL) { trusted = false; verify = X509_V_ERR_OUT_OF_MEM; }
-        }
+        *built = X509_STORE_CTX_get1_chain(verification);
+        if (trusted && *built == NULL) { trusted = false; verify = X509_V_ERR_OUT_OF_MEM; }
         failure->verify = trusted ? X509_V_OK : verify;
         failure->reason = X509_verify_cert_error_string(failure->verify);
     }
@@ -230,9 +249,13 @@ static bool note_fault(struct fault_list *list, int verify, int depth) {
     return true;
 }
 
-// Called by OpenSSL for each fault, and for each certificate without one. Has it go on.
+// Called in place of stop_at_fault. Has OpenSSL go on.
 static int note_and_go_on(int is_sound, X509_STORE_CTX *verification) {
     if (is_sound) return 1;
+    if (is_authority_for_anything(verification)) {
+        X509_STORE_CTX_set_error(verification, X509_V_OK);
+        return 1;
+    }
     struct fault_list *list = X509_STORE_CTX_get_ex_data(verification, 0);
     return note_fault(
         list, X509_STORE_CTX_get_error(verification), X509_STORE_CTX_get_error_depth(verification));

@@ -14,9 +14,15 @@ extension LoadError {
 
     /// What the failure of a handshake means to a load (TLS-5).
     init(_ error: TLSError) {
-        self.init(
-            code: error.code,
-            cause: error.posix != 0 ? .posix(error.posix) : .tls(code: Int(error.verifyCode), text: error.reason))
+        let cause: Cause =
+            if error.isOfLibrary {
+                .library(error.reason)
+            } else if error.posix != 0 {
+                .posix(error.posix)
+            } else {
+                .tls(code: Int(error.verifyCode), text: error.reason)
+            }
+        self.init(code: error.code, cause: cause)
     }
 
     /// What the failure of an FTP load means (ERR-5, ERR-7, ERR-8).
@@ -76,6 +82,7 @@ extension LoadError {
                 switch error {
                 case .violation, .flood: .cannotParseResponse("HTTP/3: \(error)")
                 case .idleTimeout: .networkConnectionLost(ETIMEDOUT)
+                case .unavailable(let text): .withoutLibrary(text)
                 default: LoadError(code: LoadError.networkConnectionLost.code, cause: .http("HTTP/3: \(error)"))
                 }
         }

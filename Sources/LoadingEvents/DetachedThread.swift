@@ -3,13 +3,7 @@ internal import Glibc
 
 /// Threads that nobody waits for.
 package enum DetachedThread {
-    /// Starts one. Failing that (no memory, no thread allowed) it tries again until it can: a loop without a thread would
-    /// be a process that hangs.
-    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
-        while !startIfPossible(named: name, body) { usleep(10_000) }
-    }
-
-    /// Starts one; false when the system allows none now.
+    /// Starts one; false when the system allows none now (no memory, too many threads).
     package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
         var attributes = pthread_attr_t()

@@ -22,6 +22,8 @@ package struct LoadEvent: Sendable, Equatable {
         /// The response is a stored one.
         case servedFromCache
         case requestStarted
+        /// What a request or a response says, for sessions whose heads are observed.
+        case messageHead(MessageHead)
         /// The head is with the kernel.
         case requestHeadSent(bytes: Int64)
         /// `bytes` of the body as they went over the wire, framing included; `content` as the caller gave them.
@@ -38,6 +40,17 @@ package struct LoadEvent: Sendable, Equatable {
         /// `decoded` bytes of the body had reached the caller.
         case failed(code: Int, decoded: Int64)
         case ended
+
+        // What follows is told to a trace, and kept by no log.
+
+        /// The request that is fetched from here on. The address is as it is, with all the secrets it may have.
+        case request(method: String, url: String)
+        /// What the cache makes of the request: "serve", "revalidate", "load" or "fail".
+        case cacheDecision(String, because: String)
+        /// A delegate is asked, by an authentication method for a host, after so many refusals.
+        case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)
+        /// What the task ends with.
+        case taskFailed(code: Int, reason: String)
     }
 
     package enum FetchReason: Sendable, Equatable {

@@ -6,4 +6,6 @@ internal import LoadingSemantics
 struct HeldConnection {
     let carrier: any ExchangeCarrier
     let way: ProxyRoute.Way
+    /// Whether nothing of the conversation has been said: another connection does as well.
+    let isBeginning: Bool
 }

@@ -13,6 +13,10 @@ extension Load: AuthenticatorOwner {
     /// Whether the response is not the client's, or not yet.
     func isChallenge(_ response: LoadResponse) throws(LoadError) -> Bool {
         let status = response.head.status
+        if exchange?.withheldProof(askedBy: status) == true {
+            sayWithheldProof()
+            return true
+        }
         if let proxy = exchange?.forwarder {
             if status == 407 { _ = authenticatorOfProxies }
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
@@ -57,11 +61,13 @@ extension Load: AuthenticatorOwner {
         client?.load(self, isAsked: question, by: response)
     }
 
-    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool) {
+    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
         guard case .challenge = outstanding, !hasEnded else { return }
         lastActivity = environment.loop.now
         letGoOfHeldConnection()
-        if isBound { heldConnection = exchange?.hold() }
+        // One of the user's connections that has asked is not proved to be his: a conversation can begin there.
+        let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
+        if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
         if authenticator === serverAuthenticator { conversationWay = challengeWay }
     }
 
@@ -104,9 +110,30 @@ extension Load: AuthenticatorOwner {
         heldConnection = nil
     }
 
+    /// The fields that carry steps of conversations. A request leaves them out on one of the user's connections that others
+    /// have used: it may be proved to be his, and some servers refuse a second conversation.
+    var fieldsOfConversations: [String] {
+        var names: [String] = []
+        if let serverAuthenticator, serverAuthenticator.isConversing { names.append(serverAuthenticator.fieldName) }
+        if let forwardingAuthenticator, forwardingAuthenticator.isConversing {
+            names.append(forwardingAuthenticator.fieldName)
+        }
+        return names
+    }
+
+    /// The connection was not proved to be the user's, so the request goes out on it again with what it has left out.
+    private func sayWithheldProof() {
+        outstanding = .challenge
+        letGoOfHeldConnection()
+        heldConnection = exchange?.hold(isBeginning: true)
+        // Not before the rest of the response is read that has come with its head.
+        let again = LoopBox({ [weak self] in self?.sendAgain() ?? () })
+        environment.loop.post { again.value() }
+    }
+
     /// Sends the request once more, over the same connection if what is left of the response passes soon.
     private func sendAgain() {
-        guard let response else { return }
+        guard case .challenge = outstanding, !hasEnded, let response else { return }
         guard let exchange else { return fetchAgain(response) }
         self.exchange = nil
         let next = LoopBox({ self.fetchAgain(response) })
@@ -115,8 +142,11 @@ extension Load: AuthenticatorOwner {
 
     private func fetchAgain(_ response: LoadResponse) {
         guard case .challenge = outstanding, !hasEnded else { return }
-        // A server that closes between two steps of a conversation does not want it.
-        if heldConnection?.carrier.isClosed == true { return end(.networkConnectionLost) }
+        if let heldConnection, heldConnection.carrier.isClosed {
+            // A server that closes between two steps of a conversation does not want it.
+            guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
+            letGoOfHeldConnection()
+        }
         outstanding = .nothing
         client?.load(self, willSendAgainAfter: response)
         beginFetch(.authentication)

@@ -37,7 +37,9 @@ extension Load {
         let asked = CacheRequest(
             method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
             fingerprint: { Self.fingerprint($0) })
-        switch cache.decide(asked, now: Self.wallTime) {
+        let decision = cache.decide(asked, now: Self.wallTime)
+        log?.tellTrace(.cacheDecision(decision.name, because: "\(decision.reason)"))
+        switch decision {
         case .load(let more, _), .revalidate(_, let more, _):
             sent.fields.append(contentsOf: more)
             sent.defaults = sent.defaults.without(more)
@@ -58,11 +60,12 @@ extension Load {
         // What is stored has been told already where it had parts.
         partsAreOver = true
         cache.served = entry.body
-        let response = LoadResponse(
+        var response = LoadResponse(
             url: request.url,
             head: ResponseHead(
                 status: entry.response.status, version: .http11, fields: fields, byteCount: 0),
             expectedLength: Int64(entry.body.count))
+        response.hasBody = !entry.body.isEmpty
         self.response = response
         //
         if !leadsElsewhere(response) { deliverResponse() }

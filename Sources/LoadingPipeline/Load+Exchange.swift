@@ -8,14 +8,18 @@ internal import LoadingTransport
 extension Load {
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
         exchangeIsActive()
+        uploading?.sentBytes = total
         client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
     }
 
     func exchangeReceived(informational head: ResponseHead) {
         exchangeIsActive()
         client?.load(self, didReceiveInformational: head)
-        if head.status == 104, case .fail(let error)? = uploading?.received104(head.fields, from: request.urlText) {
-            end(error)
+        guard head.status == 104, let uploading else { return }
+        switch uploading.received104(head.fields, from: request.urlText) {
+        case .fail(let error)?: end(error)
+        case .askToMove(let url)?: askToMove(to: url, head)
+        default: break
         }
     }
 
@@ -29,9 +33,11 @@ extension Load {
             switch body {
             case .none: announcedLength(of: head)
             case .known(let length): decoding.isActive ? -1 : length
-            case .unknown: -1
+            case .unknown, .untilClose: -1
             }
-        let response = LoadResponse(url: request.url, head: head, expectedLength: expected)
+        var response = LoadResponse(url: request.url, head: head, expectedLength: expected)
+        response.endsWithConnection = body == .untilClose
+        response.hasBody = body != .none && body != .known(0)
         self.response = response
         do { if try isChallenge(response) { return } } catch { return end(error) }
         if isForCache(response) { return }
@@ -44,8 +50,9 @@ extension Load {
         do {
             switch try redirect.next(for: response, to: request) {
             case .follow(let next) where uploading?.isFollowUp == true:
-                // Of these requests the client knows nothing; one that would become another is not made.
-                guard next.method == request.method else { return false }
+                // Of these requests the client knows nothing; one that would become another is not made, nor one that would
+                // take the body to another origin.
+                guard next.method == request.method, next.url.isSameOrigin(as: request.url) else { return false }
                 followSilently(next)
             case .follow(var next):
                 // The client is asked about what would be loaded.
@@ -103,6 +110,7 @@ extension Load {
     func deliverResponse() {
         guard let response, let client else { return }
         if beginParts(of: response) { return }
+        if response.startOfBody == nil, dependsOnBody(response) { return lookAtBody(of: response) }
         outstanding = .response
         guard case .now = client.load(self, didReceive: response) else {
             // The client may want the connection itself from here on.
@@ -177,7 +185,7 @@ extension Load {
         // Whatever becomes of the request, the response is over; nobody has been given any of it.
         switch outstanding {
         case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
-        case .nothing, .response: break
+        case .nothing, .startOfBody, .response, .uploadMove: break
         }
         finishBody(.complete)
     }

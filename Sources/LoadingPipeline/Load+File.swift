@@ -20,6 +20,7 @@ extension Load: FileWriterObserver {
     }
 
     func open(_ place: FileWriter.Place) {
+        decoding.writesFile = true
         let writer = FileWriter(place, on: environment.loop)
         writer.observer = self
         self.writer = writer

@@ -86,9 +86,20 @@ extension Load {
     }
 
     /// The body has ended. False when the client has something to answer first.
+    ///
+    /// A series of parts ends with the last delimiter (RFC 2046 §5.1.1). Where the connection's end alone ends the body, one
+    /// that lacks it has been cut. Chunks and lengths tell by themselves that a body is whole, and many cameras leave the
+    /// delimiter out.
     func finishParts() throws(LoadError) -> Bool {
         guard parts != nil else { return true }
-        while let event = try parts?.inputEnded() { tell(event) }
+        var isClosed = true
+        while let event = try parts?.inputEnded() {
+            if case .end(false) = event { isClosed = false }
+            tell(event)
+        }
+        if !isClosed, response?.endsWithConnection == true, parts.map({ $0.partCount > 0 }) == true {
+            throw .networkConnectionLost
+        }
         let hadParts = parts.map { $0.partCount > 0 } ?? true
         parts = nil
         partsAreOver = true

@@ -28,6 +28,12 @@ extension Load {
             })
     }
 
+    /// A stream is about to be asked for. What its request says of an upload depends on the length alone.
+    func announceStream() throws(LoadError) {
+        guard let uploading else { return }
+        try uploading.willSend(uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil)
+    }
+
     /// The client's stream, or nil if it has none: then the load fails (T-51).
     package func provideBody(_ source: (any RequestBodySource)?) { supply.provide(source) }
 

@@ -2,6 +2,7 @@ internal import LoadingConnections
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// Uploads that go on after their connection was lost.
 extension Load {
@@ -27,6 +28,12 @@ extension Load {
         }
         // What is wrong with a server's certificate stays wrong.
         guard !(-1299 ... -1200 ~= error.code) else { return false }
+        if uploading.isAskingToMove {
+            // Whether it can go on depends on the answer.
+            exchange = nil
+            outstanding = .uploadMove(error)
+            return true
+        }
         return take(uploading.interrupted(), after: error)
     }
 
@@ -41,8 +48,28 @@ extension Load {
             return error == nil
         case .fail(let failure): end(failure)
         case .send(let next, let pause): send(next, pause)
+        // Comes of a 104 alone.
+        case .askToMove: return false
         }
         return true
+    }
+
+    /// Asks the client whether the upload may go on at another origin; without an answer it may not.
+    func askToMove(to url: String, _ head: ResponseHead) {
+        guard let uploading, let client, let proposed = uploading.proposal(to: url) else { return }
+        let response = LoadResponse(url: request.url, head: head, expectedLength: 0)
+        uploading.isAskingToMove = client.load(self, asksToMoveUploadTo: proposed, response: response)
+    }
+
+    /// The client's answer: where the upload may go on; nil if it may not.
+    package func answerUploadMove(_ url: String?) {
+        guard let uploading, uploading.isAskingToMove, !hasEnded else { return }
+        uploading.isAskingToMove = false
+        if let url { uploading.move(to: url) }
+        guard case .uploadMove(let error) = outstanding else { return }
+        outstanding = .nothing
+        lastActivity = environment.loop.now
+        if !take(uploading.interrupted(), after: error) { end(error) }
     }
 
     /// The upload is over: what it has changed is told of a request that the cache has not seen.

@@ -15,11 +15,12 @@ package import LoadingTransport
 ///     AuthenticationStage say who the user is when a server or proxy asks, or unasked where it is known
 ///     ClientQuestion      attach cookies, and take those of responses
 ///     CacheStage          serve what is stored, have it confirmed, keep what comes
-///     BodyStage           have the body ready, once more when it goes out again
+///     BodyStage           have the body ready, once more when it goes out again; a stream when there is a connection
 ///     ResumptionStage     go on with a download that stopped
 ///     MultipartStage      tell each part of a body that has several
 ///     UploadResumptionStage  go on with an upload that stopped
 ///     DecodingStage       gzip, deflate, br, zstd
+///     MediaTypeSniffing   find the type of a response that does not say it
 ///     ExchangeStage       a connection from the pool, one request, one response
 ///
 /// **Flow.** Bytes go to the client only while it wants them: not while an answer of it is outstanding, not while it is
@@ -110,10 +111,14 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     enum Outstanding {
         case nothing
+        /// Until the end of the turn, for the start of the body, which tells the type of the response.
+        case startOfBody
         case response
         case redirect(LoadRequest)
         /// Until the client has said who the user is, and the way is free for saying so.
         case challenge
+        /// Until the client has said whether the upload may go on elsewhere, whose connection was lost meanwhile.
+        case uploadMove(LoadError)
     }
 
     /// How the body ended, kept while what came before it has not been delivered.
@@ -180,6 +185,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
             beginExchange()
         } else {
             exchange?.setSuspended(false)
+            if case .startOfBody = outstanding { deliverResponse(startingWith: backlog.start(most: Self.lookAhead)) }
             flow()
         }
     }
@@ -196,6 +202,8 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         guard !hasEnded else { return }
         dropExchange()
         stop()
+        writer?.discard()
+        writer = nil
         state = .ended
         client = nil
     }
@@ -288,6 +296,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
                 client?.load(self, isUpgradedTo: request.urlText)
             }
         }
+        log?.tellTrace(.request(method: request.method, url: request.urlText))
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
         if request.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         armTimer()
@@ -315,6 +324,11 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     func beginExchange() {
         guard search == nil, hasCookies(), knowsStored() else { return }
         if request.body.isNone { return beginExchange(with: .none) }
+        guard request.body.isLasting else {
+            do throws(LoadError) { try announceStream() } catch { return end(error) }
+            // The exchange asks for it when it has a connection.
+            return beginExchange(with: .none)
+        }
         withBody { [weak self] body in
             guard let self, exchange == nil, search == nil, !isSuspended else { return }
             beginExchange(with: body)
@@ -355,7 +369,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         self.exchange = exchange
         if let heldConnection {
             self.heldConnection = nil
-            exchange.start(on: heldConnection.carrier)
+            exchange.start(on: heldConnection.carrier, isBound: !heldConnection.isBeginning)
         } else {
             exchange.start()
         }
@@ -371,13 +385,21 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     var nextDeadline: Int64 {
-        let total = startTime.addingSeconds(request.totalTimeout)
+        var end = startTime.addingSeconds(request.totalTimeout)
+        // What a server acknowledges of a body is seen by looking.
+        if !request.body.isNone {
+            end = min(end, environment.loop.now.addingSeconds(max(request.idleTimeout / Self.looksAtBody, 0.01)))
+        }
         guard idleTimeIsRunning else {
             // A look now and then; a request that allows no time at all must not have the loop do nothing else.
-            return min(total, environment.loop.now.addingSeconds(max(request.idleTimeout, 0.01)))
+            return min(end, environment.loop.now.addingSeconds(max(request.idleTimeout, 0.01)))
         }
-        return min(total, lastActivity.addingSeconds(request.idleTimeout))
+        return min(end, lastActivity.addingSeconds(request.idleTimeout))
     }
+
+    /// How often in an idle time it is looked what the server has acknowledged of a body: so much of it is the most by which
+    /// the end comes late.
+    private static let looksAtBody = 8.0
 
     /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
     /// while waiting for a route (CONN-13), not while the client holds up the flow.
@@ -388,6 +410,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
+        if !request.body.isNone, idleTimeIsRunning, exchange?.hasProgressed() == true { lastActivity = now }
         let isOver = now >= startTime.addingSeconds(request.totalTimeout)
         if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(request.idleTimeout) {
             return end(exchange?.silence ?? .timedOut)

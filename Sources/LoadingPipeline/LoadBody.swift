@@ -15,4 +15,7 @@ package enum LoadBody {
 
     /// Whether it can be sent again without a question.
     var isLasting: Bool { if case .stream = self { false } else { true } }
+
+    /// Of a stream: its length, if that is announced.
+    var announcedStreamLength: Int64? { if case .stream(_, let length) = self { length } else { nil } }
 }

@@ -40,6 +40,9 @@ package protocol LoadClient: AnyObject {
     /// A redirect that would be followed with `proposed`. Answered `.now` to follow it as it is; else by
     /// `load.answerRedirect`.
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer
+    /// A server wants an upload to go on at another origin, with requests as `proposed` is. Answered by
+    /// `load.answerUploadMove`; false if nobody is there to be asked, and then it does not.
+    func load(_ load: any SchemeLoad, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool
     /// A server wants to know who the user is. Answered by `load.answerChallenge`; until then the load stands still.
     func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?)
     /// Nobody needs an answer to that any more.

@@ -1,5 +1,5 @@
 package import LoadingConnections
-internal import LoadingEvents
+package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 
@@ -14,6 +14,8 @@ package final class LoadingEnvironment {
     /// Sent with every request unless the caller set a field of that name (MISC-1), for http and for https.
     let clearDefaults: HTTPFields
     let secureDefaults: HTTPFields
+    /// Called on the loop with the head of each request that goes out and of each response that comes; nil for no heads.
+    package var headObserver: (@Sendable (MessageHead) -> Void)?
 
     package init(
         loop: EventLoop, pool: ConnectionPool, transportSecurity: TransportSecurityStage, proxies: ProxyRoutes?,

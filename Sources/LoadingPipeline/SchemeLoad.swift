@@ -20,6 +20,8 @@ package protocol SchemeLoad: AnyObject {
     func answerResponse(_ destination: BodyDestination?)
     /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
     func answerRedirect(_ next: LoadRequest?)
+    /// Where the client lets an upload go on that is to go to another origin; nil: nowhere.
+    func answerUploadMove(_ url: String?)
     /// What the client makes of the question who the user is.
     func answerChallenge(_ answer: AuthenticationAnswer)
     func setPriority(_ priority: Float)
@@ -30,4 +32,7 @@ package protocol SchemeLoad: AnyObject {
 
 extension SchemeLoad {
     package func answerResponse() { answerResponse(nil) }
+
+    /// Nothing but HTTP has such uploads.
+    package func answerUploadMove(_ url: String?) {}
 }

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CLoadingSQLite
 internal import Glibc
 
 /// What could not be done with which file, and why. Never what is in it.
@@ -16,6 +16,10 @@ package struct StorageFailure: Error, Hashable, Sendable {
         case newer(version: Int64)
         /// Another program's, or something else than a plain file.
         case foreign
+        /// Another user owns it, or may put something else in its place.
+        case untrusted
+        /// The library of that name is missing.
+        case library(String)
     }
 
     /// What can be done about it.
@@ -39,7 +43,7 @@ package struct StorageFailure: Error, Hashable, Sendable {
 
     package var remedy: Remedy {
         switch reason {
-        case .system: .tryAgain
+        case .system, .untrusted, .library: .tryAgain
         case .newer: .none
         case .foreign: .repair
         case .database(let code):
@@ -53,6 +57,11 @@ package struct StorageFailure: Error, Hashable, Sendable {
     /// Whether somebody else has the file now.
     package var isBusy: Bool {
         if case .database(let code) = reason { code & 0xFF == SQLITE_BUSY } else { false }
+    }
+
+    /// Whether a file could not be opened that SQLite needs beside the main one. So it is when another program has begun a log.
+    var isOfSideFile: Bool {
+        if case .database(let code) = reason { code & 0xFF == SQLITE_CANTOPEN } else { false }
     }
 
     /// Whether the place can be read but not be written.
@@ -72,9 +81,11 @@ extension StorageFailure: CustomStringConvertible {
         switch reason {
         case .system(let code): strerror(code).map { String(cString: $0) } ?? "error \(code)"
         // Not the message of the connection, which may quote what was to be stored.
-        case .database(let code): "\(sqlite3_errstr(code).map { String(cString: $0) } ?? "error") (\(code))"
+        case .database(let code): "\(clq_message(code).map { String(cString: $0) } ?? "error") (\(code))"
         case .newer(let version): "a later release has written it (version \(version))"
         case .foreign: "it is not this library's"
+        case .untrusted: "another user owns it or may replace it"
+        case .library(let name): "\(name) is missing"
         }
     }
 }

@@ -32,6 +32,8 @@ extension StorageMessage: CustomStringConvertible {
 }
 
 extension StorageMessage {
-    /// Says it on standard error.
-    package static let show: @Sendable (StorageMessage) -> Void = { StandardError.say($0.description) }
+    /// Says it on standard error, if the process has not said the like yet.
+    package static let show: @Sendable (StorageMessage) -> Void = { message in
+        if StorageAnnouncements.shared.take(message) { StandardError.say(message.description) }
+    }
 }

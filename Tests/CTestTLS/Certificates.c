@@ -1,5 +1,6 @@
 #include "CTestTLS.h"
 
+#include <openssl/conf.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ocsp.h>
@@ -69,7 +70,7 @@ int ctt_make_rsa_key(unsigned bits, ctt_bytes *key) {
 
 // MARK: Certificates
 
-enum { MOST_EXTENSIONS = 4 };
+enum { MOST_EXTENSIONS = 8 };
 
 struct ctt_builder {
     X509 *certificate;
@@ -139,6 +140,10 @@ int ctt_builder_add_name(ctt_builder *builder, int kind, const uint8_t *bytes, s
     return sk_GENERAL_NAME_push(builder->names, name) > 0;
 }
 
+int ctt_builder_set_version(ctt_builder *builder, int version) {
+    return X509_set_version(builder->certificate, version - 1);
+}
+
 int ctt_builder_set_authority(ctt_builder *builder, int is_authority, int path_length) {
     builder->is_authority = is_authority;
     builder->path_length = path_length;
@@ -165,17 +170,22 @@ static int says(const ctt_builder *builder, const char *name) {
 }
 
 static int add_more_extensions(ctt_builder *builder, X509 *issuer) {
+    // Some extensions want a configuration, though nothing is looked up in it.
+    CONF *configuration = NCONF_new(NULL);
+    if (configuration == NULL) return 0;
     X509V3_CTX context;
-    X509V3_set_ctx_nodb(&context);
     X509V3_set_ctx(&context, issuer, builder->certificate, NULL, NULL, 0);
-    for (int index = 0; index < builder->extension_count; index++) {
+    X509V3_set_nconf(&context, configuration);
+    int added = 1;
+    for (int index = 0; added && index < builder->extension_count; index++) {
+        if (builder->extensions[index].value[0] == 0) continue;
         X509_EXTENSION *extension = X509V3_EXT_nconf(
-            NULL, &context, builder->extensions[index].name, builder->extensions[index].value);
-        int added = extension != NULL && X509_add_ext(builder->certificate, extension, -1);
+            configuration, &context, builder->extensions[index].name, builder->extensions[index].value);
+        added = extension != NULL && X509_add_ext(builder->certificate, extension, -1);
         X509_EXTENSION_free(extension);
-        if (!added) return 0;
     }
-    return 1;
+    NCONF_free(configuration);
+    return added;
 }
 
 static int add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
@@ -190,6 +200,8 @@ static int add_extension(X509 *certificate, X509 *issuer, int nid, const char *v
 
 static int add_extensions(ctt_builder *builder, X509 *issuer) {
     X509 *certificate = builder->certificate;
+    // The older versions have none.
+    if (X509_get_version(certificate) != X509_VERSION_3) return 1;
     char constraints[64] = "critical,CA:FALSE";
     if (builder->is_authority && builder->path_length >= 0) {
         snprintf(constraints, sizeof constraints, "critical,CA:TRUE,pathlen:%d", builder->path_length);
@@ -199,14 +211,17 @@ static int add_extensions(ctt_builder *builder, X509 *issuer) {
     const char *usage = builder->is_authority ? "critical,digitalSignature,keyCertSign,cRLSign"
                                               : "critical,digitalSignature,keyEncipherment";
     // The authority key identifier is taken from the issuer's subject key identifier, so that one goes in first.
-    return add_extension(certificate, issuer, NID_basic_constraints, constraints)
+    return (says(builder, "basicConstraints")
+            || add_extension(certificate, issuer, NID_basic_constraints, constraints))
         && (says(builder, "keyUsage") || add_extension(certificate, issuer, NID_key_usage, usage))
         && add_more_extensions(builder, issuer)
         && add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
-        && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always")
+        && (X509_get_ext_by_NID(issuer, NID_subject_key_identifier, -1) < 0
+            || add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always"))
         && (sk_GENERAL_NAME_num(builder->names) == 0
             || X509_add1_ext_i2d(certificate, NID_subject_alt_name, builder->names,
-                                 X509_NAME_entry_count(X509_get_subject_name(certificate)) == 0, 0) == 1)
+                                 X509_NAME_entry_count(X509_get_subject_name(certificate)) == 0,
+                                 X509V3_ADD_APPEND) == 1)
         && (sk_ASN1_OBJECT_num(builder->purposes) == 0
             || X509_add1_ext_i2d(certificate, NID_ext_key_usage, builder->purposes, 0, 0) == 1);
 }

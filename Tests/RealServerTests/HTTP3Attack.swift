@@ -25,7 +25,6 @@
         }
 
         static let http: [Self] = [
-            broken(0x101, "/long-value"),
             broken(0x103, "/second-control", "/second-encoder", "/push"),
             broken(0x104, "/closed-control", "/reset-control", "/stopped-control", "/stopped-decoder"),
             broken(
@@ -65,14 +64,15 @@
 
         static let floods =
             broken(
-                0x107, "/pings", "/many-pings", "/much-padding", "/windows", "/streams", "/windows-of-request",
+                0x107, "/long-value", "/pings", "/many-pings", "/much-padding", "/windows", "/streams",
+                "/windows-of-request",
                 "/blocks", "/challenges", "/answers", "/tokens", "/stops", "/resets-of-streams", "/same-data",
                 "/tickets", "/long-message", "/acknowledgements", "/empty-data", "/unknown-on-request", "/long-unknown",
                 "/progress",
                 "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
                 "/endless-section")
             // Of these ngtcp2 keeps no more than it has room for.
-            + violated(0x9, "/ids") + violated(0xA, "/gaps", "/handshake-gaps")
+            + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")
 
         /// The same, after the load has ended: the connection has to end too.
         static let after = [Self(path: "/reset-stream", end: "-1005", told: "http 0x107")]

@@ -53,7 +53,7 @@
             }
         }
 
-        // T-19: RFC 9218
+        // T-19, MISC-26: RFC 9218
         @Test("a request says how urgent it is", .needs(.aioquic)) func priority() async throws {
             let server = try AioquicServer(files: ["small": Array("small".utf8)], authority: TrustedAuthority.authority)
             defer { server.stop() }

@@ -42,6 +42,34 @@ import URLLoading
         #expect(log.map(\.requestOnConnection) == [1, 2, 3])
     }
 
+    // MISC-26, T-19: RFC 9218; over HTTP/1.1 nobody would understand it
+    @Test("how urgent a request is", arguments: [true, false]) func priority(isHTTP2: Bool) async throws {
+        let authority = try TrustedAuthority.authority
+        var options = NginxServer.Options()
+        options.offersHTTP2 = isHTTP2
+        options.directives = "location = /priority { return 200 \"-$http_priority\"; }"
+        let server = try NginxServer(authority: authority, options: options)
+        defer { server.stop() }
+        try await using { session in
+            var said: [String] = []
+            for priority in [
+                URLSessionTask.highPriority, URLSessionTask.defaultPriority, URLSessionTask.lowPriority,
+            ] {
+                said.append(
+                    try await withCheckedThrowingContinuation { continuation in
+                        let task = session.dataTask(with: server.secureURL("/priority")) { data, _, error in
+                            continuation.resume(
+                                with: error.map { .failure($0) }
+                                    ?? .success(String(decoding: data ?? Data(), as: UTF8.self)))
+                        }
+                        task.priority = priority
+                        task.resume()
+                    })
+            }
+            #expect(said == (isHTTP2 ? ["-u=1", "-", "-u=5"] : ["-", "-", "-"]))
+        }
+    }
+
     // CONN-26
     @Test("statuses", arguments: [200, 204, 304, 400, 404, 500, 503, 599])
     func statuses(status: Int) async throws {

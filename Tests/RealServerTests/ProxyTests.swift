@@ -8,8 +8,11 @@ import URLLoading
     private let server: NginxServer
 
     init() throws {
+        var options = NginxServer.Options()
+        options.listensOnBothLoopbacks = true
         server = try NginxServer(
-            files: ["small": Array("small".utf8), "big": Self.big], authority: try TrustedAuthority.authority)
+            files: ["small": Array("small".utf8), "big": Self.big], authority: try TrustedAuthority.authority,
+            options: options)
     }
 
     private static let big = [UInt8].pattern(count: 3_000_000)

@@ -1,15 +1,24 @@
 import Foundation
 import URLLoading
 
-/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM] URL…`
+/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM | download] URL…`
 ///
 /// KIND is `default` or `ephemeral`. It loads the URLs one after the other, prints the status and the body of each in a
-/// line, and ends without waiting for anything; an ephemeral one flushes and resets its session before. With `keep` it has a
-/// permanent password for the server of the first URL.
+/// line, or the code and the text of its error, and ends without waiting for anything; an ephemeral one flushes and
+/// resets its session before. With `keep` it has a permanent password for the server of the first URL. With `download`
+/// it downloads the URLs, and holds the errors to its end.
+/// `session-user forked URL` and `session-user without-threads URL` are those of ``LimitedProcess``.
 @main enum SessionUser {
     static func main() async {
         var arguments = CommandLine.arguments.dropFirst()
-        let isEphemeral = arguments.popFirst() == "ephemeral"
+        let kind = arguments.popFirst()
+        if kind == "forked" || kind == "without-threads" {
+            guard let url = arguments.first.flatMap({ URL(string: $0) }) else { exit(2) }
+            if kind == "forked" { LimitedProcess.fork(url) } else { LimitedProcess.loadWithoutThreads(url) }
+            fflush(nil)
+            exit(0)
+        }
+        let isEphemeral = kind == "ephemeral"
         let configuration: URLSessionConfiguration = isEphemeral ? .ephemeral : .default
         if arguments.first == "keep" {
             let words = Array(arguments.prefix(5))
@@ -22,13 +31,27 @@ import URLLoading
                 URLCredential(user: words[1], password: words[2], persistence: .permanent), for: space)
         }
         let session = URLSession(configuration: configuration)
+        if arguments.first == "download" {
+            var errors: [any Error] = []
+            for argument in arguments.dropFirst() {
+                guard let url = URL(string: argument) else { exit(2) }
+                do {
+                    print(try await session.download(from: url).0.path)
+                } catch {
+                    errors.append(error)
+                    print("failed", (error as? URLError)?.code.rawValue ?? 0)
+                }
+            }
+            fflush(nil)
+            withExtendedLifetime(errors) { exit(0) }
+        }
         for argument in arguments {
             guard let url = URL(string: argument) else { exit(2) }
             do {
                 let (data, response) = try await session.data(from: url)
                 print((response as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
             } catch {
-                print("failed", (error as? URLError)?.code.rawValue ?? 0)
+                print("failed", (error as? URLError)?.code.rawValue ?? 0, error.localizedDescription)
             }
         }
         if isEphemeral {

@@ -63,7 +63,7 @@ import Testing
                 "DNS:*.example.test, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, URI:https://a.test"))
         let old = try authority.issue(.serverByCommonName("old.test"))
         let text = try OpenSSLCommand.text(of: old.certificate)
-        #expect(text.contains("Subject: CN = old.test"))
+        #expect(text.contains { $0.replacing(" = ", with: "=") == "Subject: CN=old.test" })
         #expect(!text.contains("X509v3 Subject Alternative Name:"))
     }
 
@@ -75,7 +75,9 @@ import Testing
         let file = try directory.write(client.pkcs12(password: "secret"), to: "client.p12").path
         let output = try OpenSSLCommand.run(["pkcs12", "-in", file, "-passin", "pass:secret", "-nodes"])
         let subjects = output.split(separator: "\n").filter { $0.hasPrefix("subject=") }
-        #expect(subjects == ["subject=CN = Somebody", "subject=CN = Test Intermediate"])
+        // OpenSSL 3.5 writes no spaces there.
+        #expect(
+            subjects.map { $0.replacing(" = ", with: "=") } == ["subject=CN=Somebody", "subject=CN=Test Intermediate"])
         #expect(output.contains("BEGIN PRIVATE KEY"))
     }
 

@@ -84,7 +84,7 @@ import URLSessionCommandCore
     @Test func everythingElse() throws {
         let arguments = [
             "--no-follow", "--max-redirects", "3", "--idle-timeout=0.5", "--http1.1", "--compressed", "-A", "me/1",
-            "--no-progress", "--color", "never", "--metrics", "--har", "x.har", "--har-secrets", "-o", "out",
+            "--no-progress", "--color", "never", "--metrics", "--har", "x.har", "--har-with-secrets", "-o", "out",
             "http://h/",
         ]
         #expect(
@@ -93,6 +93,7 @@ import URLSessionCommandCore
                     $0.followsRedirects = false
                     $0.maximumRedirects = 3
                     $0.idleTimeout = 0.5
+                    $0.version = .http1
                     $0.userAgent = "me/1"
                     $0.showsProgress = false
                     $0.color = .never
@@ -205,7 +206,13 @@ import URLSessionCommandCore
         (["-d", "a", "--json", "{}", "h"], "--json and --data exclude each other"),
         (["-O", "http://h/"], "-O: the URL names no file; use -o FILE"),
         (["-O", "http://h/.."], "-O: the URL names no file; use -o FILE"),
-        (["--har-secrets", "h"], "--har-secrets needs --har FILE"),
+        (["--har-with-secrets", "h"], "--har-with-secrets needs --har FILE"),
+        (["--har-secrets", "h"], "--har-with-secrets needs --har FILE"),
+        (["--har", "-", "-o", "-", "h"], "standard output cannot have both: --har - and -o -"),
+        (["--metrcs", "h"], "unknown switch --metrcs: did you mean --metrics?"),
+        (["--cacrt", "f", "h"], "unknown switch --cacrt: did you mean --cacert?"),
+        (["--max-redirect", "1", "h"], "unknown switch --max-redirect: did you mean --max-redirects?"),
+        (["downlaod", "http://h/a"], "unknown command 'downlaod': did you mean 'download'?"),
         (["demo", "-i"], "'demo' does not take --include"),
         (
             ["get", "http://h/", "-d", "a"],
@@ -217,12 +224,35 @@ import URLSessionCommandCore
         #expect(error == UsageError(message, exitCode: .usage))
     }
 
-    @Test(arguments: ["--http2", "--http3"])
-    func protocolsOfLaterVersions(_ name: String) {
+    // CONN-2: the last one counts
+    @Test(
+        arguments: [
+            (["--http1.1"], .http1), (["--http2"], .http2), (["--http3"], .http3), (["--http3-only"], .http3),
+            (["--http3", "--http1.1"], .http1), ([], nil),
+        ] as [([String], CommandLineRequest.Version?)])
+    func versions(_ arguments: [String], _ version: CommandLineRequest.Version?) throws {
+        var request = CommandLineRequest(url: "h")
+        request.version = version
+        #expect(try Arguments.parse(arguments + ["h"]) == .load(request))
+    }
+
+    // CONN-2: HTTP/2 without TLS is not spoken
+    @Test(arguments: [("--http2", "HTTP/2"), ("--http3", "HTTP/3")])
+    func versionsThatNeedTLS(_ name: String, _ version: String) {
+        for url in ["http://h/", "localhost:80", "HTTP://h"] {
+            #expect(
+                failure(name, url)
+                    == UsageError("\(version) is spoken with https only, not with http", exitCode: .unavailable))
+        }
+        #expect(failure("--http1.1", "http://h/") == nil)
+    }
+
+    @Test func distances() {
         #expect(
-            failure(name, "h")
-                == UsageError("\(name) is not available in this version, which speaks HTTP/1.1", exitCode: .unavailable)
-        )
+            [("", ""), ("a", ""), ("abc", "abd"), ("abc", "acb"), ("metrcs", "metrics"), ("kitten", "sitting")].map {
+                Suggestion.distance($0, $1)
+            } == [0, 1, 1, 1, 1, 3])
+        #expect(Suggestion.nearest(to: "pin", among: ["pin", "user"]) == nil)
     }
 
     @Test(arguments: ["-k", "--insecure"]) func insecure(_ name: String) throws {
@@ -245,6 +275,14 @@ import URLSessionCommandCore
         ("me@localhost", "http://me@localhost"),
         ("api.localhost", "http://api.localhost"),
         ("127.0.0.1", "http://127.0.0.1"),
+        ("127.1:8080/a", "http://127.1:8080/a"),
+        ("LOCALHOST", "http://LOCALHOST"),
+        // Names that begin as an address does.
+        ("127.0.0.1.evil.com", "https://127.0.0.1.evil.com"),
+        ("127.evil.com/a", "https://127.evil.com/a"),
+        ("127.0.0.1@evil.com", "https://127.0.0.1@evil.com"),
+        ("127.0.0.1.1", "https://127.0.0.1.1"),
+        ("localhost.evil.com", "https://localhost.evil.com"),
         ("[::1]:80/", "http://[::1]:80/"),
         ("[2001:db8::1]", "https://[2001:db8::1]"),
         (":8080/a", "http://localhost:8080/a"),

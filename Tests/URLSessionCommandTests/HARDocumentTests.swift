@@ -69,7 +69,7 @@ import URLSessionCommandCore
                           "headers" : [
                             {
                               "name" : "Authorization",
-                              "value" : "[redacted]"
+                              "value" : "Bearer [redacted]"
                             },
                             {
                               "name" : "Content-Type",
@@ -81,7 +81,7 @@ import URLSessionCommandCore
                             },
                             {
                               "name" : "Proxy-Authorization",
-                              "value" : "[redacted]"
+                              "value" : "Basic [redacted]"
                             },
                             {
                               "name" : "X-Api-Key",
@@ -105,7 +105,7 @@ import URLSessionCommandCore
                               "value" : ""
                             }
                           ],
-                          "url" : "https://[redacted]@h/a?b=c%20d&e"
+                          "url" : "https://%5Bredacted%5D@h/a?b=c%20d&e"
                         },
                         "response" : {
                           "bodySize" : 40,
@@ -133,7 +133,7 @@ import URLSessionCommandCore
                           ],
                           "headersSize" : 150,
                           "httpVersion" : "HTTP/1.1",
-                          "redirectURL" : "https://[redacted]@h/new",
+                          "redirectURL" : "https://%5Bredacted%5D@h/new",
                           "status" : 201,
                           "statusText" : "Created"
                         },
@@ -201,6 +201,24 @@ import URLSessionCommandCore
             [timings.blocked, timings.dns, timings.connect, timings.ssl, timings.send, timings.wait, timings.receive]
                 == [-1, -1, -1, -1, 1, 2, 0])
         #expect(timings.total == 3)
+    }
+
+    @Test(
+        arguments: [
+            ("h2", "HTTP/2"), ("h3", "HTTP/3"), ("http/1.1", "HTTP/1.1"), ("http/1.0", "HTTP/1.0"), (nil, "unknown"),
+        ] as [(String?, String)])
+    func versionsAsHeadsHaveThem(_ name: String?, _ version: String) {
+        var record = record()
+        record.timeline.protocolName = name
+        let entry = record.entry(showingSecrets: false)
+        #expect([entry.request.httpVersion, entry.response.httpVersion] == [version, version])
+    }
+
+    // What frames a body is no content that was saved.
+    @Test func aBodyInChunksIsNotCompressed() {
+        var record = record()
+        record.timeline.responseBodyBytes = 117
+        #expect(record.entry(showingSecrets: false).response.content.compression == nil)
     }
 
     // MET-16

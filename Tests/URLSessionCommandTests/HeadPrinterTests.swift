@@ -8,6 +8,7 @@ import URLSessionCommandCore
     @Test func aProgramGetsAnHTTPHead() {
         let printer = HeadPrinter(style: TextStyle(isColored: false), isForPerson: false, isUTF8: true)
         #expect(printer.responseHead(status: 404, fields: fields) == "HTTP/1.1 404 Not Found\r\nA: 1\r\nEmpty:\r\n\r\n")
+        #expect(printer.responseHead(status: 200, version: "HTTP/2", fields: []) == "HTTP/2 200\r\n\r\n")
         #expect(printer.responseHead(status: 599, fields: []) == "HTTP/1.1 599\r\n\r\n")
     }
 
@@ -28,7 +29,10 @@ import URLSessionCommandCore
     @Test func linesOfTheNarrator() {
         let printer = HeadPrinter(style: TextStyle(isColored: false), isForPerson: true, isUTF8: true)
         #expect(
-            printer.requestHead(method: "GET", target: "http://h/", fields: [fields[0]], prefix: "> ")
-                == "> GET http://h/\n> A: 1\n>\n")
+            printer.requestHead(method: "GET", target: "ftp://h/", fields: [fields[0]], prefix: "> ")
+                == "> GET ftp://h/\n> A: 1\n>\n")
+        #expect(
+            printer.requestHead(method: "GET", target: "/a", version: "HTTP/3", fields: [], prefix: "> ")
+                == "> GET /a HTTP/3\n>\n")
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import TestSupport
 import Testing
 import URLLoading
 import URLSessionCommandCore
@@ -74,6 +76,35 @@ import URLSessionCommandCore
         command.body = .file("/")
         let folder = #expect(throws: UsageError.self) { try RequestBuilder(command) }
         #expect(folder == UsageError("cannot send '/': it is a directory", exitCode: .readError))
+    }
+
+    // Their size says nothing, so they are read while they are sent; nobody waits for the end of a pipe.
+    @Test func filesWithoutASize() throws {
+        func builder(_ path: String) throws -> RequestBuilder {
+            var command = CommandLineRequest(url: "http://h/")
+            command.body = .file(path)
+            return try RequestBuilder(command)
+        }
+        let status = try builder("/proc/self/status")
+        #expect(status.body == .stream(URL(fileURLWithPath: "/proc/self/status")))
+        #expect(status.newBodyStream != nil)
+        let folder = try TemporaryDirectory()
+        let pipe = folder.file("pipe")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        #expect(try builder(pipe.path).body == .stream(pipe))
+        #expect(try builder(pipe.path).newBodyStream == nil)
+        #expect(try builder(try folder.write("", to: "empty").path).body == .data(Data()))
+        let file = try folder.write("x", to: "file")
+        #expect(try builder(file.path).body == .file(file))
+    }
+
+    // MISC-2, CONN-2
+    @Test func configurationsSayVersions() {
+        var command = CommandLineRequest(url: "http://h/")
+        #expect(RequestBuilder.configuration(command).programVersion == Command.version)
+        #expect(RequestBuilder.configuration(command).requiredHTTPVersion == nil)
+        command.version = .http3
+        #expect(RequestBuilder.configuration(command).requiredHTTPVersion == .http3)
     }
 
     @Test func urlsWithoutAHost() {

@@ -36,7 +36,7 @@ import Testing
                 "\(response)  task 1, 200, text/plain, 5 bytes expected",
                 "  answer to \(response)  allow",
                 "urlSession(_:dataTask:didReceive:)  task 1, 5 bytes",
-                "urlSession(_:task:didFinishCollecting:)  task 1, 2 transactions, 1 redirects, N ms",
+                "urlSession(_:task:didFinishCollecting:)  task 1, 2 transactions, 1 redirect, N ms",
                 "urlSession(_:task:didCompleteWithError:)  task 1, no error",
                 "urlSession(_:didBecomeInvalidWithError:)  no error",
             ])
@@ -58,7 +58,7 @@ import Testing
                 "urlSession(_:downloadTask:didWriteData:totalBytesWritten:totalBytesExpectedToWrite:)  "
                     + "task 1, 5 bytes, 5 of 5",
                 "urlSession(_:downloadTask:didFinishDownloadingTo:)  task 1, NAME.tmp",
-                "urlSession(_:task:didFinishCollecting:)  task 1, 1 transactions, 0 redirects, N ms",
+                "urlSession(_:task:didFinishCollecting:)  task 1, 1 transaction, 0 redirects, N ms",
                 "urlSession(_:task:didCompleteWithError:)  task 1, no error",
                 "urlSession(_:didBecomeInvalidWithError:)  no error",
             ])

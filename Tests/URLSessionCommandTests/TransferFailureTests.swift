@@ -1,4 +1,5 @@
 import Foundation
+import LoadingSemantics
 import Testing
 import URLLoading
 import URLSessionCommandCore
@@ -78,6 +79,78 @@ import URLSessionCommandCore
         #expect(
             TransferFailure(error, .init(url: "http://[::1]:9/")).message
                 == "could not connect to [::1]:9 (connection refused): is the server running, and is it that port?")
+    }
+
+    // PROXY-10: it is the proxy that is not there, whose number Apple's loader tells
+    @Test(arguments: [306, 310])
+    func aProxyThatIsNotThere(_ number: Int) {
+        let proxy = NSError(domain: "kCFErrorDomainCFNetwork", code: number)
+        let error = URLError(.cannotConnectToHost, userInfo: [NSUnderlyingErrorKey: proxy])
+        let context = TransferFailure.Context(url: "https://h/")
+        #expect(
+            TransferFailure(error, context)
+                == TransferFailure(
+                    .cannotConnect,
+                    "could not reach h through the proxy (no connection to the proxy): "
+                        + "is the proxy running, and does it allow that?"))
+        let named = URLError(
+            .cannotConnectToHost, userInfo: [NSUnderlyingErrorKey: proxy, FailedProxy.urlKey: "http://p:3128"])
+        #expect(
+            TransferFailure(named, context).message
+                == "could not reach h through the proxy http://p:3128 (no connection to the proxy): "
+                + "is the proxy running, and does it allow that?")
+    }
+
+    // PROXY-10: it is not the server's certificate
+    @Test func aProxyThatIsNotTrusted() {
+        let error = URLError(.serverCertificateUntrusted, userInfo: [FailedProxy.urlKey: "https://p:443"])
+        #expect(
+            TransferFailure(error, .init(url: "https://h/"))
+                == TransferFailure(
+                    .serverCertificate,
+                    "the certificate of the proxy https://p:443 is not trusted: "
+                        + "-v shows it; --cacert FILE trusts an authority of your own"))
+    }
+
+    // ERR-3: whatever stands below is told, from the outermost to the innermost
+    @Test func reasonsOfCertificates() {
+        let inner = NSError(
+            domain: "x", code: 1, userInfo: [NSLocalizedDescriptionKey: "valid for more than 825 days"])
+        let outer = NSError(
+            domain: "URLLoadingTLSErrorDomain", code: 2,
+            userInfo: [NSLocalizedDescriptionKey: "not by the rules", NSUnderlyingErrorKey: inner])
+        let error = URLError(.serverCertificateUntrusted, userInfo: [NSUnderlyingErrorKey: outer])
+        #expect(
+            TransferFailure(error, .init(url: "https://h/")).message
+                == "the certificate of h is not trusted (not by the rules: valid for more than 825 days): "
+                + "-v shows it; --cacert FILE trusts an authority of your own")
+    }
+
+    // CONN-2: the switches say what was wanted
+    @Test func versionsThatAreNotSpoken() {
+        var context = TransferFailure.Context(url: "https://h/")
+        context.version = .http2
+        let refused = NSError(
+            domain: "URLLoadingHTTPErrorDomain", code: 0,
+            userInfo: [NSLocalizedDescriptionKey: "the server did not agree to HTTP/2"])
+        let error = URLError(.secureConnectionFailed, userInfo: [NSUnderlyingErrorKey: refused])
+        #expect(
+            TransferFailure(error, context)
+                == TransferFailure(
+                    .noHTTP2,
+                    "no HTTP/2 to h (the server did not agree to HTTP/2): leave the version to the server"))
+        context.version = .http3
+        #expect(
+            TransferFailure(URLError(.cannotConnectToHost), context)
+                == TransferFailure(
+                    .noHTTP3, "h does not answer over HTTP/3: leave the version to the server"))
+    }
+
+    // MISC-17
+    @Test func schemesThatCanBeLoaded() {
+        #expect(
+            TransferFailure(URLError(.unsupportedURL), .init(url: "gopher://h/")).message
+                == "cannot load gopher://h/: only http, https, ftp, file and data URLs")
     }
 
     @Test func messagesHoldNoPasswords() {

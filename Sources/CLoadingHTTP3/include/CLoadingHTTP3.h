@@ -158,6 +158,9 @@ typedef struct {
 
 // Loads the libraries if they are not. False if one of them is missing; asked again, it looks again.
 bool cl3_load(void);
+// NULL if they are there; else what the loader says, which names the file that is missing or unusable. The text is the
+// thread's, until it asks again. Asked again, it looks again.
+const char *cl3_library_failure(void);
 
 // NULL with the reason in `result`.
 cl3_session *cl3_new(
@@ -178,6 +181,8 @@ void cl3_reset(cl3_session *session, cl3_stream *stream, uint64_t code);
 void cl3_detach(cl3_session *session, cl3_stream *stream);
 // Bytes of the stream that have come, with the heads of their frames.
 size_t cl3_received(cl3_stream *stream);
+// Bytes of the request's body that the peer has not acknowledged.
+size_t cl3_unacknowledged(cl3_stream *stream);
 void cl3_set_priority(cl3_session *session, cl3_stream *stream, uint32_t urgency, bool is_incremental);
 // Takes no more pushes; the peer knows then that this side is leaving.
 void cl3_go_away(cl3_session *session);

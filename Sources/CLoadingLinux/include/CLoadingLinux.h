@@ -12,10 +12,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,6 +29,13 @@
 // ---- errno of the last call, read before Swift's runtime can change it
 
 static inline int cll_errno(void) { return errno; }
+
+// ---- fork
+
+// Has processes that are forked off from now on know that they are.
+void cll_watch_forks(void);
+extern _Bool cll_was_forked;
+static inline _Bool cll_is_forked(void) { return __atomic_load_n(&cll_was_forked, __ATOMIC_RELAXED); }
 
 // ---- epoll
 
@@ -220,6 +229,11 @@ static inline uint64_t cll_bytes_taken(int descriptor) {
     socklen_t length = sizeof information;
     return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &information, &length) == 0 ? information.bytes_acked : 0;
 }
+// How many bytes the kernel holds that the peer of a TCP socket has not acknowledged, unsent ones too; or -1.
+static inline int64_t cll_outgoing(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, TIOCOUTQ, &count) == 0 && count >= 0 ? count : -1;
+}
 static inline int cll_connect(int descriptor, const struct sockaddr_storage *address, socklen_t length) {
     int done;
     do done = connect(descriptor, (const struct sockaddr *)address, length); while (done < 0 && errno == EINTR);
@@ -277,6 +291,11 @@ void cll_name_thread(const char *name);
 
 // Writes a message as far as it goes; if nobody reads it any more, no signal comes of that.
 void cll_write_message(int descriptor, const void *bytes, size_t count);
+// One line of a log, by one call and never by a signal: false if there is no room for it within that time. A line that nobody
+// can ever read counts as written. Up to PIPE_BUF bytes.
+bool cll_write_line(int descriptor, const void *bytes, size_t count, int milliseconds);
+// NULL where the process has other rights than who started it.
+const char *cll_environment(const char *name);
 static inline int64_t cll_thread_id(void) { return (int64_t)syscall(SYS_gettid); }
 
 // ---- calls that glibc shows only to _GNU_SOURCE, which a header that Swift imports must not define: it would change
@@ -290,6 +309,11 @@ ssize_t cll_splice_to_socket(int pipe, int socket, size_t count);
 // Neither end blocks, and neither survives an exec.
 int cll_pipe(int *exit, int *entrance);
 int cll_set_pipe_capacity(int pipe, int bytes);
+// Pages of zeros that go back to the system with munmap, or NULL. Both ask for large pages, which the system fills
+// several times faster.
+void *cll_map(size_t size);
+// The same pages with more or fewer of them behind, perhaps elsewhere; NULL leaves them as they were.
+void *cll_remap(void *pages, size_t size, size_t new_size);
 // mkostemps with O_CLOEXEC.
 int cll_make_file(char *path, int suffix_length);
 // A descriptor that stands for what has that name, be it a link, and reads nothing of it. Closing one leaves the locks of

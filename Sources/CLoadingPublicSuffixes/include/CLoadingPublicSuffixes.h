@@ -9,6 +9,11 @@
 // Waits until the list has been read.
 bool clp_is_public_suffix(const char *domain);
 
+typedef enum { CLP_IS_SUFFIX, CLP_IS_NO_SUFFIX, CLP_HAS_NO_LIST } clp_answer;
+
+// The same of the part of the list that registries are in, without what hosters and others have entered.
+clp_answer clp_registry_suffix(const char *domain);
+
 // Reads the list, which takes files and a library. Calls after the first wait for that one.
 void clp_read(void);
 

@@ -41,6 +41,12 @@ typedef struct {
     const char *reason;
 } clt_failure;
 
+// ---- the library
+
+// OpenSSL is loaded with the first call that needs it. NULL if it is there; else what the loader says, which names the file
+// that is missing or unusable. The text is the thread's, until it asks again. Asked again, it looks again.
+const char *clt_library_failure(void);
+
 // ---- addresses
 
 // The bytes of a textual IP address (4 or 16, the count is returned), or 0 when `text` is none.
@@ -152,7 +158,8 @@ typedef struct {
 } clt_demand;
 
 // Whether the chain leads to one of the roots, is valid at the time, belongs to the host, and is not revoked by the
-// response. If so, `built` is the chain from leaf to root, the caller's to free; else NULL.
+// response. `built` is the chain from leaf to root, or as far as it could be built; the caller's to free, and NULL when
+// there is none.
 bool clt_evaluate(
     clt_roots *roots, const clt_chain *chain, const clt_demand *demand, clt_chain **built, clt_failure *failure);
 
@@ -183,6 +190,7 @@ void clt_bytes_free(clt_bytes bytes);
 typedef enum {
     CLT_DER,
     CLT_SUMMARY,      // what a person would call its owner, in UTF-8
+    CLT_ISSUER_SUMMARY,
     CLT_COMMON_NAME,  // in UTF-8
     CLT_SERIAL,       // big-endian
     CLT_ISSUER,       // a distinguished name in DER, normalised so that equal names have equal bytes

@@ -66,6 +66,11 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     func start() {
         #if HTTP3
+            if pool.requiredVersion == .http3 {
+                // Also where it has failed lately: there is nothing else to try.
+                let known = pool.http3Service(of: home.origin, isAssumed: true)
+                return startHTTP3(known ?? AlternativeService(port: home.origin.port))
+            }
             // What is tried already is not tried twice.
             if home.upgrade != nil { return startTCP() }
             if let service = pool.http3Service(of: home.origin, isAssumed: request?.assumesHTTP3 ?? false) {
@@ -141,12 +146,12 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
     var awaits: AwaitedStep? {
         if isAsking { return nil }
-        return isSecuringProxy ? AwaitedStep(step: .connection, since: secureBeginning) : dial?.awaits
+        return securedProxy != nil ? AwaitedStep(step: .connection, since: secureBeginning) : dial?.awaits
     }
 
-    /// Whether the TLS that is being made is that with a proxy.
-    private var isSecuringProxy: Bool {
-        if secure != nil, case .forwarding = home.origin.passage { true } else { false }
+    /// The proxy that TLS is being made with.
+    private var securedProxy: ProxyServer? {
+        if secure != nil, case .forwarding(let proxy, _) = home.origin.passage { proxy } else { nil }
     }
 
     private func record(_ kind: LoadEvent.Kind) {
@@ -182,7 +187,9 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             attempt.lookupStart = lookupStart
             attempt.early = { [weak self] in self?.request }
             http3 = attempt
-            pool.loop.arm(headStart, at: pool.loop.now + Self.headStartTime, for: self)
+            if pool.requiredVersion != .http3 {
+                pool.loop.arm(headStart, at: pool.loop.now + Self.headStartTime, for: self)
+            }
             attempt.start { [weak self] in
                 self?.endTCP()
             } outcome: { [weak self] in
@@ -201,6 +208,10 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
                 pool.succeeded(self, with: connection, events: attempt.events)
             case .failure(let failure):
                 if self.failure == nil { attempt.blamePlace(for: failure) }
+                if pool.requiredVersion == .http3 {
+                    ownEvents = attempt.events
+                    return fail(ConnectionFailure(failure.error))
+                }
                 // Whoever was asked does not trust the server itself, whatever it speaks. One that stands in for it is left alone.
                 if failure.isRefusal, hasAsked, home.shared == nil, attempt.service.isOwn(of: home.origin.place) {
                     ownEvents = attempt.events
@@ -335,14 +346,14 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
 
     private func handshakeEnded(_ outcome: Result<ByteStream, LoadError>) {
         guard !hasEnded else { return }
-        let isOfProxy = isSecuringProxy
+        let proxy = securedProxy
         secure = nil
         switch outcome {
         case .failure(let error) where error.isLackOfDescriptors:
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
         case .failure(let error):
-            fail(isOfProxy ? ConnectionFailure(handshakeWithProxy: error) : ConnectionFailure(error))
+            fail(proxy.map { ConnectionFailure(error, inHandshakeWith: $0) } ?? ConnectionFailure(error))
         case .success(let stream):
             if let session = stream.tls?.session {
                 record(.secureConnectionEnded(version: session.version.rawValue, cipherSuite: session.cipherSuite))

@@ -98,7 +98,7 @@ final class Dial {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
         case .failure(.unreachable(let error)):
             if let passage = origin.passage {
-                return fail(ConnectionFailure(.unreachable(passage.service, error)))
+                return fail(ConnectionFailure(.unreachable(passage.service, error), of: passage.server))
             }
             var failure = ConnectionFailure(error)
             failure.permitsNextWay = true
@@ -122,7 +122,7 @@ final class Dial {
             case .success(let stream): dig(stream, proxy)
             case .failure(let error) where error.isLackOfDescriptors:
                 outcome?(.failure(.noDescriptor))
-            case .failure(let error): fail(ConnectionFailure(handshakeWithProxy: error))
+            case .failure(let error): fail(ConnectionFailure(error, inHandshakeWith: proxy))
             }
         }
         self.handshake = handshake
@@ -140,7 +140,7 @@ final class Dial {
             introduction = nil
             switch result {
             case .open(let stream): succeed(stream)
-            case .failed(let failure): fail(ConnectionFailure(failure))
+            case .failed(let failure): fail(ConnectionFailure(failure, of: proxy))
             case .again(let introduction):
                 self.introduction = introduction
                 start()

@@ -1,4 +1,5 @@
 package import LoadingEvents
+package import LoadingTransport
 
 /// What carries a load's exchange: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. Confined to its loop.
 package protocol ExchangeCarrier: AnyObject {
@@ -13,6 +14,8 @@ package protocol ExchangeCarrier: AnyObject {
     func avoidConnection()
     /// What has come of the body so far, with all that frames it.
     var receivedBodyWireBytes: Int64 { get }
+    /// What the server has acknowledged of what was sent; nil if that is not known. Costs system calls.
+    var acknowledgement: Acknowledgement? { get }
     func facts(isReused: Bool) -> ConnectionFacts
 
     /// Sends a request; nothing else is being carried. Every outcome goes to `observer`.
@@ -29,7 +32,13 @@ package protocol ExchangeCarrier: AnyObject {
     func drain(then: (@Sendable () -> Void)?)
     /// It was given out, and is not used.
     func putBack()
+    /// Whether it can still carry a request after it was given out and has been idle. If not, it is given back. May cost a
+    /// system call.
+    func confirm() -> Bool
 
+    /// The first bytes of the response's body, still coded, that were read together with its head. They are delivered as well.
+    /// Nil if the carrier delivers them later in the same turn of the loop. To be called while the head is told.
+    func startOfBody(most: Int) -> [UInt8]?
     /// Has what follows the head of the response wait, as far as may be, for `readRest` or `giveAway`. Has no effect but
     /// while the head is told.
     func holdRest()

@@ -1,7 +1,20 @@
+internal import LoadingProtocols
 internal import LoadingTransport
 
 /// What follows the head of a response can wait, until it is known whose it is.
 extension HTTP1Connection {
+    /// Reads ahead with a copy of the parser, so that the same is read again.
+    package func startOfBody(most: Int) -> [UInt8]? {
+        var parser = parser
+        var input = unparsed
+        var start: [UInt8] = []
+        while start.count < most {
+            guard case .body(let bytes) = try? parser.next(&input) else { break }
+            start.append(contentsOf: bytes.prefix(most - start.count))
+        }
+        return start
+    }
+
     /// Has what follows the head wait, unread as far as may be, for `readRest` or `giveAway`. Has no effect but while the
     /// head is told.
     package func holdRest() { isRestHeld = isTellingHead }

@@ -30,7 +30,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     var observer: (any ExchangeObserver)?
     /// Counts the exchanges: an observer may give way to another within one.
     private(set) var exchangeNumber: UInt64 = 0
-    private var parser = HTTP1ResponseParser()
+    private(set) var parser = HTTP1ResponseParser()
     /// The final response's head is here, and so many bytes after it.
     private var hasHead = false
     package private(set) var receivedBodyWireBytes: Int64 = 0
@@ -38,6 +38,8 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// Whether the connection stays with who holds it when the exchange ends, for another one of the same conversation.
     private var isHeld = false
     private(set) var isTellingHead = false
+    /// What was read behind the head, while the head is told.
+    private(set) var unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The response has ended HTTP on this connection.
     private(set) var hasSwitched = false
     private(set) var isSuspended = false
@@ -91,6 +93,8 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
 
     package let isElsewhere = false
     package func avoidConnection() {}
+
+    package var acknowledgement: Acknowledgement? { stream.acknowledgement }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
         ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
@@ -150,7 +154,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         if observer === self.observer { pump() }
     }
 
-    /// Returns a connection that was given out and has carried nothing.
+    /// Returns a connection that was given out and has carried nothing. The server may have closed it meanwhile.
     private func giveBack() {
         if isClosed { return }
         if seemsSilent { pool.release(self) } else { pool.discard(self) }
@@ -225,7 +229,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
                     receivedBodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilledPipe(count)
-                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
+                    if let event, isCarrying(exchange) { handle(event) }
                 }
             } else if expected >= Self.directReadMinimum, let buffer = observer.exchangeBuffer(most: expected) {
                 read = stream.read(into: buffer)
@@ -234,7 +238,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
                     receivedBodyWireBytes += Int64(count)
                     let event = parser.tookDirectBody(count)
                     observer.exchangeFilled(count)
-                    if let event, isCarrying(exchange) { handle(event, leftOver: 0) }
+                    if let event, isCarrying(exchange) { handle(event) }
                 } else {
                     observer.exchangeFilled(0)
                 }
@@ -267,7 +271,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
                 let event = try parser.next(&input)
                 if hasHead { receivedBodyWireBytes += Int64(before - input.count) }
                 guard let event else { return }
-                handle(event, leftOver: input.count)
+                handle(event, leftOver: input)
                 if isRestHeld {
                     rest = [UInt8](input)
                     return
@@ -283,13 +287,15 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
             // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
             // (RFC 9112 §9.8).
             guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost) }
-            handle(event, leftOver: 0)
+            handle(event)
         } catch {
             fail(error.isEarlyEnd ? .networkConnectionLost : .cannotParseResponse(String(describing: error)))
         }
     }
 
-    private func handle(_ event: HTTP1ResponseEvent, leftOver: Int) {
+    private func handle(
+        _ event: HTTP1ResponseEvent, leftOver: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) {
         guard let observer else { return }
         switch event {
         case .informational(let head):
@@ -299,14 +305,18 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         case .head(let head, let body):
             hasHead = true
             perform(machine.receivedHead(status: head.status))
-            if let text = head.fields.firstValue("Keep-Alive") { noteKeepAlive(text) }
+            if let text = head.fields.firstValue("Keep-Alive"), let lifetime = Self.idleLifetime(announced: text) {
+                announcedIdleLifetime = lifetime
+            }
             isTellingHead = true
+            unparsed = leftOver
             observer.exchangeReceived(head: head, body: body.length)
             isTellingHead = false
+            unparsed = UnsafeRawBufferPointer(start: nil, count: 0)
         case .body(let bytes):
             observer.exchangeReceived(body: bytes)
         case .end(let end):
-            perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: leftOver > 0))
+            perform(machine.receivedEnd(mayReuse: end.mayReuse, hasLeftover: !leftOver.isEmpty))
         case .switchedProtocol(let head):
             hasHead = true
             hasSwitched = true
@@ -319,8 +329,10 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         }
     }
 
-    /// `Keep-Alive: timeout=5, max=100`: the server closes after so many idle seconds.
-    private func noteKeepAlive(_ text: String) {
+    /// How long a connection may be idle whose server says `Keep-Alive: timeout=5, max=100`, in nanoseconds: it closes after
+    /// so many idle seconds. Nil if the server says nothing that makes sense.
+    static func idleLifetime(announced text: String) -> Int64? {
+        var lifetime: Int64?
         for parameter in text.utf8.split(separator: UInt8(ascii: ",")) {
             let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1)
             guard parts.count == 2, let name = String(parts[0]), let value = String(parts[1]),
@@ -328,8 +340,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
                 let seconds = Int64(value.filter { $0 != " " }), (0...1_000_000).contains(seconds)
             else { continue }
             // A second for what is on its way.
-            announcedIdleLifetime = max(0, seconds - 1) * 1_000_000_000
+            lifetime = max(0, seconds - 1) * 1_000_000_000
         }
+        return lifetime
     }
 
     // MARK: Ending
@@ -346,7 +359,14 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// connection go.
     package func hold() { isHeld = true }
 
-    package func putBack() { pool.release(self) }
+    package func putBack() { giveBack() }
+
+    package func confirm() -> Bool {
+        // The kernel is asked: the loop may not have heard yet what came a moment ago.
+        if !isClosed, isSilent { return true }
+        if !isClosed { pool.discard(self) }
+        return false
+    }
 
     /// HTTP/1.1 has no way to say it.
     package func setPriority(_ priority: Float) {}

@@ -8,7 +8,7 @@ extension HTTP2Connection: HTTP2SessionObserver {
     }
 
     func session(_ session: HTTP2Session, received head: HTTPStreamResponseHead, endsStream: Bool, on stream: Int32) {
-        hasAnswered = true
+        receivedResponse()
         streams[Int64(stream)]?.received(head, isWhole: endsStream)
     }
 
@@ -27,7 +27,8 @@ extension HTTP2Connection: HTTP2SessionObserver {
         case nil: break
         case .refused where goodbye == .http11Required: closed.fail(.http11Required, loss: loss)
         // Whatever others have come to there, it is none of this request's doing. Of a server that has answered nobody it is.
-        case .connectionLost(after: .unsent) where hasAnswered: closed.fail(.connectionLost(after: .unsent), loss: nil)
+        case .connectionLost(after: .unsent) where answerCount > 0:
+            closed.fail(.connectionLost(after: .unsent), loss: nil)
         case let failure?: closed.fail(failure, loss: loss)
         }
     }
@@ -51,9 +52,10 @@ extension HTTP2Connection: HTTP2SessionObserver {
     func sessionChangedPeerSettings(_ session: HTTP2Session) { becameFree() }
 
     func sessionIsGoingAway(_ session: HTTP2Session, lastStream: Int32, code: HTTP2ErrorCode) {
-        goodbye = code
-        pool.retire(self)
+        receivedGoodbye(lastStream: lastStream, code)
     }
 
-    func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) {}
+    func session(_ session: HTTP2Session, receivedPingAnswer payload: UInt64) {
+        receivedPingAnswer(payload)
+    }
 }

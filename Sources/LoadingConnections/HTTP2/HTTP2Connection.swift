@@ -39,8 +39,12 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private var bytesTaken: UInt64 = 0
     /// Streams that are done away with, until that goes out.
     var ending: Set<Int64> = []
-    /// Whether a response has come over this connection.
-    var hasAnswered = false
+    private(set) var answerCount = 0
+    @exclusivity(unchecked) var requestCount = 0
+    /// How many the server is expected to take, since it took no more on another connection.
+    @exclusivity(unchecked) private var requestLimit: RequestLimit?
+    /// The PING that is out to find out whether it takes more.
+    private var limitQuestion: UInt64?
     /// How much the peer had taken, and when it was last heard of, when it was last looked whether it takes anything.
     private var stall = (bytesTaken: 0 as UInt64, lastHeard: 0 as Int64)
 
@@ -60,6 +64,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         self.pool = pool
         idleSince = pool.loop.now
         lastHeard = pool.loop.now
+        requestLimit = pool.requestLimit(of: home.origin)
         stream.owner = self
     }
 
@@ -115,7 +120,58 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     private var mayOpenStream: Bool {
         !isClosed && !isRetired && !hasWriteFailed && session.mayOpenStream
-            && session.openStreamCount + reservedCount < session.maximumConcurrentStreams
+            && session.openStreamCount + reservedCount < session.maximumConcurrentStreams && !isAtLimit
+    }
+
+    // MARK: Servers that take few requests
+
+    /// Whether as many requests were begun as the server is expected to take.
+    private var isAtLimit: Bool {
+        guard let count = requestLimit?.count else { return false }
+        return requestCount + reservedCount >= count
+    }
+
+    /// Asks the server for an answer behind the last request that it is expected to take. If it takes no more it has said so
+    /// before that answer; what it took on another connection may have had another reason, as that the server was restarted.
+    private func askAboutLimit() {
+        guard isAtLimit, limitQuestion == nil, reservedCount == 0, !isClosed, !isRetired, unsent.isEmpty,
+            !session.hasUnsentRequests
+        else { return }
+        if requestLimit?.isFirm == true { return retire() }
+        // Apart from the questions for a sign of life, which are times.
+        let question = UInt64(bitPattern: pool.loop.now) | 1 << 63
+        limitQuestion = question
+        // A server that is long in answering is not lost; others go to another connection meanwhile.
+        session.ping(question)
+        stream.callAgain()
+    }
+
+    func receivedPingAnswer(_ payload: UInt64) {
+        if payload == limitQuestion { liftLimit() }
+    }
+
+    func receivedResponse() {
+        answerCount &+= 1
+        home.lastAnswer = pool.loop.now
+        // Also of a server that answers no PING.
+        if let requestLimit, requestLimit.isDisproved(by: answerCount) { liftLimit() }
+    }
+
+    private func liftLimit() {
+        guard requestLimit != nil, !isRetired, !isClosed else { return }
+        requestLimit = nil
+        pool.noteRequestLimit(nil, of: home.origin)
+        becameFree()
+    }
+
+    /// The server takes no requests behind that stream.
+    func receivedGoodbye(lastStream: Int32, _ code: HTTP2ErrorCode) {
+        goodbye = code
+        pool.retire(self)
+        // The first of two goodbyes does not say which was the last (RFC 9113 §6.8).
+        guard lastStream > 0, lastStream < Int32.max else { return }
+        let taken = min(requestCount, Int(lastStream / 2) + 1)
+        if code == .noError, taken > 0 { pool.noteRequestLimit(.told(taken), of: home.origin) }
     }
 
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError> {
@@ -130,6 +186,12 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             becameFree()
             return .failure(error)
         }
+    }
+
+    func mayBegin() -> Bool {
+        // As for a stream that is opened on an idle connection.
+        if streams.isEmpty, !isHandlingReadiness { hearNews() }
+        return !isClosed && !isRetired && !hasWriteFailed
     }
 
     func putBack() {
@@ -171,6 +233,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         Int64(session.receivedBodyFrameBytes(on: Int32(clamping: number)))
     }
 
+    /// What the socket has not taken is outstanding as well. What others have sent behind it may be among that.
+    func acknowledgement(of number: Int64) -> Acknowledgement? {
+        guard var acknowledgement = stream.acknowledgement else { return nil }
+        acknowledgement.outstanding += UInt64(unsent.count)
+        return acknowledgement
+    }
+
     /// There may be room for somebody who waits.
     func becameFree() {
         guard !isClosed else { return }
@@ -197,6 +266,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         let isDrained = receive(into: pool.loop.scratch)
         if isDrained, hasWriteFailed { lose(.networkConnectionLost) }
         flush()
+        askAboutLimit()
         isHandlingReadiness = false
         watchStall()
         // Who comes now is better off elsewhere, and so is who waits.
@@ -245,7 +315,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         // What the loop reads into may be in use: this can be in the midst of another connection's turn, though not of its
         // own.
         isHandlingReadiness = true
-        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { receive(into: $0) }
+        withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 16) { _ = receive(into: $0) }
         isHandlingReadiness = false
         planTurn()
     }
@@ -283,6 +353,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     private func closeIfDone() {
         guard !isClosed, isIdle, isRetired, unsent.isEmpty || session.isFinished else { return }
+        if goodbye == nil, isAtLimit, requestLimit?.isFirm == true { pool.noteGoodEnd(of: home.origin) }
         closeAtOnce()
     }
 
@@ -301,6 +372,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func lose(_ error: LoadError) {
         guard !isClosed else { return }
         loss = error
+        if goodbye == nil, answerCount > 0, !streams.isEmpty { pool.noteLoss(after: answerCount, of: home.origin) }
         shut()
         pool.letGo(self)
         session.fail()

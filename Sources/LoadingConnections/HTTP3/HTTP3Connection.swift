@@ -17,8 +17,10 @@
         var isRetired = false
         /// Where it leads.
         let service: AlternativeService
+        private var answerCount = 0
+        @exclusivity(unchecked) var requestCount = 0
         /// Whether a response has come over it. Before that it may turn out to be of no use.
-        private var hasAnswered = false
+        var hasAnswered: Bool { answerCount > 0 }
         let version = HTTPVersion.http3
         private var socket: DatagramSocket
         private(set) lazy var session = makeSession()
@@ -71,6 +73,8 @@
         private let idleTimer = LoopTimer()
         private let answerTimer = LoopTimer()
         private let standstillTimer = LoopTimer()
+        /// Armed while streams are open, for the next look whether anything has come.
+        private let silenceTimer = LoopTimer()
 
         /// For how long who waits looks on while the server allows nothing.
         private static let standstill: Int64 = 1_000_000_000
@@ -79,7 +83,9 @@
         private static let trustedSilence: Int64 = 5_000_000
         /// For how long that is waited for.
         private static let patience: Int64 = 3_000_000_000
-        /// The same where there is more to lose than the next request.
+        /// After so long without a word streams that are open have the peer asked for a sign of life.
+        private static let watchedSilence: Int64 = 3_000_000_000
+        /// For how long that is waited for where there is more to lose than the next request.
         private static let patienceInUse: Int64 = 10_000_000_000
         /// Bytes of one connection that a turn reads before the others have theirs. With more a client that keeps up would
         /// still be full in each turn, and what it does not take at once is copied twice.
@@ -149,6 +155,8 @@
             guard !isClosed, opened == nil else { return lose(.networkConnectionLost(ENETDOWN)) }
             guard let next = try? DatagramSocket(to: before.remoteAddress, on: pool.loop, owner: self) else {
                 isCutOff = true
+                // No answer can come.
+                pool.loop.disarm(answerTimer)
                 if isIdle { return lose(.networkConnectionLost(ENETDOWN)) }
                 // Who comes now hears that there is no way, or waits for one (CONN-12, CONN-14).
                 if isAdopted, !isRetired { pool.retire(self) }
@@ -269,6 +277,7 @@
             reservedCount -= 1
             pool.loop.disarm(standstillTimer)
             guard !isClosed else { return .failure(.notAllowed) }
+            watchSilence()
             if let number = takeUpEarly(request, for: stream) { return .success(number) }
             do throws(HTTPStreamRequestError) {
                 let number = try session.submit(request, isEarly: false)
@@ -280,6 +289,8 @@
                 return .failure(error)
             }
         }
+
+        func mayBegin() -> Bool { !isClosed && !isRetired && !isCutOff }
 
         func putBack() {
             reservedCount -= 1
@@ -312,6 +323,10 @@
         func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64) {
             session.setPriority(urgency: urgency, isIncremental: isIncremental, of: number)
             planTurn()
+        }
+
+        func acknowledgement(of number: Int64) -> Acknowledgement? {
+            Acknowledgement(taken: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
         }
 
         func bodyWireBytes(of number: Int64) -> Int64 {
@@ -443,6 +458,25 @@
             planTurn()
         }
 
+        private func watchSilence() {
+            if silenceTimer.isArmed { return }
+            pool.loop.arm(silenceTimer, at: pool.loop.now + Self.watchedSilence, for: self)
+        }
+
+        /// A server that has crashed tells nobody, and those whose responses do not go on would wait for their own time. One
+        /// that is slow acknowledges the question.
+        private func lookForSilence() {
+            if isIdle { return }
+            let end = lastHeard + Self.watchedSilence
+            if pool.loop.now >= end, !isCutOff, !answerTimer.isArmed {
+                session.ping()
+                pool.loop.arm(answerTimer, at: pool.loop.now + Self.patienceInUse, for: self)
+                planTurn()
+            }
+            let next = end > pool.loop.now ? end : pool.loop.now + Self.watchedSilence
+            pool.loop.arm(silenceTimer, at: next, for: self)
+        }
+
         /// A server that has answered all requests and allows no others is one whose HTTP/3 has failed: there is TCP.
         private func standstillIsOver() {
             guard standsStill, !isRetired else { return }
@@ -473,8 +507,9 @@
 
         /// A response has begun: whoever is there speaks HTTP/3.
         func answered() {
-            guard !hasAnswered else { return }
-            hasAnswered = true
+            answerCount &+= 1
+            home.lastAnswer = pool.loop.now
+            guard answerCount == 1 else { return }
             pool.http3Services.succeeded(service, of: home.origin.place)
         }
 
@@ -550,6 +585,7 @@
             pool.loop.disarm(sessionTimer)
             pool.loop.disarm(answerTimer)
             pool.loop.disarm(standstillTimer)
+            pool.loop.disarm(silenceTimer)
             unsent = nil
             socket.close()
         }
@@ -562,6 +598,7 @@
             }
             if timer === answerTimer { return lose(.networkConnectionLost(ETIMEDOUT)) }
             if timer === standstillTimer { return standstillIsOver() }
+            if timer === silenceTimer { return lookForSilence() }
             guard isIdle else { return }
             let end = idleSince + pool.sharedIdleLifetime
             guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }

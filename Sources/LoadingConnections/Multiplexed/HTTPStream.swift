@@ -12,6 +12,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     /// Its number, once it has begun.
     private var number: Int64?
     private var observer: (any ExchangeObserver)?
+    /// How many responses had begun on the connection when this began.
     private var method = ""
     private var isIncremental = false
     private var urgency: Int?
@@ -70,6 +71,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     var receivedBodyWireBytes: Int64 { endedWireBytes ?? number.map { connection.bodyWireBytes(of: $0) } ?? 0 }
 
+    var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
+
     var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
     func avoidConnection() { connection.pool.avoid(connection, for: origin) }
 
@@ -83,7 +86,9 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         isIncremental = request.isIncremental
         set(request.body, isHeld: request.expectsContinue)
         switch connection.begin(self, with: request.asStream(urgency: urgency)) {
-        case .success(let number): self.number = number
+        case .success(let number):
+            self.number = number
+            connection.requestCount += 1
         case .failure(let error):
             self.observer = nil
             stopSending()
@@ -122,6 +127,14 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     }
 
     func putBack() { connection.putBack() }
+
+    func confirm() -> Bool {
+        if connection.mayBegin() { return true }
+        connection.putBack()
+        return false
+    }
+
+    func startOfBody(most: Int) -> [UInt8]? { nil }
 
     // A connection that others share stays where it is.
     func holdRest() {}
@@ -389,7 +402,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
-                requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay))
+                requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay,
+                wasAlone: connection.requestCount <= 1, lastAnswer: connection.home.lastAnswer))
     }
 }
 

@@ -1,6 +1,7 @@
 internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
+internal import LoadingTransport
 
 /// A connection that carries many exchanges at once, each as an `HTTPStream`: HTTP/2 over TLS, HTTP/3 over QUIC. Confined
 /// to its loop, owned by its pool.
@@ -29,6 +30,8 @@ protocol MultiplexedConnection: RoutedConnection {
     var standsStill: Bool { get }
     /// Whether its server may be reached in another way that has not failed, now that it is lost.
     var hasOtherWay: Bool { get }
+    /// How many requests were begun on it.
+    var requestCount: Int { get set }
 
     // MARK: For its pool
 
@@ -50,6 +53,8 @@ protocol MultiplexedConnection: RoutedConnection {
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
     /// A stream that was given out is not used.
     func putBack()
+    /// Whether a stream that was given out may begin. May cost a system call.
+    func mayBegin() -> Bool
     /// Nobody wants the response.
     func cancel(_ number: Int64)
     /// The response is whole; what is left of the request is of no use to anybody.
@@ -58,6 +63,7 @@ protocol MultiplexedConnection: RoutedConnection {
     func consumed(_ count: Int, on number: Int64)
     func setUrgency(_ urgency: Int, isIncremental: Bool, of number: Int64)
     func bodyWireBytes(of number: Int64) -> Int64
+    func acknowledgement(of number: Int64) -> Acknowledgement?
 }
 
 extension MultiplexedConnection {

@@ -18,8 +18,11 @@ package struct ConnectionFailure {
         isPersonal = -1299 ... -1200 ~= error.code
     }
 
-    package init(_ failure: ProxyFailure) {
-        error = failure.loadError
+    /// - Parameter proxy: Nil where the settings name none that there can be.
+    package init(_ failure: ProxyFailure, of proxy: ProxyServer?) {
+        var error = failure.loadError
+        error.proxy = proxy.map { FailedProxy($0, status: failure.status) }
+        self.error = error
         reason = failure.reason ?? error
         permitsNextWay = failure.permitsNextWay
         if failure.reason == nil { step = .tunnel }
@@ -27,7 +30,9 @@ package struct ConnectionFailure {
     }
 
     /// There is no TLS with a proxy, and so no connection to it, whoever of the two did not want it.
-    init(handshakeWithProxy error: LoadError) {
+    init(_ error: LoadError, inHandshakeWith proxy: ProxyServer) {
+        var error = error
+        error.proxy = FailedProxy(proxy)
         self.init(error)
         permitsNextWay = true
     }

@@ -22,6 +22,8 @@ package final class ConnectionPool {
     let security: ConnectionSecurity
     package let resolver: NameResolver
     package var maximumPerHost: Int
+    /// The only version of HTTP that may be spoken; nil for all.
+    package var requiredVersion: HTTPVersion?
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
     @exclusivity(unchecked) private(set) var origins: [Origin: OriginConnections] = [:]
@@ -51,6 +53,8 @@ package final class ConnectionPool {
     private var homebodies: Set<Origin> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
     @exclusivity(unchecked) private var serversWithoutHTTP2: Set<Origin> = []
+    /// How many requests servers of HTTP/2 took on a connection before they ended it.
+    @exclusivity(unchecked) private var requestLimits: [Origin: RequestLimit] = [:]
     private static let mostServers = 256
     /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
     private static let attemptPatience: Int64 = 5_000_000_000
@@ -74,10 +78,24 @@ package final class ConnectionPool {
 
     /// The origin as its connections are to be asked for.
     package func usable(_ origin: Origin) -> Origin {
-        guard !serversWithoutHTTP2.isEmpty, serversWithoutHTTP2.contains(origin) else { return origin }
+        let isRefused = !serversWithoutHTTP2.isEmpty && serversWithoutHTTP2.contains(origin)
+        guard isRefused || requiredVersion == .http11 else { return origin }
         var origin = origin
         origin.needsHTTP1 = true
         return origin
+    }
+
+    /// Why no connection to an origin can speak the version that is required; nil if one may.
+    package func obstacle(to origin: Origin) -> LoadError? {
+        guard let requiredVersion, requiredVersion != .http11 else { return nil }
+        let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
+        if !origin.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
+        guard requiredVersion == .http3 else { return nil }
+        #if HTTP3
+            return maySpeakHTTP3(origin) ? nil : .cannotSpeak("HTTP/3 needs TLS 1.3 and a way without a proxy")
+        #else
+            return .cannotSpeak("HTTP/3 is not part of this build")
+        #endif
     }
 
     /// A server wants its requests over HTTP/1.1.
@@ -223,6 +241,29 @@ package final class ConnectionPool {
     /// not read.
     func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
 
+    /// How many requests an origin's server is expected to take on a connection; nil if nothing is known.
+    func requestLimit(of origin: Origin) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
+
+    /// - Parameter limit: Nil if the server takes more than it was expected to.
+    func noteRequestLimit(_ limit: RequestLimit?, of origin: Origin) {
+        if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
+        requestLimits[origin] = limit
+    }
+
+    /// A connection was lost with requests under way, after the server had answered others.
+    func noteLoss(after answers: Int, of origin: Origin) {
+        var limit = requestLimit(of: origin) ?? RequestLimit()
+        limit.lostConnection(after: answers)
+        noteRequestLimit(limit, of: origin)
+    }
+
+    /// All requests of a connection were answered that was given up at the expected number.
+    func noteGoodEnd(of origin: Origin) {
+        guard var limit = requestLimit(of: origin) else { return }
+        limit.connectionEndedWell()
+        noteRequestLimit(limit == RequestLimit() ? nil : limit, of: origin)
+    }
+
     /// The connection takes no new requests any more.
     func retire(_ connection: any MultiplexedConnection) {
         connection.isRetired = true
@@ -285,6 +326,10 @@ package final class ConnectionPool {
             origin.finish(attempt)
             serversOfHTTP1.remove(origin.origin)
             return adopt(stream, of: attempt, first: first)
+        }
+        if requiredVersion == .http2 {
+            stream.close()
+            return failed(attempt, with: ConnectionFailure(.cannotSpeak("the server did not agree to HTTP/2")))
         }
         origin.finish(attempt)
         if origin.origin.mayShare {
@@ -396,7 +441,7 @@ package final class ConnectionPool {
         }
 
         private func maySpeakHTTP3(_ origin: Origin) -> Bool {
-            origin.mayShare && origin.passage == nil && security.allowsTLS13
+            origin.mayShare && origin.passage == nil && security.allowsTLS13 && requiredVersion != .http2
         }
     #endif
 

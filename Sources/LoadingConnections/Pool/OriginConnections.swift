@@ -18,6 +18,8 @@ final class OriginConnections {
     /// That one, and those that carry their last requests.
     private var multiplexed: [ObjectIdentifier: any MultiplexedConnection] = [:]
     var multiplexedCount: Int { multiplexed.count }
+    /// When the server last answered a request on one of those, by the loop's clock; 0 for never.
+    @exclusivity(unchecked) var lastAnswer: Int64 = 0
 
     init(_ origin: Origin) { self.origin = origin }
 

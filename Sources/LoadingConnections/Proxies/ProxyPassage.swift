@@ -18,8 +18,14 @@ package enum ProxyPassage: Hashable, Sendable {
         }
     }
 
+    var server: ProxyServer {
+        switch self {
+        case .tunnel(let proxy), .forwarding(let proxy, _): proxy
+        }
+    }
+
     /// The proxy has not done its part in time (PROXY-10).
     package var silence: LoadError {
-        ProxyFailure.unreachable(service, .connectionAttemptFailed(ETIMEDOUT)).loadError
+        ConnectionFailure(.unreachable(service, .connectionAttemptFailed(ETIMEDOUT)), of: server).error
     }
 }

@@ -194,11 +194,13 @@ final class ProxyTunnel: ByteStreamOwner {
             return end(.failed(.badCredentials))
         }
         machine = .connect(tunnel)
+        speaker?.tunnelRequested(tunnel.authority, tunnel.requestFields)
         write()
     }
 
     /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
     private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
+        if let head = event.head { speaker?.tunnelAnswered(head) }
         switch event {
         case .open(let head):
             guard isBelieved(head) else { return }
@@ -251,5 +253,15 @@ final class ProxyTunnel: ByteStreamOwner {
         }
         challenge = nil
         request(value)
+    }
+}
+
+extension ConnectTunnel.Event {
+    /// What the proxy has just answered.
+    fileprivate var head: ResponseHead? {
+        switch self {
+        case .open(let head), .challenged(let head), .refused(let head): head
+        case .challengeEnded, .failed: nil
+        }
     }
 }

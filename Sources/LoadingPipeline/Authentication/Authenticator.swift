@@ -42,6 +42,9 @@ final class Authenticator {
         stage.fieldValue(for: subject, isAllowed: isAllowed)
     }
 
+    /// Whether the next request says a step of a conversation, which is for one connection that is not proved yet.
+    var isConversing: Bool { stage.isConversing }
+
     private func isAllowed(_ credential: LoadCredential, _ space: ProtectionSpace) -> Bool {
         owner?.authenticator(self, mayUse: credential, for: space) == true
     }
@@ -97,12 +100,12 @@ final class Authenticator {
         case .sendAgain: end(.sendAgain, number)
         case .deliver, .accepted: end(.deliver, number)
         case .ask(let question): owner?.authenticator(self, asks: question)
-        case .speak(let conversation, let token): speak(conversation, token)
+        case .speak(let conversation, let token, let identity): speak(conversation, token, as: identity)
         }
     }
 
-    private func speak(_ conversation: SecurityConversation, _ token: [UInt8]) {
-        owner?.authenticator(self, goesOn: conversation.steps > 0)
+    private func speak(_ conversation: SecurityConversation, _ token: [UInt8], as identity: UInt64) {
+        owner?.authenticator(self, goesOn: conversation.steps > 0, as: identity)
         let number = number
         conversation.next(token) { [self] outcome in
             if let subject, number == self.number { perform(stage.step(after: outcome, to: subject)) }

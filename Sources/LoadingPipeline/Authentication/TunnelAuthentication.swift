@@ -1,4 +1,5 @@
 internal import LoadingConnections
+internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
@@ -35,6 +36,17 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         } catch {
             return false
         }
+    }
+
+    func tunnelRequested(_ authority: String, _ fields: HTTPFields) {
+        environment.headObserver?(MessageHead(connectTo: authority, fields))
+    }
+
+    func tunnelAnswered(_ head: ResponseHead) {
+        guard let observer = environment.headObserver else { return }
+        var head = MessageHead(head)
+        head.isOfTunnel = true
+        observer(head)
     }
 
     /// Whether there may be something to say to a proxy that has asked, which is said later.
@@ -83,7 +95,9 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         user.tunnelClient?.load(user, isAsked: question, by: user.response(challenge.head))
     }
 
-    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool) { self.isBound = isBound }
+    func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
+        self.isBound = isBound
+    }
 
     func authenticator(
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace

@@ -11,6 +11,8 @@ package import LoadingTransport
 package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver {
     private let loop: EventLoop
     private let log: EventLog?
+    /// What is loaded, for the log.
+    private let request: (method: String, url: String)
     package let source: any LoadSource
     /// Held until the end.
     private var client: (any LoadClient)?
@@ -76,7 +78,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     ///   - totalTimeout: seconds from start to end before the load fails (C-8).
     package init(
         _ source: any LoadSource, on loop: EventLoop, destination: BodyDestination, idleTimeout: Double,
-        totalTimeout: Double, log: EventLog?, client: any LoadClient
+        totalTimeout: Double, log: EventLog?, request: (method: String, url: String), client: any LoadClient
     ) {
         self.source = source
         self.loop = loop
@@ -84,6 +86,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         self.idleTimeout = idleTimeout
         self.totalTimeout = totalTimeout
         self.log = log
+        self.request = request
         self.client = client
     }
 
@@ -100,6 +103,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         startTime = loop.now
         lastActivity = startTime
         record(.fetchStarted(reason))
+        log?.tellTrace(.request(method: request.method, url: request.url))
         armTimer()
         source.start(for: self)
     }
@@ -130,6 +134,9 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     package func abandon() {
         guard !hasEnded else { return }
         stop()
+        // What came before a redirect is in the file.
+        writer?.discard()
+        writer = nil
         state = .ended
         client = nil
     }

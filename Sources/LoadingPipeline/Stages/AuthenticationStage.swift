@@ -28,21 +28,31 @@ struct AuthenticationStage {
     private var triedWithoutCredential: Set<ProtectionSpace> = []
     /// The schemes by which the user of the settings has been tried.
     private var triedSettings: Set<AuthenticationScheme> = []
-    /// How often in a row the user was asked for.
+    /// How often the user was asked for since a request succeeded, whoever asked and whatever for: redirects and other names
+    /// for the same do not begin anew.
     private var askedCount = 0
+    /// The users of addresses that were said to a server already and not accepted: they are said once by each scheme, whatever
+    /// the server calls its spaces.
+    private var saidUsers: [SaidUser] = []
     /// The same of those who were asked before `peer`, and may be asked again: a load tries its ways anew with each request.
     private var others: [AuthenticationPeer: Dialogue] = [:]
 
     /// A conversation longer than any is given up.
     private static let mostSteps = 10
-    /// A proxy that asks more often in a row will never be content. Of servers many conversations at once may take more.
+    /// Who asks more often will never be content.
     private static let mostChallenges = 64
+
+    private struct SaidUser: Equatable {
+        let peer: AuthenticationPeer
+        let scheme: AuthenticationScheme
+        let user: String
+        let password: String?
+    }
 
     /// What was said to one peer.
     private struct Dialogue {
         var attempt: Attempt?
         var triedSettings: Set<AuthenticationScheme> = []
-        var askedCount = 0
     }
 
     private struct Attempt {
@@ -92,8 +102,9 @@ struct AuthenticationStage {
         case ask(AuthenticationQuestion)
         /// The request goes out once more, with what `fieldValue` says then.
         case sendAgain
-        /// The conversation has to take this. The connection is kept for what comes of it, unless one begins.
-        case speak(SecurityConversation, [UInt8])
+        /// The conversation has to take this. The connection is kept for what comes of it; if one begins, only if it is among
+        /// the connections of that identity.
+        case speak(SecurityConversation, [UInt8], identity: UInt64)
     }
 
     init(_ asker: AuthenticationAsker, _ memory: AuthenticationMemory, _ loop: EventLoop) {
@@ -110,6 +121,11 @@ struct AuthenticationStage {
     /// Whose connection the request needs; 0 for nobody's.
     var identity: UInt64 {
         if case .connection(let proof)? = attempt?.proof { proof.identity } else { 0 }
+    }
+
+    /// Whether the next request says a step of a conversation, which is for one connection that is not proved yet.
+    var isConversing: Bool {
+        if case .connection(let proof)? = attempt?.proof { proof.conversation != nil } else { false }
     }
 
     /// Whether there is nothing to find out about a response with this status.
@@ -146,10 +162,10 @@ struct AuthenticationStage {
         if let last = self.peer {
             // What is remembered for all is looked for anew: others go on with it meanwhile.
             let own = attempt?.source == .memory ? nil : attempt
-            others[last] = Dialogue(attempt: own, triedSettings: triedSettings, askedCount: askedCount)
+            others[last] = Dialogue(attempt: own, triedSettings: triedSettings)
         }
         let known = others.removeValue(forKey: peer) ?? Dialogue()
-        (attempt, triedSettings, askedCount) = (known.attempt, known.triedSettings, known.askedCount)
+        (attempt, triedSettings) = (known.attempt, known.triedSettings)
         self.peer = peer
     }
 
@@ -193,7 +209,10 @@ struct AuthenticationStage {
             return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
         askedCount += 1
-        if asker == .proxy, askedCount > Self.mostChallenges { return .deliver }
+        if askedCount > Self.mostChallenges {
+            attempt = nil
+            return .deliver
+        }
         let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
@@ -213,6 +232,7 @@ struct AuthenticationStage {
             }
             self.pending = nil
             guard let proof = AuthenticationProof(pending.option, credential) else { return .deliver }
+            note(userOf: subject, ifItIs: credential, by: pending.option.scheme)
             attempt = Attempt(space: pending.space, credential: credential, proof: proof, source: .client)
             return .sendAgain
         case .nothing:
@@ -268,8 +288,26 @@ struct AuthenticationStage {
 
     private func question(_ pending: Pending, _ subject: AuthenticationSubject) -> AuthenticationQuestion {
         AuthenticationQuestion(
-            space: pending.space, fromURL: subject.userOfAddress,
+            space: pending.space, fromURL: unsaidUser(of: subject, by: pending.option.scheme),
             refused: refused[pending.space], failures: failures[pending.space] ?? 0, isQuiet: pending.isQuiet)
+    }
+
+    /// Whom the address names, unless the server was told.
+    private func unsaidUser(
+        of subject: AuthenticationSubject, by scheme: AuthenticationScheme
+    ) -> (user: String, password: String?)? {
+        guard let named = subject.userOfAddress else { return nil }
+        let user = SaidUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password)
+        return saidUsers.contains(user) ? nil : named
+    }
+
+    private mutating func note(
+        userOf subject: AuthenticationSubject, ifItIs credential: LoadCredential, by scheme: AuthenticationScheme
+    ) {
+        guard let named = unsaidUser(of: subject, by: scheme), named.user == credential.user,
+            named.password == credential.password
+        else { return }
+        saidUsers.append(SaidUser(peer: subject.peer, scheme: scheme, user: named.user, password: named.password))
     }
 
     /// Whether only the nonce was too old (AUTH-18).
@@ -312,9 +350,16 @@ struct AuthenticationStage {
 
     /// Any other answer than a question means that the user is known (AUTH-22).
     private mutating func accept(_ head: ResponseHead, _ subject: AuthenticationSubject) throws(LoadError) -> Step {
-        askedCount = 0
+        // A redirect may lead to the next question.
+        if head.status / 100 == 2 { askedCount = 0 }
         triedSettings = []
         guard var attempt else { return .deliver }
+        // Elsewhere on the server he may be asked for once more.
+        if let credential = attempt.credential {
+            saidUsers.removeAll {
+                $0.peer == subject.peer && $0.user == credential.user && $0.password == credential.password
+            }
+        }
         switch attempt.proof {
         case .basic: break
         case .digest(var session):
@@ -360,7 +405,7 @@ struct AuthenticationStage {
             mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
         speaking = Speaking(
             credential: credential, conversation: conversation, identity: identity, source: source)
-        return .speak(conversation, [])
+        return .speak(conversation, [], identity: identity)
     }
 
     /// What a conversation that is under way, or was held on another connection, makes of a new challenge.
@@ -384,7 +429,7 @@ struct AuthenticationStage {
         speaking = Speaking(
             credential: attempt.credential, conversation: conversation, identity: proof.identity,
             source: attempt.source)
-        return .speak(conversation, token)
+        return .speak(conversation, token, identity: proof.identity)
     }
 
     /// Takes what a step of the conversation has led to.
@@ -393,6 +438,9 @@ struct AuthenticationStage {
         self.speaking = nil
         switch outcome {
         case .token(let token, _):
+            if let credential = speaking.credential {
+                note(userOf: subject, ifItIs: credential, by: pending.option.scheme)
+            }
             self.pending = nil
             attempt = Attempt(
                 space: pending.space, credential: speaking.credential,

@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// Has the body of a request ready each time that the request goes out: at first, after a redirect or a challenge, and
 /// when its connection was lost (T-51). Bytes and files are sent again; for a stream that was read from, the client is
-/// asked for another. Confined to the load's loop.
+/// asked for another, when there is a connection to send it on (S-50). Confined to the load's loop.
 final class BodyStage {
     typealias Ready = (Result<RequestBody, LoadError>) -> Void
 
@@ -96,10 +96,16 @@ extension BodyStage.Part {
     }
 
     fileprivate func of(_ source: any RequestBodySource, _ length: Int64?) -> RequestBody {
-        let left = length.map { max(0, $0 - offset) }
-        guard let wanted = self.length else { return .source(source, length: left) }
-        guard let left else { return .source(LimitedBodySource(source, wanted), length: nil) }
-        return .source(source, length: min(wanted, left))
+        guard let wanted = self.length, length == nil else {
+            return .source(source, length: announcedLength(of: length))
+        }
+        return .source(LimitedBodySource(source, wanted), length: nil)
+    }
+
+    /// How much of a stream of that length is sent; nil if nobody knows.
+    func announcedLength(of total: Int64?) -> Int64? {
+        guard let left = total.map({ max(0, $0 - offset) }) else { return nil }
+        return length.map { min($0, left) } ?? left
     }
 
     /// Nil if the body is not as long as it was.

@@ -144,11 +144,17 @@ struct CacheStage {
     mutating func takeGathered(whole: Data?) -> CacheEntry? {
         guard let gathering else { return nil }
         if let whole, Int64(whole.count) > gathering.limit { return nil }
-        self.gathering = nil
-        if let whole { return CacheEntry(response: gathering.response, body: whole) }
+        if let whole {
+            self.gathering = nil
+            return CacheEntry(response: gathering.response, body: whole)
+        }
         // The pieces lie in buffers that others wait for, and that are larger than what is in them.
-        var body = Data(capacity: Int(clamping: gathering.count))
-        for piece in gathering.pieces { body.append(piece) }
-        return CacheEntry(response: gathering.response, body: body)
+        var body = BodyCollector()
+        body.expect(gathering.count)
+        for piece in gathering.pieces {
+            guard piece.withUnsafeBytes({ body.append($0) }) else { return nil }
+        }
+        self.gathering = nil
+        return CacheEntry(response: gathering.response, body: body.take())
     }
 }

@@ -6,6 +6,10 @@ internal import LoadingSemantics
 /// into a huge one costs one buffer and the pace is the reader's.
 struct DecodingStage {
     private var decoder: ContentDecoder?
+    /// What the decoder was made of.
+    private var codings = ""
+    /// Whether what is decoded is written to a file (ERR-7).
+    var writesFile = false
 
     var isActive: Bool { decoder != nil }
 
@@ -20,9 +24,29 @@ struct DecodingStage {
     mutating func begin(_ head: ResponseHead, body: BodyLength) throws(LoadError) {
         decoder = nil
         mayHoldOutput = false
+        writesFile = false
         if case .none = body { return }
         guard let field = head.fields.combinedValue("Content-Encoding") else { return }
-        do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError }
+        do { decoder = try ContentDecoder(contentEncoding: field) } catch { throw error.loadError() }
+        codings = field
+    }
+
+    /// What the first bytes of a body are decoded to, at the most `most`. They are decoded again when their turn comes.
+    func decodedStart(of bytes: [UInt8], most: Int) -> [UInt8] {
+        guard isActive, let decoder = try? ContentDecoder(contentEncoding: codings) else {
+            return Array(bytes.prefix(most))
+        }
+        return Array(unsafeUninitializedCapacity: most) { buffer, count in
+            bytes.withUnsafeBytes { bytes in
+                var input = bytes
+                let output = UnsafeMutableRawBufferPointer(buffer)
+                while let produced = try? decoder.decode(
+                    &input, into: UnsafeMutableRawBufferPointer(rebasing: output[count...])), produced > 0
+                {
+                    count += produced
+                }
+            }
+        }
     }
 
     /// Decodes from the front of `input` into `output`. Zero with an empty `input`: more is needed, unless
@@ -37,7 +61,7 @@ struct DecodingStage {
             return count
         } catch {
             mayHoldOutput = false
-            throw error.loadError
+            throw error.loadError(writesFile ? .file : .memory)
         }
     }
 
@@ -45,6 +69,6 @@ struct DecodingStage {
     mutating func finish() throws(LoadError) {
         guard let decoder else { return }
         self.decoder = nil
-        do { try decoder.finish() } catch { throw error.loadError }
+        do { try decoder.finish() } catch { throw error.loadError(writesFile ? .wholeFile : .memory) }
     }
 }

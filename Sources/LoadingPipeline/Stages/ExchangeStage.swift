@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// The last stage: a connection from the pool, one request on it, one response from it, and a second try when the
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
-final class ExchangeStage: ConnectionTaker, ExchangeObserver {
+final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
     @exclusivity(unchecked) private var load: Load?
     private let environment: LoadingEnvironment
@@ -27,10 +27,30 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// What the client is asked about the connection that is being made.
     private var question: SecurityQuestion?
     @exclusivity(unchecked) private var connection: (any ExchangeCarrier)?
+    /// Whether the client is to be asked for the body when there is a connection (S-50).
+    private var needsStream: Bool
+    /// The connection that the request goes out on when the client has given the body.
+    private var reserved: (any ExchangeCarrier)?
+    /// Whether the client has not given the body at once.
+    private var hasWaited = false
+    /// Whether a connection that was idle will not do, since the request was lost on one.
+    private var needsNewConnection = false
     private var isReused = false
     /// Whether the request says something that only this connection understands.
     private var isBound = false
+    /// Whether the connection was held for the request.
+    private var isHeld = false
+    /// What the request leaves out on a connection that may be proved to be the user's already.
+    @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
+    /// How often in a row the server has refused the request and answered no other.
+    private var refusals = 0
+    /// When the request was lost last, or begun.
+    private var lastLoss: Int64
+    /// Until the request goes out again that was refused.
+    private var pauseTimer: LoopTimer?
+    /// What the server had acknowledged when it was last looked at.
+    private var progress = AcknowledgedProgress()
     /// Whether the final response has begun, which begins only once.
     private var hasHead = false
     /// How the request was lost that a server may have seen, once one was.
@@ -54,11 +74,13 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         way = ways?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         self.priority = priority
+        needsStream = !load.request.body.isLasting
         isRepeatable = load.request.body.isLasting && RequestMethod.isIdempotent(request.method)
         self.request = request
         assumesHTTP3 = load.request.assumesHTTP3
         self.load = load
         environment = load.environment
+        lastLoss = environment.loop.now
         log = load.log
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
     }
@@ -79,13 +101,20 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     func start(onNewConnection: Bool = false) {
         guard way != nil else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
-            let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request))
+            let failure = ConnectionFailure(route.failure(url.scheme.isSecure ? .tunnel : .request), of: nil)
             let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFoundNoWay(failure, after: nil) } ?? () })
             return environment.loop.post { tell.value() }
         }
+        if let obstacle = environment.pool.obstacle(to: origin) {
+            let tell = LoopBox({ [weak self] in self?.end { $0.exchangeFailed(obstacle) } ?? () })
+            return environment.loop.post { tell.value() }
+        }
         attempts += 1
+        isHeld = false
+        needsNewConnection = onNewConnection
         sentBodyBytes = 0
         sentWireBytes = 0
+        progress = AcknowledgedProgress()
         if !onNewConnection,
             let connection = environment.pool.takeIdle(
                 origin, isRepeatable: isRepeatable, assumesHTTP3: assumesHTTP3)
@@ -103,30 +132,47 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
     /// price of that (RFC 8470), it says nothing of a login, and nobody wants to be asked about the server before.
     private var early: ExchangeRequest? {
         guard let load, load.request.allowsEarlyData, load.client?.wantsConnectionChallenges == false, attempts == 1,
-            request.method == "GET" || request.method == "HEAD", case .none = request.body,
+            request.method == "GET" || request.method == "HEAD", case .none = request.body, !needsStream,
             !request.fields.contains("Authorization")
         else { return nil }
         return request
     }
 
     /// Sends the request over a connection that was held for it, and leads the stage's only way.
-    func start(on connection: any ExchangeCarrier) {
+    ///
+    /// - Parameter isBound: Whether the request says something that only this connection understands.
+    func start(on connection: any ExchangeCarrier, isBound: Bool) {
         attempts += 1
-        isBound = true
+        isHeld = true
+        self.isBound = isBound
         took(connection, isReused: true, events: [])
     }
 
     /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
-    func hold() -> HeldConnection? {
+    func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let way else { return nil }
         connection.hold()
-        return HeldConnection(carrier: connection, way: way)
+        return HeldConnection(carrier: connection, way: way, isBeginning: isBeginning)
+    }
+
+    /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
+    func identity(of asker: AuthenticationAsker) -> UInt64? {
+        var identity = identity
+        if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
+        return identity == 0 ? nil : identity
+    }
+
+    /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
+    func withheldProof(askedBy status: Int) -> Bool {
+        guard !withheldFields.isEmpty, let asker = AuthenticationAsker(status: status) else { return false }
+        return withheldFields.contains(asker.credentialField)
     }
 
     /// Ends the stage; the load hears nothing more from it.
     func cancel() {
         load = nil
         ways?.rest()
+        if let pauseTimer { environment.loop.disarm(pauseTimer) }
         if let wish {
             self.wish = nil
             append(wish.eventsSoFar)
@@ -135,7 +181,17 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         recordBreak()
         connection?.cancel()
         connection = nil
+        giveBackReserved()
     }
+
+    private func giveBackReserved() {
+        guard let reserved else { return }
+        self.reserved = nil
+        if isBound { reserved.letGo() } else { reserved.putBack() }
+    }
+
+    /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
+    func startOfBody(most: Int) -> [UInt8]? { connection.map { $0.startOfBody(most: most) } ?? [] }
 
     /// Has what follows the head of the response wait for `readRest` or `giveConnectionAway`.
     func holdRest() { connection?.holdRest() }
@@ -158,15 +214,26 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func setPaused(_ paused: Bool) { connection?.setPaused(paused) }
 
-    func setSuspended(_ suspended: Bool) { connection?.setSuspended(suspended) }
+    func setSuspended(_ suspended: Bool) {
+        connection?.setSuspended(suspended)
+        if !suspended, !needsStream { sendOverReserved() }
+    }
 
     /// Whether the default evaluation trusts the server at the other end.
     var isConnectionTrusted: Bool { connection?.isTrusted ?? false }
 
-    var hasConnection: Bool { connection != nil }
+    var hasConnection: Bool { connection != nil || reserved != nil }
+
+    /// Whether the server has acknowledged some of the request's body since this was last asked: the kernel takes much of
+    /// it at once, and what is on its way then is progress as well (CONN-15, CONN-17).
+    func hasProgressed() -> Bool {
+        if case .none = request.body { return false }
+        guard let acknowledgement = connection?.acknowledgement else { return false }
+        return progress.look(at: acknowledgement, handed: sentWireBytes)
+    }
 
     /// Whether something of the network's is awaited: not so in the line for a connection (CONN-24), nor while the client
-    /// is asked about it.
+    /// is asked about it or for the body.
     var isActive: Bool { connection != nil || wish?.isBeingServed == true && question?.isOpen != true }
 
     /// What it is that nothing has come in time: a proxy that has not done its part is told from the server (PROXY-10).
@@ -181,10 +248,23 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         load = nil
         connection?.drain(then: then)
         connection = nil
+        giveBackReserved()
     }
 
     private func record(_ kind: LoadEvent.Kind) {
         if let log { log.record(kind, at: EventLog.now) }
+    }
+
+    private var showsHeads: Bool { environment.headObserver != nil || log?.tracesHeads == true }
+
+    private func show(_ head: ResponseHead) {
+        if showsHeads { show(MessageHead(head)) }
+    }
+
+    private func show(_ head: MessageHead) {
+        guard let observer = environment.headObserver else { return log?.tellTrace(.messageHead(head)) ?? () }
+        record(.messageHead(head))
+        observer(head)
     }
 
     private func recordBreak() {
@@ -215,16 +295,47 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         wish = nil
         if isReused { ways?.rest() } else { ways?.succeeded() }
         guard let load else { return connection.putBack() }
-        self.connection = connection
         self.isReused = isReused
         load.exchangeIsActive()
         if log != nil {
             append(events)
             record(.connectionAssigned(connection.facts(isReused: isReused)))
-            record(.requestStarted)
         }
+        guard needsStream else { return send(over: connection) }
+        reserved = connection
+        hasWaited = false
+        load.withBody { [weak self] body in
+            guard let self, needsStream, self.load != nil else { return }
+            request.body = body
+            needsStream = false
+            if self.load?.isSuspended == false { sendOverReserved() }
+        }
+        hasWaited = true
+    }
+
+    /// The client has given the body. If that took its time, the server may have closed the connection meanwhile.
+    private func sendOverReserved() {
+        guard let reserved else { return }
+        self.reserved = nil
+        guard isBound || !hasWaited || reserved.confirm() else {
+            // Nothing was sent.
+            attempts -= 1
+            return start(onNewConnection: needsNewConnection)
+        }
+        send(over: reserved)
+    }
+
+    private func send(over connection: any ExchangeCarrier) {
+        self.connection = connection
+        record(.requestStarted)
         if priority != 0.5 { connection.setPriority(priority) }
-        connection.start(forwarded() ?? request, observer: self)
+        var request = forwarded() ?? request
+        withheldFields = isReused && !isHeld ? load?.fieldsOfConversations ?? [] : []
+        if !withheldFields.isEmpty { request.fields = request.fields.without(names: withheldFields) }
+        if showsHeads {
+            show(MessageHead(request, over: connection.facts(isReused: isReused).protocolName))
+        }
+        connection.start(request, observer: self)
     }
 
     func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {
@@ -311,10 +422,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
 
     func exchangeReceived(informational head: ResponseHead) {
         record(.informationalResponse(status: head.status))
+        show(head)
         load?.exchangeReceived(informational: head)
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        show(head)
         if head.status == 421, goElsewhere() { return }
         hasHead = true
         record(
@@ -345,22 +458,37 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         connection = nil
         guard let load else { return }
         // Whether the next connection may fare better than this one.
-        let isOneOfSeveral = isReused || failure.hasOtherWay
+        // What a server says of others is no proof that it serves anybody; that it has answered them is.
+        let isServing = failure.lastAnswer > lastLoss
+        let isOneOfSeveral = isReused || failure.hasOtherWay || !failure.wasAlone || isServing
+        lastLoss = environment.loop.now
         // A stream that was read from is asked for again.
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
-            isBodyReplayable: true, attempts: attempts)
+            isBodyReplayable: true, attempts: attempts, refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
         let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
-        guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss,
-            case .retry = RetryRules.decide(lost)
-        else {
+        guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss else {
             return end { $0.exchangeFailed(failure.error) }
         }
+        let decision = RetryRules.decide(lost)
+        if case .fail = decision { return end { $0.exchangeFailed(failure.error) } }
         if !wasNotSeen { loss = failure.error }
+        if failure.progress == .refused || wasNotSeen && isServing {
+            // It was no try.
+            attempts -= 1
+            refusals = isServing ? 0 : refusals + 1
+        }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
-        startAgain(for: load)
+        guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }
+        let timer = pauseTimer ?? LoopTimer()
+        pauseTimer = timer
+        environment.loop.arm(timer, at: environment.loop.now &+ pause, for: self)
+    }
+
+    func timerFired(_ timer: LoopTimer) {
+        if let load { startAgain(for: load) }
     }
 
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
@@ -383,6 +511,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver {
         if waitsWhileSuspended() { return }
         // Another idle connection may be as stale as this one was.
         if isBodyWhole { return start(onNewConnection: true) }
+        guard load.request.body.isLasting else {
+            needsStream = true
+            return start(onNewConnection: true)
+        }
         load.withBody { [weak self] body in
             guard let self, self.load != nil, connection == nil, wish == nil, !waitsWhileSuspended() else { return }
             request.body = body

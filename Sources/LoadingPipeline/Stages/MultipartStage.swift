@@ -57,6 +57,7 @@ extension MultipartParseError {
         switch self {
         case .headTooLong: .cannotParseResponse("the head of a part is too long")
         case .tooManyFields: .cannotParseResponse("a part has too many fields")
+        case .bareCarriageReturn: .cannotParseResponse("the head of a part has a CR without LF")
         }
     }
 }

@@ -25,6 +25,10 @@ final class UploadResumptionStage: LoopTimerTarget {
     private(set) var isFollowUp = false
     /// Whether any of those was made: from then on the body has to stay what it was.
     private var hasGoneOn = false
+    /// How many bytes of the body the request at hand has sent.
+    var sentBytes: Int64 = 0
+    /// Whether the client is being asked about another origin.
+    var isAskingToMove = false
     private let timer = LoopTimer()
     private var afterPause: (() -> Void)?
 
@@ -90,18 +94,22 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     /// A request of the upload, as a load's.
     func request(for next: UploadRequest) throws(LoadError) -> LoadRequest {
-        var request = original
         isFollowUp = next.purpose != .creation
         hasGoneOn = true
-        if isFollowUp {
-            do { request.url = try HTTPURL(next.url) } catch { throw error.loadError }
-            request.urlText = next.url
-            request.method = next.method
-            request.fields = next.fields
-        }
+        sentBytes = 0
+        var request = isFollowUp ? try followUp(next) : original
         carriesBody = next.body != nil
         if !carriesBody { request.body = .none }
         part = BodyStage.Part(offset: next.body?.offset ?? 0, length: next.body?.length)
+        return request
+    }
+
+    private func followUp(_ next: UploadRequest) throws(LoadError) -> LoadRequest {
+        var request = original
+        do { request.url = try HTTPURL(next.url) } catch { throw error.loadError }
+        request.urlText = next.url
+        request.method = next.method
+        request.fields = next.fields
         return request
     }
 
@@ -111,11 +119,26 @@ final class UploadResumptionStage: LoopTimerTarget {
         upload?.received104(fields, from: url)
     }
 
-    func received(_ head: ResponseHead) -> UploadStep {
-        upload?.received(status: head.status, fields: head.fields) ?? .deliver
+    /// What would go to another origin.
+    func proposal(to url: String) -> LoadRequest? { upload.flatMap { try? followUp($0.proposal(to: url)) } }
+
+    func move(to url: String) { upload?.move(to: url) }
+
+    /// Tells how much of its body the request has sent that ends.
+    private func noteSent() {
+        if carriesBody { upload?.sentBody(sentBytes) }
+        sentBytes = 0
     }
 
-    func interrupted() -> UploadStep { upload?.interrupted() ?? .giveUp }
+    func received(_ head: ResponseHead) -> UploadStep {
+        noteSent()
+        return upload?.received(status: head.status, fields: head.fields) ?? .deliver
+    }
+
+    func interrupted() -> UploadStep {
+        noteSent()
+        return upload?.interrupted() ?? .giveUp
+    }
 
     /// What another task can go on with.
     var stopped: StoppedUpload? {

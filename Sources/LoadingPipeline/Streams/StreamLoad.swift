@@ -77,13 +77,13 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     /// A connection to a host.
     package init(
-        to origin: Origin, in environment: LoadingEnvironment, limits: Limits, client: any StreamClient
+        to origin: Origin, in environment: LoadingEnvironment, limits: Limits, log: EventLog?, client: any StreamClient
     ) {
         self.origin = origin
         self.environment = environment
         self.limits = limits
         self.client = client
-        log = nil
+        self.log = log
         machine = StreamMachine()
         buffer = StreamBuffer()
     }
@@ -119,6 +119,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
             watchRoutes()
             goOn()
         } else {
+            record(.fetchStarted(reason))
             connect()
         }
     }

@@ -9,6 +9,6 @@ package struct FTPLogin: Sendable, Equatable {
         self.password = password
     }
 
-    /// RFC 1635
-    package static let anonymous = FTPLogin(user: "anonymous", password: "anonymous@")
+    /// RFC 1635. Nearly every server takes any password; those that compare it know this one.
+    package static let anonymous = FTPLogin(user: "anonymous", password: "anonymous")
 }

@@ -1,6 +1,9 @@
 /// Reads the replies on a control connection (RFC 959 §4.2). Owns no socket and no clock.
 ///
 /// Of a reply of several lines only the last is kept, so that a long welcome takes no memory.
+///
+/// A line ends with CRLF or LF. A CR inside a line makes the reply invalid, since another reader may see two lines there;
+/// several at its end are one, as servers send them whose welcome lies in a file with CRLF.
 package struct FTPReplyParser: Sendable {
     private let limits: FTPLimits
     private var line: [UInt8] = []
@@ -20,7 +23,8 @@ package struct FTPReplyParser: Sendable {
             line += piece
             input = UnsafeRawBufferPointer(rebasing: input[(end.map { $0 + 1 } ?? input.count)...])
             guard end != nil else { return nil }
-            if line.last == Octet.carriageReturn { line.removeLast() }
+            while line.last == Octet.carriageReturn { line.removeLast() }
+            if line.contains(Octet.carriageReturn) { throw fail(.malformedReply) }
             defer { line.removeAll(keepingCapacity: true) }
             if let reply = try take() { return reply }
         }

@@ -13,7 +13,8 @@ package enum HTTP1BodyLength: Sendable, Equatable {
         switch self {
         case .none: .none
         case .known(let length): .known(length)
-        case .chunked, .untilClose: .unknown
+        case .chunked: .unknown
+        case .untilClose: .untilClose
         }
     }
 }

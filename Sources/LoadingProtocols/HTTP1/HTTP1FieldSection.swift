@@ -2,14 +2,17 @@ internal import LoadingSemantics
 
 /// A head or a trailer section that is gathered line by line, wherever the reads have cut it.
 ///
-/// A line ends with CRLF, LF, or a CR that no LF follows (CONN-28); nothing of a line is judged before it is whole, so
-/// the same bytes give the same fields and the same error however they arrive. Control characters other than CR, LF
-/// and NUL stay in a value as they are (RFC 9110 §5.5 allows it, and servers do send them).
+/// A line ends with CRLF or LF. A CR that no LF follows makes the section invalid (RFC 9112 §2.2): another reader may take
+/// it for the end of a line, and what follows for a field or a body of its own (CONN-28). Nothing else of a line is judged
+/// before it is whole, so the same bytes give the same fields and the same error however they arrive. Control characters
+/// other than CR, LF and NUL stay in a value as they are (RFC 9110 §5.5 allows it, and servers do send them).
 struct HTTP1FieldSection {
     enum Progress {
         case line
         case needsMore
         case tooLong
+        /// The line has a CR that no LF follows.
+        case bareCarriageReturn
     }
 
     private(set) var bytes: [UInt8] = []
@@ -29,7 +32,7 @@ struct HTTP1FieldSection {
     mutating func takeLine(_ input: inout UnsafeRawBufferPointer, limit: Int) -> Progress {
         guard let first = input.first else { return .needsMore }
         if endsWithCarriageReturn {
-            guard first == Octet.lineFeed else { return .line }
+            guard first == Octet.lineFeed else { return .bareCarriageReturn }
             take(1, from: &input)
             return byteCount > limit ? .tooLong : .line
         }
@@ -48,7 +51,8 @@ struct HTTP1FieldSection {
         guard isCarriageReturn else { return .line }
         endsWithCarriageReturn = true
         guard let next = input.first else { return .needsMore }
-        if next == Octet.lineFeed { take(1, from: &input) }
+        guard next == Octet.lineFeed else { return .bareCarriageReturn }
+        take(1, from: &input)
         return byteCount > limit ? .tooLong : .line
     }
 

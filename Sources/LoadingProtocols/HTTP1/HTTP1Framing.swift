@@ -13,10 +13,8 @@ struct HTTP1Framing {
     private(set) var asksToClose = false
     private(set) var asksToKeepAlive = false
     private var chunkedCount = 0
-    /// A coding that hides the body, so that handing on what came would hand on rubbish.
-    private var hasCompression = false
-    /// A word that is no transfer coding, "binary" for instance: such servers send the body as it is.
-    private var hasUnknownCoding = false
+    /// Any coding but `chunked`. No request of ours asks for one, so it is not known what came instead of the body.
+    private var hasUnsupportedCoding = false
 
     /// Every position lies inside `bytes`.
     init(_ bytes: UnsafeRawBufferPointer, _ positions: [HTTPFields.Position]) {
@@ -36,13 +34,11 @@ struct HTTP1Framing {
     /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, or with a doubled `chunked`, or of
     /// version 1.0, may have been understood otherwise by somebody on the way: the connection ends with it.
     func bodyLength(minorVersion: Int) throws(HTTP1ParseError) -> (length: HTTP1BodyLength, mayReuse: Bool) {
+        if hasUnsupportedCoding { throw .unsupportedTransferCoding }
         if chunkedCount > 0 {
-            if hasCompression || hasUnknownCoding { throw .unsupportedTransferCoding }
             if case .absent = contentLength, chunkedCount == 1, minorVersion > 0 { return (.chunked, true) }
             return (.chunked, false)
         }
-        if hasCompression { throw .unsupportedTransferCoding }
-        if hasUnknownCoding { return (.untilClose, false) }
         switch contentLength {
         case .absent: return (.untilClose, false)
         case .value(let value): return (.known(value), true)
@@ -94,15 +90,8 @@ struct HTTP1Framing {
             if start == nameEnd || bytes.matches("identity", from: start, to: nameEnd) { return }
             if bytes.matches("chunked", from: start, to: nameEnd) {
                 chunkedCount &+= 1
-            } else if bytes.matches("gzip", from: start, to: nameEnd)
-                || bytes.matches("x-gzip", from: start, to: nameEnd)
-                || bytes.matches("deflate", from: start, to: nameEnd)
-                || bytes.matches("compress", from: start, to: nameEnd)
-                || bytes.matches("x-compress", from: start, to: nameEnd)
-            {
-                hasCompression = true
             } else {
-                hasUnknownCoding = true
+                hasUnsupportedCoding = true
             }
         }
     }

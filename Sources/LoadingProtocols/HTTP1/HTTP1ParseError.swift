@@ -23,6 +23,8 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     case foldBeforeFirstField
     /// A NUL in a field value or in the reason phrase.
     case nulInHead
+    /// A CR in a head or in trailers that no LF follows.
+    case bareCarriageReturn
     case tooManyInformationalResponses
     /// 101 to a request that asked for no upgrade.
     case unexpectedProtocolSwitch
@@ -31,7 +33,7 @@ package enum HTTP1ParseError: Error, Equatable, Sendable {
     /// Empty, not all digits, or more than 63 bits.
     case malformedContentLength
     case conflictingContentLengths
-    /// A transfer coding that would have to be undone and that nobody asked for.
+    /// A transfer coding other than `chunked`: none was asked for.
     case unsupportedTransferCoding
     case malformedChunkSize
     case chunkSizeOverflow

@@ -1,6 +1,6 @@
 internal import LoadingSemantics
 
-/// A head that lies whole in one buffer and has no folded field and no bare CR: nearly every head there is.
+/// A head that lies whole in one buffer, without a folded field: nearly every head there is.
 ///
 /// Reads it in one pass and in place. Whatever is not plain (more bytes needed, a fold, a mistake, a limit) is left
 /// to `HTTP1FieldSection`, which alone decides what is an error.

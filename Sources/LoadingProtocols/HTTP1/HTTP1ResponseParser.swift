@@ -156,13 +156,24 @@ package struct HTTP1ResponseParser {
     }
 
     private mutating func skipEmptyLines(_ input: inout UnsafeRawBufferPointer) throws(HTTP1ParseError) {
-        var count = 0
-        while count < input.count, Octet.isLineEnd(input[count]) {
-            count &+= 1
-            leadingLength &+= 1
-            if leadingLength > limits.maximumLeadingLength { throw .tooManyLeadingEmptyLines }
+        while let length = Self.lengthOfEmptyLine(input) {
+            try countEmptyLine(length)
+            input.dropPrefix(length)
         }
-        if count > 0 { input.dropPrefix(count) }
+    }
+
+    /// Nil too for a CR at the end of the input: `section` keeps it until it is known what follows.
+    @inline(__always)
+    private static func lengthOfEmptyLine(_ input: UnsafeRawBufferPointer) -> Int? {
+        guard let first = input.first else { return nil }
+        if first == Octet.lineFeed { return 1 }
+        guard first == Octet.carriageReturn, input.count > 1, input[1] == Octet.lineFeed else { return nil }
+        return 2
+    }
+
+    private mutating func countEmptyLine(_ length: Int) throws(HTTP1ParseError) {
+        leadingLength &+= length
+        if leadingLength > limits.maximumLeadingLength { throw .tooManyLeadingEmptyLines }
     }
 
     @inline(never)
@@ -172,12 +183,20 @@ package struct HTTP1ResponseParser {
         while true {
             let progress = section.takeLine(&input, limit: limits.maximumHeadLength)
             guard let line = statusLine else {
-                let problem = section.bytes.withUnsafeBytes { HTTP1StatusLine.problem(inPrefix: $0, end: $0.count) }
+                let end = section.lineEnd
+                let problem = section.bytes.withUnsafeBytes { HTTP1StatusLine.problem(inPrefix: $0, end: end) }
                 if let problem { throw problem }
                 switch progress {
                 case .needsMore: return nil
                 case .tooLong: throw .headTooLong
+                case .bareCarriageReturn: throw .bareCarriageReturn
                 case .line: break
+                }
+                if section.lineEnd == 0 {
+                    // An empty line that was cut between CR and LF.
+                    try countEmptyLine(section.byteCount)
+                    section = HTTP1FieldSection()
+                    return try nextHead(&input)
                 }
                 statusLine = try section.bytes.withOctets { bytes throws(HTTP1ParseError) in
                     try HTTP1StatusLine(bytes, end: section.lineEnd)
@@ -188,6 +207,7 @@ package struct HTTP1ResponseParser {
             switch progress {
             case .needsMore: return nil
             case .tooLong: throw .headTooLong
+            case .bareCarriageReturn: throw .bareCarriageReturn
             case .line: break
             }
             if try section.takeField(maximumCount: limits.maximumFieldCount) { continue }
@@ -288,6 +308,7 @@ package struct HTTP1ResponseParser {
             switch section.takeLine(&input, limit: limits.maximumTrailerLength) {
             case .needsMore: return false
             case .tooLong: throw .trailerTooLong
+            case .bareCarriageReturn: throw .bareCarriageReturn
             case .line: break
             }
             if try !section.takeField(maximumCount: limits.maximumFieldCount) { state = .ending }

@@ -138,6 +138,9 @@ package final class HTTP2Session {
     /// has given up.
     package var hasNumbersLeft: Bool { lastNumber < Int32.max - 2 }
 
+    /// Whether the head of a request has not gone out.
+    package var hasUnsentRequests: Bool { !unsent.isEmpty }
+
     /// Requests in nghttp2's queue: those that are to go out, and those that were dropped since.
     var queuedRequestCount: Int { unsent.count &+ droppedCount }
 

@@ -1,8 +1,8 @@
 #if HTTP3
     /// Why a connection cannot go on, or never came to be. All of its streams end with it.
     package enum HTTP3Error: Error, Equatable, Sendable {
-        /// The system has not all of ngtcp2, nghttp3 and GnuTLS.
-        case unavailable
+        /// The system has not all of ngtcp2, nghttp3 and GnuTLS. The text names the file that is missing or unusable.
+        case unavailable(String)
         case outOfMemory
         /// The certificate to be known by, or its key, is none that GnuTLS can use.
         case unusableIdentity

@@ -85,7 +85,6 @@
             let error: HTTP3Error =
                 switch problem.result {
                 case CL3_OUT_OF_MEMORY: .outOfMemory
-                case CL3_UNAVAILABLE: .unavailable
                 case CL3_SECTION_TOO_LONG: .flood(.headerList)
                 case CL3_TLS: .handshake(alert: UInt8(truncatingIfNeeded: problem.code))
                 case CL3_HELLO_RETRY_REQUEST: .helloRetryRequest

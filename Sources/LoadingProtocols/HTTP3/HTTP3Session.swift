@@ -107,7 +107,7 @@
             end()
             guard session == nil else { return }
             switch result {
-            case CL3_UNAVAILABLE: error = .unavailable
+            case CL3_UNAVAILABLE: error = .unavailable(Self.libraryFailure)
             case CL3_IDENTITY: error = .unusableIdentity
             default: error = .outOfMemory
             }
@@ -128,7 +128,7 @@
             var result = CL3_OUT_OF_MEMORY
             let owner = Unmanaged.passUnretained(self).toOpaque()
             session = cl3_new_loose(&callbacks, owner, &limits, UInt64(max(streams, 0)), &result)
-            if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable : .outOfMemory }
+            if session == nil { error = result == CL3_UNAVAILABLE ? .unavailable(Self.libraryFailure) : .outOfMemory }
         }
 
         deinit {
@@ -136,8 +136,8 @@
             if let session { cl3_free(session) }
         }
 
-        /// Whether the libraries are there. The first call loads them, which takes milliseconds.
-        package static var isAvailable: Bool { cl3_load() }
+        /// What the loader says of the library that is missing. Empty if it has come meanwhile.
+        private static var libraryFailure: String { cl3_library_failure().map { String(cString: $0) } ?? "" }
 
         /// The session as long as it is of use.
         var usable: OpaquePointer? { error == nil ? session : nil }
@@ -231,6 +231,12 @@
         package func receivedBodyFrameBytes(on stream: Int64) -> Int {
             guard let slot = slots[stream] else { return closing.number == stream ? closing.length : 0 }
             return max(cl3_received(streams[slot].handle) - streams[slot].headLength, 0)
+        }
+
+        /// Bytes of a stream's request body that were sent and are not acknowledged.
+        package func unacknowledgedBodyBytes(on stream: Int64) -> Int {
+            guard let slot = slots[stream] else { return 0 }
+            return cl3_unacknowledged(streams[slot].handle)
         }
 
         private var streamsLeft: Int { usable.map { Int(clamping: cl3_streams_left($0)) } ?? 0 }

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 ///
 /// The caller's loop: for each piece of the body, `next` until it gives nil; at the end of the body, `inputEnded` until
 /// it gives nil. Nothing is guessed from a part's `Content-Length`: only delimiters end parts, so a wrong length does no
-/// harm. A line in a part's head that is no field is skipped.
+/// harm. A line in a part's head that is no field is skipped. A bare CR there is an error, as in the head of a response.
 package struct MultipartParser {
     private enum State {
         case preamble(MultipartPreamble)
@@ -113,6 +113,7 @@ package struct MultipartParser {
             switch section.takeLine(&input, limit: limits.maximumHeadLength) {
             case .needsMore: return nil
             case .tooLong: throw fail(.headTooLong)
+            case .bareCarriageReturn: throw fail(.bareCarriageReturn)
             case .line: break
             }
             do throws(HTTP1ParseError) {

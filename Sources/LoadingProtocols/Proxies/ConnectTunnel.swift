@@ -25,7 +25,10 @@ package struct ConnectTunnel {
         case challenge(Int)
     }
 
-    private let authority: String
+    /// What the request is for.
+    package let authority: String
+    /// The fields of the last request, as they go out.
+    package private(set) var requestFields = HTTPFields()
     private let limits: ConnectTunnelLimits
     private var parser: HTTP1ResponseParser
     private var state = State.idle
@@ -50,6 +53,7 @@ package struct ConnectTunnel {
         var bytes: [UInt8] = []
         try HTTP1RequestEncoder.appendHead(
             method: "CONNECT", target: .authority(authority), body: .none, fields: fields, to: &bytes)
+        requestFields = fields
         parser.begin(.connect)
         state = .response
         return bytes

@@ -17,6 +17,9 @@ package struct AlternativeService: Sendable, Hashable {
     /// Whether that is the origin's own place.
     package func isOwn(of origin: ServerPlace) -> Bool { place(for: origin) == origin }
 
+    /// Whether the origin may be reached there.
+    func isAllowed(for origin: ServerPlace) -> Bool { !BlockedPorts.contains(port) || isOwn(of: origin) }
+
     func isSamePlace(as other: AlternativeService) -> Bool { host == other.host && port == other.port }
 
     /// The host of an `Alt-Svc` field or of a record: a name, or an address, of version 6 in brackets. Nil if it is none.

@@ -39,7 +39,7 @@ package struct AlternativeServices: Sendable {
         // A cache on the way may have kept it for a while (§3.1).
         let age =
             fields.firstValue("Age").flatMap { DeltaSeconds.parse(OptionalWhitespace.trimmed(Array($0.utf8))) } ?? 0
-        let known = offers.map { offer in
+        let known = offers.filter { $0.service.isAllowed(for: origin) }.map { offer in
             let left = min(offer.maximumAge, Self.longest) - age
             return AlternativeServicesRecord.Entry(offer.service, expires: DeltaSeconds.sum(now, left))
         }
@@ -50,9 +50,10 @@ package struct AlternativeServices: Sendable {
     package mutating func insert(_ record: AlternativeServicesRecord, at now: Int64) -> AlternativeServicesOutcome {
         let latest = DeltaSeconds.sum(now, Self.longest)
         let entries = record.entries.prefix(AlternativeServiceField.mostOffers).filter { entry in
-            guard let host = entry.service.host else { return entry.service.port > 0 }
+            guard entry.service.port > 0, entry.service.isAllowed(for: record.origin) else { return false }
+            guard let host = entry.service.host else { return true }
             let text = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            return entry.service.port > 0 && AlternativeService.host(text) == host
+            return AlternativeService.host(text) == host
         }
         // No field can ask for more; the clock may have been wrong when it was written.
         let believed = entries.map { AlternativeServicesRecord.Entry($0.service, expires: min($0.expires, latest)) }

@@ -20,7 +20,7 @@ extension HTTPSRecord {
                 continue
             }
             let service = record.service(of: origin)
-            if isUsable(service) { best = (record.priority, service) }
+            if service.isAllowed(for: origin), isUsable(service) { best = (record.priority, service) }
         }
         return best?.service
     }

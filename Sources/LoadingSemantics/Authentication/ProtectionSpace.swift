@@ -53,6 +53,13 @@ package struct ProtectionSpace: Sendable, Hashable {
             place: peer.place, host: peer.host, port: peer.port, realm: option.challenge.realm, scheme: option.scheme)
     }
 
+    /// The realm under which challenges are shown and credentials are stored. A Basic challenge has to name one (RFC 7617
+    /// §2); one that does not has the name of its host for a realm (AUTH-12).
+    package var effectiveRealm: String? {
+        guard realm == nil, scheme == .basic, place != .server(.ftp) else { return realm }
+        return host
+    }
+
     package var isProxy: Bool {
         if case .proxy = place { true } else { false }
     }

@@ -8,4 +8,20 @@ package enum CacheDecision: Sendable, Equatable {
     /// The request is sent with these fields besides its own.
     case load(adding: HTTPFields, because: CacheReason)
     case fail(LoadError, because: CacheReason)
+
+    /// What it is, for a log.
+    package var name: String {
+        switch self {
+        case .serve: "serve"
+        case .revalidate: "revalidate"
+        case .load: "load"
+        case .fail: "fail"
+        }
+    }
+
+    package var reason: CacheReason {
+        switch self {
+        case .serve(_, _, let reason), .revalidate(_, _, let reason), .load(_, let reason), .fail(_, let reason): reason
+        }
+    }
 }

@@ -17,7 +17,11 @@ package enum CacheValidationRules {
         let confirmed = { (index: Int) in
             var response = refreshed(stored[index], fields, requestTime, responseTime)
             // Of several variants, the one that is served now answers this request.
-            if index == first { response.variant = CacheVariant(varyOf: response.fields, for: request) }
+            if index == first {
+                response.variant = CacheVariant(varyOf: response.fields, for: request)
+            } else if !variesAsBefore(fields, stored[index]) {
+                response.needsValidation = true
+            }
             let isRemoved = CacheStorageRules.isForbidden(response.fields)
             return CacheValidation.Confirmed(
                 index: index, response: response, fate: isRemoved ? .removed : isUnwanted ? .untouched : .stored)
@@ -41,15 +45,20 @@ package enum CacheValidationRules {
                 continue
             }
             var response = stored[index]
-            if speaksOfSame(fields, as: response.fields) {
+            if speaksOfSame(fields, as: response.fields), variesAsBefore(fields, response) {
                 response = refreshed(response, fields, requestTime, responseTime)
-                response.variant = CacheVariant(varyOf: response.fields, for: request)
             } else {
                 response.needsValidation = true
             }
             effects[index] = .changed(response)
         }
         return effects
+    }
+
+    /// Whether new fields leave it clear which requests a stored response is for. If their `Vary` names others than before,
+    /// it is not known what those were in the request that was answered; those of another request say nothing of the body.
+    private static func variesAsBefore(_ fields: HTTPFields, _ stored: StoredResponse) -> Bool {
+        !fields.contains("Vary") || CacheVariant.names(fields) == stored.variant?.names
     }
 
     private static func refreshed(

@@ -100,10 +100,8 @@ package struct Cookie: Sendable, Hashable {
         var result = ""
         for cookie in cookies {
             if !result.isEmpty { result += "; " }
-            if !cookie.name.isEmpty {
-                result += cookie.name
-                result += "="
-            }
+            result += cookie.name
+            result += "="
             result += cookie.value
         }
         return result

@@ -162,14 +162,12 @@ extension CookieJar {
             throw .crossSite
         }
         if let prefix = CookiePrefix(of: cookie.name), !prefix.isKept(by: cookie) { throw .brokenPrefix }
-        // Sent back it would look as if it had that name.
-        if cookie.name.isEmpty, CookiePrefix(of: cookie.value) != nil { throw .brokenPrefix }
         return cookie
     }
 
     /// Nothing in a cookie may end the field it is sent in, or start another cookie there.
     private func checkText(of cookie: Cookie) throws(CookieRefusal) {
-        if cookie.name.isEmpty, cookie.value.isEmpty { throw .empty }
+        if cookie.name.isEmpty { throw .nameless }
         if !CookieText.isSendable(cookie.name) || !CookieText.isSendable(cookie.value) { throw .badCharacter }
     }
 

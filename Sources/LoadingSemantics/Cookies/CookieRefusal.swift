@@ -2,8 +2,8 @@
 package enum CookieRefusal: Error, Sendable, Equatable, CaseIterable {
     /// A control character, or a semicolon in a cookie that did not come in a field.
     case badCharacter
-    /// Neither name nor value.
-    case empty
+    /// No name, or no "=" that would part it from a value (COOK-1).
+    case nameless
     /// Name and value, the path, or the domain have more octets than allowed.
     case tooLong
     /// The domain is not the host that sent the cookie, nor one above it.

@@ -8,7 +8,7 @@ package struct SetCookie: Sendable, Equatable {
     /// Of an attribute's value, in octets.
     package static let maximumAttributeLength = 1024
 
-    /// May be empty.
+    /// Never empty.
     package let name: String
     package let value: String
     /// In seconds since 1970.
@@ -28,7 +28,7 @@ package struct SetCookie: Sendable, Equatable {
     package init(_ field: String) throws(CookieRefusal) {
         // The standard library's closures know no typed errors.
         var field = field
-        var refusal = CookieRefusal.empty
+        var refusal = CookieRefusal.nameless
         let read = field.withUTF8 { (bytes: UnsafeBufferPointer<UInt8>) -> SetCookie? in
             do throws(CookieRefusal) {
                 return try SetCookie(bytes)
@@ -45,12 +45,11 @@ package struct SetCookie: Sendable, Equatable {
         for byte in field where CookieText.isControl(byte) { throw .badCharacter }
         var rest = field[...]
         var value = Self.cut(&rest, at: UInt8(ascii: ";"))
-        var name = value[..<value.startIndex]
-        // Without "=" all is value.
-        if value.contains(UInt8(ascii: "=")) { name = Self.cut(&value, at: UInt8(ascii: "=")) }
-        name = Self.trimmed(name)
+        // RFC 6265bis would keep what has no name. Apple's platforms do not, and an `HTTPCookie` has one (COOK-1).
+        guard value.contains(UInt8(ascii: "=")) else { throw .nameless }
+        let name = Self.trimmed(Self.cut(&value, at: UInt8(ascii: "=")))
         value = Self.trimmed(value)
-        if name.isEmpty, value.isEmpty { throw .empty }
+        if name.isEmpty { throw .nameless }
         if name.count + value.count > Self.maximumPairLength { throw .tooLong }
         self.name = Self.text(name)
         self.value = Self.text(value)

@@ -1,26 +1,45 @@
 /// Dates of HTTP fields (RFC 9110 §5.6.7), as seconds since 1970, by integer arithmetic alone.
 package enum HTTPDate {
-    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
     private static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
     private static let dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    private static let fullDayNames = [
+        "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+    ]
 
-    /// Reads an IMF-fixdate, an RFC 850 date or a date of C's `asctime`; nil for anything else.
+    /// Reads an IMF-fixdate, an RFC 850 date or a date of C's `asctime`, exactly as they are defined; nil for anything else,
+    /// since a cache takes what is no date for one in the past (RFC 9111 §5.3).
     ///
-    /// The name of the day is not compared with the date: a wrong one is the sender's slip, and the date is clear.
+    /// The case of letters does not matter (RFC 9111 §4.2). The name of the day is not compared with the date: a wrong one
+    /// is the sender's slip, and the date is clear.
     package static func parse(_ text: String) -> Int64? {
-        // All three become words when cut at spaces, the comma and the hyphens of RFC 850.
-        let words = text.utf8.split { $0 == 0x20 || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "-") }
-        switch words.count {
-        case 6:
-            guard isGMT(words[5]) else { return nil }
-            return seconds(year: words[3], month: words[2], day: words[1], time: words[4])
-        case 5:
-            return seconds(year: words[4], month: words[1], day: words[2], time: words[3])
-        default:
-            return nil
-        }
+        let text = Array(text.utf8)
+        return text.firstIndex(of: UInt8(ascii: ",")) == nil ? asctimeDate(text) : dateWithComma(text)
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` or `Sunday, 06-Nov-94 08:49:37 GMT`.
+    private static func dateWithComma(_ text: [UInt8]) -> Int64? {
+        var reader = Reader(text)
+        let isFixdate = reader.name(of: dayNames, before: ",") != nil
+        if !isFixdate, reader.name(of: fullDayNames, before: ",") == nil { return nil }
+        let separator: Unicode.Scalar = isFixdate ? " " : "-"
+        guard reader.take(" "), let day = reader.number(2), reader.take(separator),
+            let month = reader.name(of: monthNames, before: separator),
+            let year = isFixdate ? reader.number(4) : reader.number(2).map(fullYear), reader.take(" "),
+            let time = reader.timeOfDay(), reader.take(" "), reader.name(of: ["GMT"], before: nil) != nil
+        else { return nil }
+        return seconds(year: year, month: month + 1, day: day, time: time)
+    }
+
+    /// `Sun Nov  6 08:49:37 1994`.
+    private static func asctimeDate(_ text: [UInt8]) -> Int64? {
+        var reader = Reader(text)
+        guard reader.name(of: dayNames, before: " ") != nil, let month = reader.name(of: monthNames, before: " "),
+            let day = reader.take(" ") ? reader.number(1) : reader.number(2), reader.take(" "),
+            let time = reader.timeOfDay(), reader.take(" "), let year = reader.number(4), reader.isAtEnd
+        else { return nil }
+        return seconds(year: year, month: month + 1, day: day, time: time)
     }
 
     /// The IMF-fixdate of a moment, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Years outside 0…9999 are clamped.
@@ -39,42 +58,62 @@ package enum HTTPDate {
             + "\(padded(Int(rest / 3600), 2)):\(padded(Int(rest / 60 % 60), 2)):\(padded(Int(rest % 60), 2)) GMT"
     }
 
-    private typealias Word = Substring.UTF8View
-
-    private static func seconds(year: Word, month: Word, day: Word, time: Word) -> Int64? {
-        let clock = time.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        guard let day = number(day, 1...2), let month = monthNumber(month), let year = yearNumber(year),
-            clock.count == 3,
-            let hour = number(clock[0], 2...2), let minute = number(clock[1], 2...2),
-            let second = number(clock[2], 2...2),
-            (1...length(ofMonth: month, year: year)).contains(day), hour < 24, minute < 60, second <= 60
-        else { return nil }
-        return days(year: year, month: month, day: day) * 86400 + Int64(hour * 3600 + minute * 60 + second)
+    private static func seconds(year: Int, month: Int, day: Int, time: Int) -> Int64? {
+        guard (1...length(ofMonth: month, year: year)).contains(day) else { return nil }
+        return days(year: year, month: month, day: day) * 86400 + Int64(time)
     }
 
-    private static func number(_ word: Word, _ digits: ClosedRange<Int>) -> Int? {
-        guard digits.contains(word.count), word.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-        return word.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-    }
-
-    private static func yearNumber(_ word: Word) -> Int? {
-        if let year = number(word, 4...4) { return year }
-        // Two digits: the century in which the web lives (RFC 6265 §5.1.1 draws the same line).
-        return number(word, 2...2).map { $0 >= 70 ? 1900 + $0 : 2000 + $0 }
-    }
-
-    private static func monthNumber(_ word: Word) -> Int? {
-        monthNumber(letters: word.map(asciiLowercase))
+    /// The century in which the web lives (RFC 6265 §5.1.1 draws the same line).
+    private static func fullYear(_ lastDigits: Int) -> Int {
+        lastDigits >= 70 ? 1900 + lastDigits : 2000 + lastDigits
     }
 
     /// From 1 to 12, by the first three letters of an English month's name in lower case.
     static func monthNumber(letters: [UInt8]) -> Int? {
-        months.firstIndex { $0.utf8.elementsEqual(letters) }.map { $0 + 1 }
+        monthNames.firstIndex { $0.utf8.lazy.map(asciiLowercase).elementsEqual(letters) }.map { $0 + 1 }
     }
 
-    private static func isGMT(_ word: Word) -> Bool {
-        let lower = word.map(asciiLowercase)
-        return lower.elementsEqual("gmt".utf8) || lower.elementsEqual("utc".utf8)
+    /// Takes the pieces of a date from the front.
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
+
+        init(_ text: [UInt8]) { rest = text[...] }
+
+        var isAtEnd: Bool { rest.isEmpty }
+
+        mutating func take(_ character: Unicode.Scalar) -> Bool {
+            guard rest.first == UInt8(ascii: character) else { return false }
+            rest.removeFirst()
+            return true
+        }
+
+        /// A number of so many digits.
+        mutating func number(_ count: Int) -> Int? {
+            let digits = rest.prefix(count)
+            guard digits.count == count, digits.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+            rest.removeFirst(count)
+            return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        }
+
+        /// The index of the name that stands before that character, which is taken too, or before the end.
+        mutating func name(of names: [String], before end: Unicode.Scalar?) -> Int? {
+            let word = end.map { end in rest.prefix { $0 != UInt8(ascii: end) } } ?? rest
+            guard end == nil || word.endIndex < rest.endIndex,
+                let index = names.firstIndex(where: { name in
+                    name.utf8.lazy.map(asciiLowercase).elementsEqual(word.lazy.map(asciiLowercase))
+                })
+            else { return nil }
+            rest = rest[min(word.endIndex + (end == nil ? 0 : 1), rest.endIndex)...]
+            return index
+        }
+
+        /// In seconds. A leap second counts as the first of the next minute.
+        mutating func timeOfDay() -> Int? {
+            guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2),
+                hour < 24, minute < 60, second <= 60
+            else { return nil }
+            return hour * 3600 + minute * 60 + second
+        }
     }
 
     static func length(ofMonth month: Int, year: Int) -> Int {

@@ -8,10 +8,14 @@ package struct LoadError: Error, Sendable, Equatable {
         case posix(Int32)
         /// A number and a text of the TLS library.
         case tls(code: Int, text: String)
+        /// What the system's loader says of a library that is missing or unusable, which it names.
+        case library(String)
         /// What was wrong with the peer's HTTP.
         case http(String)
         /// A reply of an FTP server, or 0, and what was wrong.
         case ftp(code: Int, text: String)
+        /// What the system does not let the process do.
+        case system(String)
         /// A result of `getaddrinfo` (`EAI_…`).
         case dns(Int32)
         /// A number of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
@@ -29,6 +33,8 @@ package struct LoadError: Error, Sendable, Equatable {
     package var url: String?
     /// The certificates, in DER, of a server that is not trusted.
     package var peerCertificates: [[UInt8]] = []
+    /// The proxy on the way, where it is that which has not done its part.
+    package var proxy: FailedProxy?
 
     package init(code: Int, cause: Cause? = nil, networkUnavailableReason: Int? = nil) {
         self.code = code
@@ -65,11 +71,20 @@ extension LoadError {
     package static let outOfMemory = LoadError(code: -1103, cause: .posix(ENOMEM))
     /// The server does not let the user in, and nobody can say who he is.
     package static let userAuthenticationRequired = LoadError(code: -1013)
-    package static let cannotLoadFromNetwork = LoadError(code: -2000)
+    /// Nothing can be loaded in this process (ERR-16: there is a code for it).
+    package static func cannotLoadFromNetwork(_ cause: Cause) -> LoadError { LoadError(code: -2000, cause: cause) }
+    /// The system starts no thread: too many of the user's, or no memory.
+    package static let noThread = cannotLoadFromNetwork(.system("No thread could be started to load with"))
+    /// The process was made by `fork` of one that had loaded, and has none of its threads.
+    package static let forkedProcess = cannotLoadFromNetwork(
+        .system("A process that was forked off cannot load before it has executed a program"))
 }
 
 /// No connection, or no longer one.
 extension LoadError {
+    /// The version of HTTP that is required cannot be spoken.
+    package static func cannotSpeak(_ reason: String) -> LoadError { LoadError(code: -1200, cause: .http(reason)) }
+
     package static let cannotFindHost = LoadError(code: -1003)
     package static let cannotConnectToHost = LoadError(code: -1004)
     package static let networkConnectionLost = LoadError(code: -1005)
@@ -152,6 +167,9 @@ extension LoadError {
     package static func secureConnectionFailed(_ code: Int, _ text: String) -> LoadError {
         LoadError(code: -1200, cause: .tls(code: code, text: text))
     }
+
+    /// There is nothing to speak TLS with.
+    package static func withoutLibrary(_ text: String) -> LoadError { LoadError(code: -1200, cause: .library(text)) }
 
     package static func certificateHasBadDate(_ code: Int, _ text: String) -> LoadError {
         LoadError(code: -1201, cause: .tls(code: code, text: text))

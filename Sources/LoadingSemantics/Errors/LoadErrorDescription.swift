@@ -1,4 +1,10 @@
 extension LoadError {
+    /// The `NSLocalizedDescription`: that of the code, but what this machine lacks is named.
+    package var message: String {
+        if case .library(let text) = cause { return "A library could not be loaded: \(text)" }
+        return Self.description(ofCode: code)
+    }
+
     /// The `NSLocalizedDescription` of a code in `NSURLErrorDomain` (ERR-4).
     package static func description(ofCode code: Int) -> String {
         switch code {

@@ -36,6 +36,9 @@ package enum ProxyFailure: Error, Sendable, Equatable {
     /// Why there is no connection to the proxy, if that is it.
     package var reason: LoadError? { if case .unreachable(_, let error) = self { error } else { nil } }
 
+    /// What the proxy has answered CONNECT with, if that is it.
+    package var status: Int? { if case .tunnelRefused(let status) = self { status } else { nil } }
+
     /// Whether the next way of a route may be tried. What a proxy has decided, no other one is asked to decide again.
     package var permitsNextWay: Bool {
         switch self {

@@ -21,6 +21,12 @@ struct FieldParameters {
         self.parameters = parameters
     }
 
+    /// What a quoted string says, which begins with its quotation mark; what follows the string is dropped.
+    static func unquoted(_ text: String) -> String {
+        var reader = Reader(bytes: Array(text.utf8))
+        return reader.quoted()
+    }
+
     private struct Reader {
         let bytes: [UInt8]
         var offset = 0
@@ -48,7 +54,7 @@ struct FieldParameters {
         }
 
         /// A quoted string; what is left between it and the next semicolon is dropped.
-        private mutating func quoted() -> String {
+        mutating func quoted() -> String {
             var value: [UInt8] = []
             offset += 1
             while let byte = next, byte != UInt8(ascii: "\"") {

@@ -11,11 +11,20 @@ package struct MediaType: Sendable, Equatable {
     }
 
     /// Reads a field value; nil if it names no type (MISC-10).
+    ///
+    /// A charset that is no token is none: it could name nothing, and has no business in a log or a header.
     package init?(contentType: String) {
         let value = FieldParameters(contentType)
-        if value.head.isEmpty { return nil }
+        if value.head.isEmpty || value.head.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return nil }
         mimeType = value.head.lowercased()
-        let charset = value["charset"]?.lowercased()
-        self.charset = charset?.isEmpty == true ? nil : charset
+        setCharset(value["charset"])
+    }
+
+    /// Sets the charset, unless it is no token.
+    mutating func setCharset(_ name: String?) {
+        guard let name = name?.lowercased(), !name.isEmpty, name.utf8.allSatisfy(ChallengeReader.isToken) else {
+            return
+        }
+        charset = name
     }
 }

@@ -14,12 +14,25 @@ package enum MediaTypeSniffing {
         contentType: String?, contentTypeOptions: String?, pathExtension: String?, start: [UInt8]
     ) -> MediaType? {
         if let contentType { return MediaType(contentType: contentType) }
-        if let pathExtension, let guess = FileExtensions.mimeType(ofExtension: pathExtension) {
-            return MediaType(mimeType: guess)
-        }
-        let options = contentTypeOptions?.utf8.split { $0 == UInt8(ascii: ",") || $0 == 0x20 } ?? []
-        if options.contains(where: { $0.map(asciiLowercase).elementsEqual("nosniff".utf8) }) { return nil }
+        if let guess = guess(ofExtension: pathExtension) { return MediaType(mimeType: guess) }
+        if forbidsSniffing(contentTypeOptions) { return nil }
         return sniff(start.prefix(length)).map { MediaType(mimeType: $0) }
+    }
+
+    /// Whether the type of a response depends on the first bytes of its body.
+    package static func needsStart(
+        hasContentType: Bool, contentTypeOptions: String?, pathExtension: String?
+    ) -> Bool {
+        !hasContentType && guess(ofExtension: pathExtension) == nil && !forbidsSniffing(contentTypeOptions)
+    }
+
+    private static func guess(ofExtension pathExtension: String?) -> String? {
+        pathExtension.flatMap { FileExtensions.mimeType(ofExtension: $0) }
+    }
+
+    private static func forbidsSniffing(_ contentTypeOptions: String?) -> Bool {
+        let options = contentTypeOptions?.utf8.split { $0 == UInt8(ascii: ",") || $0 == 0x20 } ?? []
+        return options.contains { $0.map(asciiLowercase).elementsEqual("nosniff".utf8) }
     }
 
     /// The type that the first bytes of a body show; nil if there are none.

@@ -58,7 +58,8 @@ package struct ProxyDictionary: Sendable, Equatable {
             case .http: http
             case .https: https
             case .ftp: ftp
-            case .other: nil
+            // A SOCKS proxy carries any port. A proxy for HTTPS makes tunnels as well (STREAM-9), but many only to port 443.
+            case .other: socks ?? https
             }
         // To go directly would show the user's network what the script was to hide.
         return own ?? socks ?? (autoConfiguration == nil ? .direct : answer ?? .unknown)

@@ -127,8 +127,13 @@ package struct ProxyServer: Sendable, Hashable {
 
 /// Without the credential, which has no place in a log.
 extension ProxyServer: CustomStringConvertible, CustomReflectable {
-    package var description: String {
-        "\(kind) " + (host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)")
+    package var description: String { "\(kind) \(authority)" }
+
+    /// As the variables of the environment have it.
+    var url: String { "\(kind)://\(authority)" }
+
+    private var authority: String {
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
     package var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }

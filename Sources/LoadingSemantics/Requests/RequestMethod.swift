@@ -1,9 +1,10 @@
 /// What is known of request methods (RFC 9110 §9.2).
 package enum RequestMethod {
-    /// Upper-case if it is one of the standard's in another case, else unchanged (MISC-22).
+    /// Upper-case if it is one of the methods that Apple's loader upper-cases, else unchanged: methods are case-sensitive
+    /// (RFC 9110 §9.1), so `patch` is another method than `PATCH` (MISC-22).
     package static func canonical(_ method: String) -> String {
         let upper = method.uppercased()
-        return standard.contains(upper) ? upper : method
+        return upperCased.contains(upper) ? upper : method
     }
 
     package static func isSafe(_ method: String) -> Bool {
@@ -18,7 +19,5 @@ package enum RequestMethod {
         isSafe(method) || method == "PUT" || method == "DELETE"
     }
 
-    private static let standard: Set = [
-        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
-    ]
+    private static let upperCased: Set = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"]
 }

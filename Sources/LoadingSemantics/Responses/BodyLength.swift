@@ -3,6 +3,8 @@ package enum BodyLength: Sendable, Equatable {
     /// There is no body, whatever the fields say.
     case none
     case known(Int64)
-    /// It ends where it ends.
+    /// Its end is marked.
     case unknown
+    /// It ends where the connection does.
+    case untilClose
 }

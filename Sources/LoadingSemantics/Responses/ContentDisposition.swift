@@ -8,13 +8,27 @@ package enum ContentDisposition {
     }
 
     /// A file name without a path: each "/" becomes "_". Nil if nothing usable is left.
+    ///
+    /// What would hide the file (a dot at the start) becomes "_" too. What does not show goes, and with it what has the name
+    /// read as another: "gpj.exe" behind U+202E shows as "exe.jpg".
     static func safeName(_ name: String) -> String? {
         var scalars = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars where scalar.value >= 0x20 && scalar.value != 0x7F {
-            scalars.append(scalar == "/" ? "_" : scalar)
+        for scalar in name.unicodeScalars where !isInvisible(scalar) { scalars.append(scalar == "/" ? "_" : scalar) }
+        var rest = Substring(String(scalars))
+        while rest.first == " " { rest.removeFirst() }
+        while let last = rest.unicodeScalars.last, last == " " || last == "." { rest.unicodeScalars.removeLast() }
+        let dots = rest.unicodeScalars.prefix { $0 == "." }.count
+        rest.unicodeScalars.removeFirst(dots)
+        return rest.isEmpty ? nil : String(repeating: "_", count: dots) + rest
+    }
+
+    /// Controls, and formats but those that join letters (Unicode §23.2).
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: true
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
         }
-        let safe = String(scalars)
-        return safe.isEmpty || safe == "." || safe == ".." ? nil : safe
     }
 
     /// An extended value, `charset'language'percent-encoded` (RFC 8187 §3.2); nil if malformed or in another charset.

@@ -19,6 +19,10 @@ package struct ResumableUpload: Sendable, Equatable {
     /// connection that is lost is no answer: that goes on as long as the task has time (RES-17).
     private static let maximumRefusals = 3
     private static let maximumPause = 60
+    /// A server, or a network, that makes use of little of what it is sent is given up after so many requests in a row of
+    /// which less than half was kept, once so many times the length of the body was sent for nothing.
+    private static let maximumPoorRequests = 64
+    private static let maximumWaste: Int64 = 16
 
     private let method: String
     private let url: String
@@ -34,6 +38,13 @@ package struct ResumableUpload: Sendable, Equatable {
     /// Answers that said no, without a byte of progress between them.
     private var refusals = 0
     private var restarts = 0
+    /// Whether it was asked whether the upload may go to another origin.
+    private var hasAskedToMove = false
+    /// What of the body the last request carried that carried some, until it is known what was kept of it.
+    private var sent: Range<Int64>?
+    /// Requests in a row of which less than half was kept, and the bytes that they were sent for nothing.
+    private var poorRequests = 0
+    private var wasted: Int64 = 0
 
     /// - Parameters:
     ///   - fields: Of the task's request.
@@ -85,7 +96,25 @@ package struct ResumableUpload: Sendable, Equatable {
         self.length = max(length, 0)
     }
 
-    /// A 104 has come (RES-14, RES-15).
+    /// So many bytes of the body of the request in work were sent. To be called before the request ends.
+    package mutating func sentBody(_ count: Int64) {
+        let start: Int64 = if case .appending(let offset, _, _) = state { offset } else { 0 }
+        let (end, overflows) = start.addingReportingOverflow(max(count, 0))
+        if count > 0, !overflows { sent = start..<end }
+    }
+
+    /// The upload may go on at another origin, where `askToMove` has asked for, if there is nothing else by now.
+    package mutating func move(to url: String) {
+        if case .creating = state, uploadURL == nil, Self.isHTTP(url) { uploadURL = url }
+    }
+
+    /// What would go to an upload resource at another origin.
+    package func proposal(to url: String) -> UploadRequest {
+        UploadRequest(purpose: .append, method: "PATCH", url: url, fields: followUpFields(to: url), body: nil)
+    }
+
+    /// A 104 has come (RES-14, RES-15). Where it names another origin the body would go there, of which only the client of
+    /// the upload may decide.
     ///
     /// - Parameter url: Of the request it answers, after redirects.
     /// - Returns: Nil to go on.
@@ -97,7 +126,12 @@ package struct ResumableUpload: Sendable, Equatable {
             if uploadURL == nil, let location = fields.firstValue("Location"),
                 let target = Self.uploadURL(location, from: url)
             {
-                uploadURL = target
+                if Self.isSameOrigin(target, as: url) {
+                    uploadURL = target
+                } else if !hasAskedToMove {
+                    hasAskedToMove = true
+                    return takeLimits(fields) ?? .askToMove(target)
+                }
             }
         case .appending:
             break
@@ -219,12 +253,14 @@ package struct ResumableUpload: Sendable, Equatable {
             refusals += 1
             if refusals > Self.maximumRefusals { return over(.deliver) }
         }
+        if let offset, isWasteful(offset) { return over(.deliver) }
         return goOn(from: offset)
     }
 
     /// Sends what is left, or as much of it as one request may carry (RES-16, RES-21).
     private mutating func goOn(from offset: Int64?) -> UploadStep {
         guard let offset else { return .send(retrieveOffset(), pause: pause()) }
+        if isWasteful(offset) { return over(.giveUp) }
         if let length, offset > length {
             return fail(.badServerResponse("The server has more than was to be uploaded"))
         }
@@ -252,6 +288,23 @@ package struct ResumableUpload: Sendable, Equatable {
                 body: UploadRequest.Body(offset: offset, length: bodyLength)), pause: 0)
     }
 
+    /// Whether too little is kept of too much, now that the server has the body up to there.
+    private mutating func isWasteful(_ offset: Int64) -> Bool {
+        guard let sent else { return false }
+        self.sent = nil
+        let kept = max(min(offset, sent.upperBound) - sent.lowerBound, 0)
+        let count = sent.upperBound - sent.lowerBound
+        if kept >= count - kept {
+            poorRequests = 0
+            wasted = 0
+            return false
+        }
+        poorRequests += 1
+        wasted = wasted.addingReportingOverflow(count - kept).partialValue
+        let most = max(length ?? 0, sent.upperBound).multipliedReportingOverflow(by: Self.maximumWaste)
+        return poorRequests > Self.maximumPoorRequests && !most.overflow && wasted > most.partialValue
+    }
+
     private mutating func retryLater() -> UploadStep {
         failures += 1
         return .send(retrieveOffset(), pause: pause())
@@ -269,6 +322,7 @@ package struct ResumableUpload: Sendable, Equatable {
         restarts += 1
         if restarts > Self.maximumRefusals { return over(.giveUp) }
         uploadURL = nil
+        hasAskedToMove = false
         limits = UploadLimits()
         acknowledged = 0
         return .send(create(), pause: pause())
@@ -309,13 +363,13 @@ package struct ResumableUpload: Sendable, Equatable {
     /// on another server.
     private func followUpFields(to url: String) -> HTTPFields {
         var dropped = Self.bodyFields
-        if !isSameOrigin(url) { dropped += Self.secretFields }
+        if !Self.isSameOrigin(url, as: self.url) { dropped += Self.secretFields + ["origin"] }
         var result = without(dropped, fields)
         result.append(UploadFields.version, String(UploadFields.interopVersion))
         return result
     }
 
-    private func isSameOrigin(_ other: String) -> Bool {
+    private static func isSameOrigin(_ url: String, as other: String) -> Bool {
         guard let here = try? HTTPURL(url), let there = try? HTTPURL(other) else { return false }
         return here.isSameOrigin(as: there)
     }

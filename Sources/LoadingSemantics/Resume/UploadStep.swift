@@ -7,4 +7,7 @@ package enum UploadStep: Sendable, Equatable {
     /// The task fails with the error that led here, or with one of a lost connection if a response did.
     case giveUp
     case fail(LoadError)
+    /// The server wants the upload to go on at that address, of another origin: ask the upload's client, and call `move` if
+    /// it agrees. The request at hand goes on meanwhile.
+    case askToMove(String)
 }

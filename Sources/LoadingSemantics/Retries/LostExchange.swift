@@ -13,20 +13,28 @@ package struct LostExchange: Sendable, Equatable {
 
     package var method: String
     package var progress: Progress
-    /// Whether the connection had served another request before, and so may just have been closed for idleness.
+    /// Whether the connection has carried another request, or the server answers others, so that it may have been closed for
+    /// other reasons than this one.
     package var isReusedConnection: Bool
     /// True without a body; a stream that has been read from cannot be replayed.
     package var isBodyReplayable: Bool
-    /// How often this request has been tried, this time included.
+    /// How often this request has been tried, this time included; tries that the server has not processed are not counted.
     package var attempts: Int
+    /// How often in a row, this time included, the server has refused it and processed no other request meanwhile.
+    package var refusals: Int
+    /// Whether the server has answered others since this request was lost before, or was begun.
+    package var isServing: Bool
 
     package init(
-        method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int
+        method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
+        refusals: Int = 1, isServing: Bool = false
     ) {
         self.method = method
         self.progress = progress
         self.isReusedConnection = isReusedConnection
         self.isBodyReplayable = isBodyReplayable
         self.attempts = attempts
+        self.refusals = refusals
+        self.isServing = isServing
     }
 }

@@ -2,5 +2,7 @@
 package enum RetryDecision: Sendable, Equatable {
     /// On a new connection: another idle one may be as stale.
     case retry
+    /// The same, after so many nanoseconds.
+    case retryAfter(Int64)
     case fail(LoadError)
 }

@@ -58,10 +58,13 @@ package struct CertificateFacts: Sendable, Equatable {
     package var pathLength: Int?
     /// Whether subject and issuer are the same name.
     package var isSelfIssued: Bool
+    /// What the octets say; nil if they are not those of a certificate.
+    package var encoding: CertificateEncoding?
 
     package init(
         names: [Name] = [], key: Key, signature: SignatureHash, validFrom: Int64, validUntil: Int64,
-        purposes: Purposes? = nil, isAuthority: Bool = false, pathLength: Int? = nil, isSelfIssued: Bool = false
+        purposes: Purposes? = nil, isAuthority: Bool = false, pathLength: Int? = nil, isSelfIssued: Bool = false,
+        encoding: CertificateEncoding? = CertificateEncoding()
     ) {
         self.names = names
         self.key = key
@@ -72,5 +75,6 @@ package struct CertificateFacts: Sendable, Equatable {
         self.isAuthority = isAuthority
         self.pathLength = pathLength
         self.isSelfIssued = isSelfIssued
+        self.encoding = encoding
     }
 }

@@ -2,19 +2,23 @@
 enum CertificateName {
     /// Whether one of the names is a host's. An address has to be there as an address, and a name as a name.
     ///
-    /// - Parameter host: As in `HTTPURL`.
-    static func isFor(_ host: String, _ names: [CertificateFacts.Name]) -> Bool {
+    /// - Parameters:
+    ///   - host: As in `HTTPURL`.
+    ///   - suffixes: Those that no star may stand right below.
+    static func isFor(
+        _ host: String, _ names: [CertificateFacts.Name], suffixes: RegistrySuffixes
+    ) -> Bool {
         if let address = address(host) { return names.contains(.address(address)) }
         // Nothing that looks like an address is a name.
         if CookieDomain.isAddress(host) { return false }
         let bare = host.utf8.last == UInt8(ascii: ".") ? String(Substring(host.utf8.dropLast())) : host
         return !bare.isEmpty
-            && names.contains { if case .host(let pattern) = $0 { matches(bare, pattern) } else { false } }
+            && names.contains { if case .host(let pattern) = $0 { matches(bare, pattern, suffixes) } else { false } }
     }
 
-    /// A star stands for one whole label, the first, where at least two follow it: nobody speaks for a whole top-level
-    /// domain.
-    private static func matches(_ host: String, _ pattern: String) -> Bool {
+    /// A star stands for one whole label, the first, where at least two follow it that are not the suffix of a registry:
+    /// nobody speaks for all who have names below one.
+    private static func matches(_ host: String, _ pattern: String, _ suffixes: RegistrySuffixes) -> Bool {
         let host = host.utf8.map(asciiLowercase)
         let pattern = pattern.utf8.map(asciiLowercase)
         if pattern.starts(with: "*.".utf8) {
@@ -23,6 +27,7 @@ enum CertificateName {
                 let dot = host.firstIndex(of: UInt8(ascii: ".")), dot > 0
             else { return false }
             return host[dot...] == rest && !rest.contains(UInt8(ascii: "*"))
+                && !suffixes.contains(String(decoding: rest.dropFirst(), as: UTF8.self))
         }
         return host == pattern && !pattern.contains(UInt8(ascii: "*"))
     }

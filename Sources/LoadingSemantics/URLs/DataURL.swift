@@ -15,35 +15,60 @@ package struct DataURL: Sendable, Equatable {
         guard let colon = url.firstIndex(of: UInt8(ascii: ":")), String(url[..<colon])?.lowercased() == "data",
             let comma = url.firstIndex(of: UInt8(ascii: ","))
         else { return nil }
-        guard let head = PercentEncoding.decode(url[url.index(after: colon)..<comma]),
-            let bytes = PercentEncoding.decode(url[url.index(after: comma)...])
-        else { return nil }
-        var type = String(decoding: head, as: UTF8.self)
-        let isBase64 = Self.removeBase64(from: &type)
-        if isBase64 {
+        // What separates is not percent-coded. A coded one belongs to a type, a name or a value (RFC 2397 §3).
+        var parts: [Part] = []
+        for text in url[url.index(after: colon)..<comma].split(
+            separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        {
+            guard let part = Part(text) else { return nil }
+            parts.append(part)
+        }
+        guard let bytes = PercentEncoding.decode(url[url.index(after: comma)...]) else { return nil }
+        if parts.count > 1, parts.last?.isBase64 == true {
+            parts.removeLast()
             guard let decoded = Self.decodeBase64(bytes) else { return nil }
             data = decoded
         } else {
             data = Data(bytes)
         }
-        mediaType = Self.mediaType(type)
+        mediaType = Self.mediaType(parts)
     }
 
-    /// Takes the word that says so off the end, in any case.
-    private static func removeBase64(from type: inout String) -> Bool {
-        guard let semicolon = type.utf8.lastIndex(of: UInt8(ascii: ";")) else { return false }
-        let word = type[type.index(after: semicolon)...].drop { $0 == " " }
-        guard word.lowercased().trimmingEnd == "base64" else { return false }
-        type = String(type[..<semicolon])
-        return true
+    /// What stands between two semicolons, decoded and without surrounding spaces: a media type, a parameter or a word.
+    private struct Part {
+        var name: String
+        /// What follows the first "=".
+        var value: String?
+
+        /// Nil for what cannot be decoded.
+        init?(_ text: Substring.UTF8View) {
+            let sides = text.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let first = sides.first, let name = PercentEncoding.decode(first) else { return nil }
+            self.name = Self.trimmed(name)
+            guard sides.count > 1 else { return }
+            guard let value = PercentEncoding.decode(sides[1]) else { return nil }
+            self.value = Self.trimmed(value)
+        }
+
+        var isBase64: Bool { value == nil && name.lowercased() == "base64" }
+
+        private static func trimmed(_ bytes: [UInt8]) -> String {
+            var rest = bytes.drop { $0 == 0x20 }
+            while rest.last == 0x20 { rest.removeLast() }
+            return String(decoding: rest, as: UTF8.self)
+        }
     }
 
     /// Parameters may come without a type: that is plain text then.
-    private static func mediaType(_ text: String) -> MediaType {
-        let isBare = text.utf8.first == UInt8(ascii: ";")
-        guard let type = MediaType(contentType: isBare ? "text/plain" + text : text),
+    private static func mediaType(_ parts: [Part]) -> MediaType {
+        guard let first = parts.first, first.value == nil else { return standardType }
+        let isBare = first.name.isEmpty && parts.count > 1
+        let name = isBare ? "text/plain" : first.name
+        guard !name.utf8.contains(UInt8(ascii: ";")), var type = MediaType(contentType: name),
             type.mimeType.utf8.contains(UInt8(ascii: "/"))
         else { return standardType }
+        let charset = parts.dropFirst().first { $0.name.lowercased() == "charset" }?.value
+        type.setCharset(charset.map { $0.utf8.first == UInt8(ascii: "\"") ? FieldParameters.unquoted($0) : $0 })
         return type
     }
 
@@ -53,13 +78,5 @@ package struct DataURL: Sendable, Equatable {
         // With one digit more than whole groups there is no byte that it could belong to.
         if text.count % 4 > 1 { text += Array(repeating: UInt8(ascii: "="), count: 4 - text.count % 4) }
         return Data(base64Encoded: Data(text))
-    }
-}
-
-extension String {
-    fileprivate var trimmingEnd: Substring {
-        var rest = self[...]
-        while rest.last == " " { rest.removeLast() }
-        return rest
     }
 }

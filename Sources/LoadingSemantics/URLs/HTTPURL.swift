@@ -57,6 +57,14 @@ package struct HTTPURL: Sendable, Equatable {
     /// Path and query in origin form: at least "/", no fragment (MISC-27).
     package var target: ArraySlice<UInt8> { bytes[authorityLength...] }
 
+    /// The extension of the last path component as it stands in the URL, or nil.
+    package var pathExtension: String? {
+        let name = target.prefix { $0 != UInt8(ascii: "?") }.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
+        ).last
+        return name.flatMap { FileExtensions.fileExtension(ofName: String(decoding: $0, as: UTF8.self)) }
+    }
+
     /// The target for a proxy (RFC 9112 §3.2.2).
     package var absoluteForm: [UInt8] {
         var result: [UInt8] = []

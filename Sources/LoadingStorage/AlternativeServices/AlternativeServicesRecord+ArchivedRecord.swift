@@ -12,7 +12,7 @@ extension AlternativeServicesRecord: ArchivedRecord {
     // Losing what was written last costs a slower start at most.
     package static let design = DatabaseDesign(
         name: "url-loading-alternative-services.sqlite", applicationID: 0x554C_4153,
-        migrations: [makeTable(identityColumns, contentColumns)], durability: .normal, isCheckedWhole: true)
+        migrations: [makeTable(identityColumns, contentColumns)], durability: .none, isCheckedWhole: true)
 
     package static func values(of origin: ServerPlace) -> [DatabaseValue] {
         [.text(origin.host), .integer(Int64(origin.port))]

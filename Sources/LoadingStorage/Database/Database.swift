@@ -1,11 +1,12 @@
 internal import CLoadingLinux
-internal import CSQLite
+internal import CLoadingSQLite
 internal import FoundationEssentials
 internal import Glibc
 
 /// An SQLite file, open. Used by one thread at a time; every call may wait for the disk.
 ///
-/// Nothing that is in the file reaches a trap, and no failure says what is in it.
+/// Nothing that is in the file reaches a trap, and no failure says what is in it. No file is mapped: another program may
+/// cut it.
 package final class Database {
     package enum Mode: Sendable, Equatable {
         case write
@@ -16,20 +17,29 @@ package final class Database {
 
     /// How much of what was committed may be gone after the machine lost its power; a killed process loses none.
     package enum Durability: String, Sendable {
-        /// The last transactions may be gone.
-        case normal = "NORMAL"
+        /// Whatever the system had not written by then. The file may be damaged; rows that are whole are saved by their seals.
+        case none = "OFF"
+        /// Nothing.
         case full = "FULL"
     }
 
     package let path: String
+    private let sqlite: clq_functions
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
     private static let mostStatements = 64
     /// What is larger is not stored, and where a damaged file says so there is no memory given to it.
     private static let largestValue: Int32 = 64 << 20
 
-    /// What a statement may do yet. A damaged tree may lead in circles, and a statement would go round for ever.
-    private let allowance: UnsafeMutablePointer<Int32>
+    private struct Limits {
+        /// What a statement may do yet. A damaged tree may lead in circles, and a statement would go round for ever.
+        var allowance: Int32
+        /// How long to wait for another process, in milliseconds.
+        var patience: Int32
+    }
+
+    private let limits: UnsafeMutablePointer<Limits>
+    private let methods: UnsafeMutablePointer<sqlite3_io_methods>
     /// In steps of SQLite's machine, and how often that many may be done of a small file.
     private static let allowed: (steps: Int32, times: Int32) = (100_000, 500)
     private var times = Database.allowed.times
@@ -37,6 +47,8 @@ package final class Database {
 
     /// - Parameter patience: How long to wait for another process, in milliseconds.
     package init(_ path: String, _ mode: Mode = .write, patience: Int32 = 2000) throws(StorageFailure) {
+        let sqlite = try Self.library(for: path)
+        self.sqlite = sqlite
         self.path = path
         var handle: OpaquePointer?
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
@@ -46,48 +58,92 @@ package final class Database {
             flags |= SQLITE_OPEN_URI
             name = "file:" + Self.escaped(path) + "?immutable=1"
         }
-        let code = sqlite3_open_v2(name, &handle, flags, nil)
+        let code = sqlite.open_v2(name, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
-            let extended = handle.map { sqlite3_extended_errcode($0) } ?? code
-            sqlite3_close_v2(handle)
+            let extended = handle.map { sqlite.extended_errcode($0) } ?? code
+            _ = sqlite.close_v2(handle)
             throw StorageFailure(.open, path, .database(extended == SQLITE_OK ? code : extended))
         }
         self.handle = handle
-        sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, patience)
-        sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.largestValue)
-        csq_defend(handle)
-        allowance = .allocate(capacity: 1)
-        allowance.initialize(to: times)
-        sqlite3_progress_handler(
+        _ = sqlite.extended_result_codes(handle, 1)
+        _ = sqlite.limit(handle, SQLITE_LIMIT_LENGTH, Self.largestValue)
+        clq_defend(handle)
+        methods = .allocate(capacity: 1)
+        methods.initialize(to: sqlite3_io_methods())
+        limits = .allocate(capacity: 1)
+        limits.initialize(to: Limits(allowance: times, patience: patience))
+        sqlite.progress_handler(
             handle, Self.allowed.steps,
             { context in
-                guard let left = context?.assumingMemoryBound(to: Int32.self) else { return 0 }
-                left.pointee -= 1
-                return left.pointee < 0 ? 1 : 0
-            }, allowance)
-        // A page that cannot be read is an error then, and not a signal.
-        try execute("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON")
+                guard let limits = context?.assumingMemoryBound(to: Limits.self) else { return 0 }
+                limits.pointee.allowance -= 1
+                return limits.pointee.allowance < 0 ? 1 : 0
+            }, limits)
+        // SQLite's own waits grow to a tenth of a second, in which others that write often take every gap.
+        _ = sqlite.busy_handler(
+            handle,
+            { context, count in
+                guard let limits = context?.assumingMemoryBound(to: Limits.self), count < limits.pointee.patience
+                else { return 0 }
+                usleep(1000)
+                return 1
+            }, limits)
+        guard clq_forgo_mapping(handle, methods) else { throw failure(.open, SQLITE_CANTOPEN) }
+        try execute("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY")
+    }
+
+    /// Fails without SQLite's library.
+    @discardableResult
+    static func library(for path: String) throws(StorageFailure) -> clq_functions {
+        guard let functions = clq_load() else {
+            throw StorageFailure(.open, path, .library(String(cString: clq_library_name)))
+        }
+        return functions.pointee
     }
 
     deinit {
-        for statement in statements.values { sqlite3_finalize(statement) }
-        sqlite3_close_v2(handle)
-        allowance.deallocate()
+        for statement in statements.values { _ = sqlite.finalize(statement) }
+        _ = sqlite.close_v2(handle)
+        limits.deallocate()
+        methods.deallocate()
     }
 
     /// How long to wait for another process, in milliseconds.
-    func setPatience(_ patience: Int32) { sqlite3_busy_timeout(handle, patience) }
+    func setPatience(_ patience: Int32) { limits.pointee.patience = patience }
 
     /// Whether another file has the name now, or none.
-    var hasMoved: Bool { csq_has_moved(handle) != 0 }
+    var hasMoved: Bool { clq_has_moved(handle) }
+
+    /// Whether the file could only be opened to read it.
+    var isReadOnly: Bool { sqlite.db_readonly(handle, "main") != 0 }
+
+    // MARK: The journal
+
+    /// Has the file for this process alone from the first statement on, until `share`.
+    ///
+    /// A file that has a log (SQLite's WAL) from before, or from another program, is read with it then, and the log's
+    /// shared memory is left alone.
+    func lockAlone() throws(StorageFailure) { try execute("PRAGMA locking_mode=EXCLUSIVE") }
+
+    /// Brings a log into the file, has changes kept in a rollback journal from now on, and lets other processes have the
+    /// file too.
+    func share() throws(StorageFailure) {
+        guard try value("PRAGMA journal_mode=TRUNCATE") == .text("truncate") else {
+            throw StorageFailure(.open, path, .database(SQLITE_BUSY))
+        }
+        // While the file is locked no other process has it with a log. One that is left is empty.
+        for end in ["-wal", "-shm"] { unlink(path + end) }
+        try execute("PRAGMA locking_mode=NORMAL")
+        // Only then the locks go.
+        try run("SELECT count(*) FROM sqlite_master")
+    }
 
     // MARK: Statements
 
     /// Statements without values, of which no rows are wanted.
     package func execute(_ statements: String) throws(StorageFailure) {
         renewAllowance()
-        let code = sqlite3_exec(handle, statements, nil, nil, nil)
+        let code = sqlite.exec(handle, statements, nil, nil, nil)
         guard code == SQLITE_OK else { throw failure(.write, code) }
     }
 
@@ -108,26 +164,26 @@ package final class Database {
     ) throws(StorageFailure) {
         let statement = try prepared(text)
         defer {
-            sqlite3_reset(statement)
-            sqlite3_clear_bindings(statement)
+            _ = sqlite.reset(statement)
+            _ = sqlite.clear_bindings(statement)
         }
         for (index, value) in values.enumerated() {
-            let code = Self.bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
+            let code = bind(value, to: statement, at: Int32(truncatingIfNeeded: index + 1))
             guard code == SQLITE_OK else { throw failure(.write, code) }
         }
         renewAllowance()
         while true {
-            switch sqlite3_step(statement) {
-            case SQLITE_ROW: try each(Self.row(of: statement))
+            switch sqlite.step(statement) {
+            case SQLITE_ROW: try each(row(of: statement))
             case SQLITE_DONE: return
-            case let code: throw failure(sqlite3_stmt_readonly(statement) != 0 ? .read : .write, code)
+            case let code: throw failure(sqlite.stmt_readonly(statement) != 0 ? .read : .write, code)
             }
         }
     }
 
     /// Rows that the last statement has changed.
-    package var changes: Int { Int(sqlite3_changes(handle)) }
-    package var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+    package var changes: Int { Int(sqlite.changes(handle)) }
+    package var lastRow: Int64 { sqlite.last_insert_rowid(handle) }
 
     private func renewAllowance() {
         // To look at each row of a large file takes fewer steps than the file has bytes. It may have grown.
@@ -136,54 +192,54 @@ package final class Database {
             times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
         }
         statementCount &+= 1
-        allowance.pointee = times
+        limits.pointee.allowance = times
     }
 
     private func prepared(_ text: String) throws(StorageFailure) -> OpaquePointer {
         if let statement = statements[text] { return statement }
         var statement: OpaquePointer?
-        let code = sqlite3_prepare_v2(handle, text, -1, &statement, nil)
+        let code = sqlite.prepare_v2(handle, text, -1, &statement, nil)
         guard code == SQLITE_OK, let statement else { throw failure(.read, code) }
         if statements.count >= Self.mostStatements {
-            for old in statements.values { sqlite3_finalize(old) }
+            for old in statements.values { _ = sqlite.finalize(old) }
             statements = [:]
         }
         statements[text] = statement
         return statement
     }
 
-    private static func bind(_ value: DatabaseValue, to statement: OpaquePointer, at index: Int32) -> Int32 {
+    private func bind(_ value: DatabaseValue, to statement: OpaquePointer, at index: Int32) -> Int32 {
         switch value {
-        case .null: return sqlite3_bind_null(statement, index)
-        case .integer(let number): return sqlite3_bind_int64(statement, index, number)
-        case .real(let number): return sqlite3_bind_double(statement, index, number)
+        case .null: return sqlite.bind_null(statement, index)
+        case .integer(let number): return sqlite.bind_int64(statement, index, number)
+        case .real(let number): return sqlite.bind_double(statement, index, number)
         case .text(var text):
             return text.withUTF8 { bytes in
-                Int32(exactly: bytes.count).map { csq_bind_text(statement, index, bytes.baseAddress, $0) }
+                Int32(exactly: bytes.count).map { clq_bind_text(statement, index, bytes.baseAddress, $0) }
                     ?? SQLITE_TOOBIG
             }
         case .blob(let data):
             return data.withUnsafeBytes { bytes in
-                Int32(exactly: bytes.count).map { csq_bind_blob(statement, index, bytes.baseAddress, $0) }
+                Int32(exactly: bytes.count).map { clq_bind_blob(statement, index, bytes.baseAddress, $0) }
                     ?? SQLITE_TOOBIG
             }
         }
     }
 
-    private static func row(of statement: OpaquePointer) -> [DatabaseValue] {
-        (0..<sqlite3_column_count(statement)).map { column in
-            switch sqlite3_column_type(statement, column) {
-            case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, column))
-            case SQLITE_FLOAT: return .real(sqlite3_column_double(statement, column))
+    private func row(of statement: OpaquePointer) -> [DatabaseValue] {
+        (0..<sqlite.column_count(statement)).map { column in
+            switch sqlite.column_type(statement, column) {
+            case SQLITE_INTEGER: return .integer(sqlite.column_int64(statement, column))
+            case SQLITE_FLOAT: return .real(sqlite.column_double(statement, column))
             case SQLITE_TEXT:
-                guard let bytes = sqlite3_column_text(statement, column) else { return .null }
-                let count = Int(sqlite3_column_bytes(statement, column))
+                guard let bytes = sqlite.column_text(statement, column) else { return .null }
+                let count = Int(sqlite.column_bytes(statement, column))
                 // No text was stored that is not UTF-8.
                 return DatabaseValue(
                     String(validating: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self))
             case SQLITE_BLOB:
-                let count = Int(sqlite3_column_bytes(statement, column))
-                guard let bytes = sqlite3_column_blob(statement, column) else { return .blob(Data()) }
+                let count = Int(sqlite.column_bytes(statement, column))
+                guard let bytes = sqlite.column_blob(statement, column) else { return .blob(Data()) }
                 return .blob(Data(bytes: bytes, count: count))
             default: return .null
             }
@@ -192,7 +248,7 @@ package final class Database {
 
     private func failure(_ action: StorageFailure.Action, _ code: Int32) -> StorageFailure {
         if code & 0xFF == SQLITE_INTERRUPT { return StorageFailure(action, path, .database(SQLITE_CORRUPT)) }
-        let extended = sqlite3_extended_errcode(handle)
+        let extended = sqlite.extended_errcode(handle)
         return StorageFailure(action, path, .database(extended & 0xFF == code & 0xFF ? extended : code))
     }
 
@@ -220,7 +276,7 @@ package final class Database {
             return result
         } catch {
             // Some failures have rolled it back already.
-            if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+            if sqlite.get_autocommit(handle) == 0 { try? run("ROLLBACK") }
             throw error
         }
     }

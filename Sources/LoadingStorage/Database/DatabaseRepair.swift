@@ -14,7 +14,7 @@ struct DatabaseRepair {
 
     /// What is larger than that is not kept when it is damaged.
     private static let largestAside: Int64 = 16 << 20
-    private static let sideFiles = ["-wal", "-shm", "-journal"]
+    static let sideFiles = ["-wal", "-shm", "-journal"]
 
     init(_ design: DatabaseDesign, path: String, isForeign: Bool) {
         self.design = design
@@ -76,6 +76,7 @@ struct DatabaseRepair {
     private func makeFresh() throws(StorageFailure) -> Int {
         try StorageDirectory.claimFile(fresh)
         let new = try Database(fresh)
+        // Without a file beside it, since it gets another name.
         try new.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL")
         if isForeign {
             try design.migrate(new, to: design.version)
@@ -91,8 +92,9 @@ struct DatabaseRepair {
     /// Has SQLite bring what is in the journal into the file, as far as it can.
     private func versionWithJournal() -> Int64 {
         guard let old = try? Database(path) else { return design.version }
+        try? old.lockAlone()
         let version = try? old.value("PRAGMA user_version").integer
-        try? old.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        try? old.share()
         return version ?? design.version
     }
 

@@ -1,5 +1,5 @@
 internal import CLoadingLinux
-internal import CSQLite
+internal import CLoadingSQLite
 internal import Glibc
 
 /// Keeps other processes from repairing what is in a folder at the same time.

@@ -1,5 +1,5 @@
 internal import CLoadingLinux
-internal import CSQLite
+internal import CLoadingSQLite
 internal import Glibc
 
 /// The file of a store, which is opened when it is needed, and made whole when it is damaged.
@@ -86,17 +86,17 @@ final class LastingDatabase {
     @discardableResult
     func forgetRemoved() -> Bool {
         if !exists { return DatabaseRepair.removeLeftovers(of: path) }
-        let isBusy = attempt(.write) { (database) throws(StorageFailure) in
+        let isDone: Void? = attempt(.write) { (database) throws(StorageFailure) in
             try database.run("PRAGMA incremental_vacuum")
-            return try database.value("PRAGMA wal_checkpoint(TRUNCATE)") != .integer(0)
         }
-        return DatabaseRepair.removeLeftovers(of: path) && isBusy == false
+        return DatabaseRepair.removeLeftovers(of: path) && isDone != nil
     }
 
     private func attempt<Result>(
         _ mode: Database.Mode, _ work: (Database) throws(StorageFailure) -> Result
     ) -> Result? {
         var isRepaired = false
+        var mayReopen = database != nil
         while true {
             do throws(StorageFailure) {
                 let result = try work(opened(mode))
@@ -107,6 +107,12 @@ final class LastingDatabase {
                 }
                 return result
             } catch {
+                // Another program has begun a log, which is brought in when the file is opened.
+                if error.isOfSideFile, mayReopen {
+                    mayReopen = false
+                    database = nil
+                    continue
+                }
                 if error.remedy == .repair, !isRepaired {
                     isRepaired = true
                     if repair(isForeign: error.reason == .foreign) { continue }
@@ -144,13 +150,16 @@ final class LastingDatabase {
         if let database, mode != .write || !isReadOnly { return database }
         database = nil
         do throws(StorageFailure) {
+            // Before an empty file is made.
+            try Database.library(for: path)
             let path = try directory.make() + "/" + design.name
             identity = (try? Place(path))?.identity
             try StorageDirectory.claimFile(path)
+            for end in DatabaseRepair.sideFiles { try StorageDirectory.claimSideFile(path + end) }
             identity = try Place(path).identity
             let new = try Database(path, patience: trouble == nil ? Self.patience.well : Self.patience.troubled)
             try prepare(new)
-            return keep(new, isReadOnly: false)
+            return keep(new, isReadOnly: new.isReadOnly)
         } catch {
             guard mode != .write, error.isReadOnly, let frozen = readOnly() else { throw error }
             return keep(frozen, isReadOnly: true)
@@ -199,13 +208,8 @@ final class LastingDatabase {
     }
 
     private func prepare(_ database: Database) throws(StorageFailure) {
-        let version = try version(of: database)
-        // Only a file without tables can be made one that gives room back.
-        if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
-        try startJournal(of: database)
-        try database.execute(
-            "PRAGMA synchronous=\(design.durability.rawValue); PRAGMA journal_size_limit=1048576; PRAGMA secure_delete=ON"
-        )
+        let version = try takeOver(database)
+        try database.execute("PRAGMA synchronous=\(design.durability.rawValue); PRAGMA secure_delete=ON")
         if version < design.version { try design.migrate(database, to: design.version) }
         if design.isCheckedWhole, try Place(path).size <= Self.largestCheckedWhole,
             try database.value("PRAGMA integrity_check(1)") != .text("ok")
@@ -214,23 +218,17 @@ final class LastingDatabase {
         }
     }
 
-    /// With a log in front of the file readers and writers do not wait for each other; not every file system can.
-    private func startJournal(of database: Database) throws(StorageFailure) {
-        var attempts = 0
-        while true {
-            do throws(StorageFailure) {
-                if try database.value("PRAGMA journal_mode=WAL") == .text("wal") { return }
-                break
-            } catch {
-                if error.remedy == .repair { throw error }
-                // Who changes the journal is not made to wait for others who do, so it is for us.
-                attempts += 1
-                guard error.isBusy else { break }
-                if attempts > 50 || trouble != nil { throw error }
-                usleep(10_000)
-            }
-        }
-        try database.run("PRAGMA journal_mode=TRUNCATE")
+    /// Has the file kept with a rollback journal, whatever it was kept with, and tells its version.
+    private func takeOver(_ database: Database) throws(StorageFailure) -> Int64 {
+        // Two connections that have read the file, and want it alone, would wait for each other.
+        let lock = try? FolderLock(of: path)
+        defer { lock?.release() }
+        try database.lockAlone()
+        let version = try version(of: database)
+        // Only a file without tables can be made one that gives room back.
+        if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
+        try database.share()
+        return version
     }
 
     // MARK: Repairing

@@ -22,8 +22,22 @@ struct Place: ~Copyable {
 
     var isFile: Bool { status.st_mode & S_IFMT == S_IFREG }
     var isFolder: Bool { status.st_mode & S_IFMT == S_IFDIR }
-    /// Root may use the files of those it works for.
-    var isOwn: Bool { status.st_uid == geteuid() || geteuid() == 0 }
+    /// Also for root: what another user owns that user can read, and may put something else in its place.
+    var isOwn: Bool { status.st_uid == geteuid() }
+    /// Whether only this user and root can put something else in the place of what is in this folder. A group is trusted
+    /// if it is this process's own, which on many systems is the user's alone.
+    var isTrustedFolder: Bool {
+        guard isOwn || status.st_uid == 0 || UserNamespace.current.hides(status.st_uid) else { return false }
+        // Sticky: only the owner of a file may rename it.
+        return mode & 0o1000 != 0 || isClosedToStrangers
+    }
+    /// The same of the folder that a store's files are in. There nobody else may make one either, before SQLite makes its own
+    /// of that name and writes to it.
+    var isTrustedStore: Bool { (isOwn || status.st_uid == 0) && isClosedToStrangers }
+    private var isClosedToStrangers: Bool {
+        let isTrustedGroup = status.st_gid == getegid() || status.st_gid == 0
+        return mode & 0o002 == 0 && (mode & 0o020 == 0 || isTrustedGroup)
+    }
     var mode: mode_t { status.st_mode & 0o7777 }
     var size: Int64 { Int64(status.st_size) }
     var identity: FileIdentity { FileIdentity(device: UInt64(status.st_dev), number: UInt64(status.st_ino)) }

@@ -90,7 +90,8 @@ package struct StorageDirectory: Sendable, Hashable {
         return access(path + "/" + design.name, F_OK) == 0 || cll_errno() != ENOENT
     }
 
-    /// Makes the folder if need be, with those above it, and gives its path without links.
+    /// Makes the folder if need be, with those above it, and gives its path without links. Fails if another user than root
+    /// may put something else in the place of what is in it.
     package func make() throws(StorageFailure) -> String {
         let path = Self.trimmed(try location.get())
         try Self.makeFolders(above: path)
@@ -108,7 +109,22 @@ package struct StorageDirectory: Sendable, Hashable {
         if !isCallers, place.isOwn, place.mode & 0o022 != 0 { place.setMode(place.mode & 0o7755) }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
-        return String(cString: real)
+        let found = String(cString: real)
+        try Self.checkFolders(to: found)
+        return found
+    }
+
+    /// Whoever owns a folder, or may write to it, may rename what is in it, be it a folder too. So each one counts, up to
+    /// the root.
+    private static func checkFolders(to path: String) throws(StorageFailure) {
+        guard try Place(path).isTrustedStore else { throw StorageFailure(.open, path, .untrusted) }
+        var path = Substring(path)
+        while true {
+            let folder = path.isEmpty ? "/" : String(path)
+            guard try Place(folder).isTrustedFolder else { throw StorageFailure(.open, folder, .untrusted) }
+            guard let end = path.lastIndex(of: "/") else { return }
+            path = path[..<end]
+        }
     }
 
     /// Has an empty file there if none is, with its mode from the first moment on. A file that is there gets that mode.
@@ -120,6 +136,19 @@ package struct StorageDirectory: Sendable, Hashable {
         guard let place = try? Place(path) else { throw StorageFailure(.make, path, .system(code)) }
         guard place.isFile, place.isOwn else { throw StorageFailure(.open, path, .foreign) }
         if place.mode & 0o077 != 0 { place.setMode(0o600) }
+    }
+
+    /// Has a file that SQLite keeps beside another be this user's, if there is one. What is no plain file, or another user's
+    /// from a time when the folder was open to others, goes.
+    static func claimSideFile(_ path: String) throws(StorageFailure) {
+        guard let place = try? Place(path) else { return }
+        if place.isFile, place.isOwn {
+            if place.mode & 0o077 != 0 { place.setMode(0o600) }
+            return
+        }
+        guard unlink(path) == 0 || rmdir(path) == 0 || cll_errno() == ENOENT else {
+            throw StorageFailure(.open, path, .untrusted)
+        }
     }
 
     // MARK: Names and places

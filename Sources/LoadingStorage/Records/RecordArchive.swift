@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CLoadingSQLite
 
 /// Small records that last: cookies, hosts, credentials. All of them are in the memory of who uses them; here is what the
 /// file has of them.

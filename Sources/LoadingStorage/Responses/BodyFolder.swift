@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
+internal import LoadingEvents
 
 /// The folder of those bodies that are too large for the index, each in a file of its own.
 ///
@@ -34,7 +35,8 @@ struct BodyFolder {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == count
         else { return nil }
-        guard let buffer = malloc(max(count, 1)) else { return nil }
+        var memory = GrowingMemory()
+        guard memory.grow(to: max(count, 1)), let buffer = memory.address else { return nil }
         var filled = 0
         while filled < count {
             let got = Glibc.read(descriptor, buffer + filled, count - filled)
@@ -44,11 +46,8 @@ struct BodyFolder {
         }
         var found = Seal()
         found.add(UnsafeRawBufferPointer(start: buffer, count: filled))
-        guard filled == count, found.value == seal else {
-            free(buffer)
-            return nil
-        }
-        return Data(bytesNoCopy: buffer, count: count, deallocator: .free)
+        guard filled == count, found.value == seal else { return nil }
+        return memory.take(count)
     }
 
     func remove(_ name: String) {

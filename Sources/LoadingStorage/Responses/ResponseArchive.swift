@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CLoadingSQLite
 package import FoundationEssentials
 package import LoadingSemantics
 

@@ -16,7 +16,7 @@ struct ResponseRow {
             CREATE TABLE bodies (id INTEGER PRIMARY KEY, seal INTEGER NOT NULL, body NOT NULL);
             """
         ],
-        durability: .normal, isCheckedWhole: false)
+        durability: .none, isCheckedWhole: false)
 
     /// No body is larger; sums with it do not overflow.
     private static let largestBody: Int64 = 1 << 40

@@ -52,6 +52,8 @@ package final class EventLoop: @unchecked Sendable {
     private let wakeup: Int32
     /// Twice the number of lendings so far, plus 1 while the loop is lent.
     let baton = Atomic<UInt64>(0)
+    /// Whether a thread was started for the loop, which then always has one.
+    private let hasThread = Atomic(false)
 
     /// After so many jobs those who have been called for have their turn in between.
     private static let jobsTogether = 32
@@ -102,6 +104,22 @@ package final class EventLoop: @unchecked Sendable {
         isAsleep = false
         lock.unlock()
         if mustWake { cll_eventfd_signal(wakeup) }
+    }
+
+    /// Whether what is posted is done: there is a thread, and it is one of this process.
+    @inline(__always)
+    package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isOne }
+
+    /// Sees to it that there is a thread. False when the system starts none now.
+    @inline(__always)
+    package func serve() -> Bool { isServed || startThread() }
+
+    private func startThread() -> Bool {
+        if ForkedProcess.isOne { return false }
+        guard !hasThread.exchange(true, ordering: .acquiringAndReleasing) else { return true }
+        if LoopThread.runIfPossible(self) { return true }
+        hasThread.store(false, ordering: .releasing)
+        return false
     }
 
     // MARK: On the loop: descriptors

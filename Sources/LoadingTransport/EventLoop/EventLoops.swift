@@ -26,8 +26,10 @@ package enum EventLoops {
             defer { lock.unlock() }
             if loops.count < Self.most, next >= loops.count, let loop = EventLoop() {
                 loops.append(loop)
+                ForkedProcess.watch()
                 LoopWatch.shared.add(loop)
-                LoopThread.run(loop)
+                // Where there is no thread for it now, each task that begins tries again.
+                _ = loop.serve()
             }
             guard !loops.isEmpty else { return nil }
             defer { next += 1 }

@@ -8,9 +8,12 @@ enum LoopThread {
 
     /// Has some thread run `loop` from now on. Where none can be started, one that comes back from its callback will do.
     static func run(_ loop: EventLoop) {
-        while !waiting.hand(over: loop), !DetachedThread.startIfPossible(named: "url-loop", { serve(loop) }) {
-            usleep(10_000)
-        }
+        while !runIfPossible(loop) { usleep(10_000) }
+    }
+
+    /// The same; false where there is no thread and none can be started now.
+    static func runIfPossible(_ loop: EventLoop) -> Bool {
+        waiting.hand(over: loop) || DetachedThread.startIfPossible(named: "url-loop") { serve(loop) }
     }
 
     private static func serve(_ first: EventLoop) {

@@ -18,17 +18,23 @@ final class LoopWatch: @unchecked Sendable {
     static let patience: Int64 = 2_000_000
 
     private let awake = Atomic<UInt32>(0)
+    private let hasThread = Atomic(false)
     private let lock = Lock()
     private var loops: [EventLoop] = []
 
     private init() {}
 
     func add(_ loop: EventLoop) {
-        let isFirst = lock.withLock {
-            loops.append(loop)
-            return loops.count == 1
-        }
-        if isFirst { DetachedThread.start(named: "url-watch") { self.watch() } }
+        lock.withLock { loops.append(loop) }
+        _ = startThread()
+    }
+
+    /// False when there is no thread and the system starts none now; a callback that takes long then holds up its loop.
+    private func startThread() -> Bool {
+        guard !hasThread.exchange(true, ordering: .acquiringAndReleasing) else { return true }
+        if DetachedThread.startIfPossible(named: "url-watch", { self.watch() }) { return true }
+        hasThread.store(false, ordering: .releasing)
+        return false
     }
 
     /// Called by a loop's thread each time it lends the loop; nearly always one load.
@@ -39,6 +45,8 @@ final class LoopWatch: @unchecked Sendable {
 
     @inline(never)
     private func wake() {
+        // Without a thread it stays asleep, so that the next lending tries again.
+        guard hasThread.load(ordering: .relaxed) || startThread() else { return }
         guard awake.exchange(1, ordering: .acquiringAndReleasing) == 0 else { return }
         withUnsafePointer(to: awake) { cll_futex_wake($0, 1) }
     }

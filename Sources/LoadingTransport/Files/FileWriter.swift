@@ -47,6 +47,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         /// Bytes that lie in the pipe.
         case drain(SplicePipe, Int)
         case close
+        case discard
     }
 
     private struct Outcome {
@@ -139,6 +140,20 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         order(.close)
     }
 
+    /// The file is of no use. It goes with all that waits, which is not told.
+    package func discard() {
+        observer = nil
+        pipe = nil
+        loop.disarm(retryTimer)
+        lock.lock()
+        orders = [.discard]
+        let mustStart = !isAtWork || isWaitingForDescriptor
+        isAtWork = true
+        lock.unlock()
+        isWaitingForDescriptor = false
+        if mustStart { loop.callOut(self) }
+    }
+
     /// Nobody waits for the file any more: if there is no descriptor for it now, it fails.
     package func giveUp() {
         lock.withLock { mayWait = false }
@@ -185,8 +200,19 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     package func callOut() {
         while let batch = takeOrders() {
+            if case .discard? = batch.last {
+                file?.remove()
+                file = nil
+                isClosed = true
+                continue
+            }
             if lacksDescriptor() {
-                lock.withLock { orders.insert(contentsOf: batch, at: 0) }
+                let isDiscarded = lock.withLock {
+                    if case .discard? = orders.last { return true }
+                    orders.insert(contentsOf: batch, at: 0)
+                    return false
+                }
+                if isDiscarded { continue }
                 return loop.post { self.waitForDescriptor() }
             }
             var news = Outcome()
@@ -232,6 +258,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
                 try file.close()
                 isClosed = true
                 news.closed = .success(file.path)
+            case .discard: break
             }
         } catch {
             failure = error

@@ -7,12 +7,15 @@ final class OpenFile {
     let path: String
     private var descriptor: Int32
 
+    /// Of the name of each file that is made.
+    static let (prefix, suffix) = ("CFNetworkDownload_", ".tmp")
+
     init(_ place: FileWriter.Place) throws(FileWriter.Failure) {
         switch place {
         case .newFile(let folder), .replacement(let folder, _):
-            if case .replacement(_, let old) = place { unlink(old) }
-            var template = Array("\(folder)/CFNetworkDownload_XXXXXX.tmp".utf8CString)
-            let suffix = Int32(".tmp".utf8.count)
+            if case .replacement(_, let old) = place { UnfinishedFiles.shared.remove(old) }
+            var template = Array("\(folder)/\(Self.prefix)XXXXXX\(Self.suffix)".utf8CString)
+            let suffix = Int32(Self.suffix.utf8.count)
             descriptor = template.withUnsafeMutableBufferPointer { cll_make_file($0.baseAddress, suffix) }
             guard descriptor >= 0 else { throw .creating(POSIXFailure(cll_errno())) }
             path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
@@ -39,6 +42,7 @@ final class OpenFile {
                 throw .opening(failure)
             }
         }
+        UnfinishedFiles.shared.add(path)
     }
 
     deinit {
@@ -108,5 +112,5 @@ final class OpenFile {
         if Glibc.close(closing) != 0, cll_errno() != EINTR { throw .closing(POSIXFailure(cll_errno())) }
     }
 
-    func remove() { unlink(path) }
+    func remove() { UnfinishedFiles.shared.remove(path) }
 }

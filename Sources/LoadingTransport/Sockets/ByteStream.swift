@@ -261,6 +261,12 @@ package final class ByteStream: ReadinessHandler {
     /// How many bytes, TLS's own among them, the peer has taken so far. Of a socket that is not TCP's it is always 0.
     package var bytesTaken: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }
 
+    /// Of several ways together only what is outstanding is known. nil of a socket that does not tell.
+    package var acknowledgement: Acknowledgement? {
+        guard registration != nil, case let outstanding = cll_outgoing(descriptor), outstanding >= 0 else { return nil }
+        return Acknowledgement(taken: isMultipath ? 0 : bytesTaken, outstanding: UInt64(outstanding))
+    }
+
     package var localAddress: SocketAddress? {
         address { cll_getsockname(descriptor, $0, $1) }
     }

@@ -22,6 +22,8 @@ package final class Certificate: @unchecked Sendable {
     /// What a person would call its owner.
     package var summary: String? { text(CLT_SUMMARY) }
     package var commonName: String? { text(CLT_COMMON_NAME) }
+    /// The same of its issuer.
+    var issuerSummary: String? { text(CLT_ISSUER_SUMMARY) }
     /// Big-endian.
     package var serialNumber: [UInt8] { part(CLT_SERIAL) ?? [] }
     /// A distinguished name in DER, normalised so that equal names have equal bytes.

@@ -11,7 +11,8 @@ extension CertificateFacts {
             names: hasNames ? certificate.alternativeNames : [], key: Key(facts), signature: SignatureHash(facts),
             validFrom: validity.from, validUntil: validity.until,
             purposes: facts.has_purposes ? Purposes(facts) : nil, isAuthority: facts.is_authority,
-            pathLength: facts.path_length < 0 ? nil : Int(facts.path_length), isSelfIssued: facts.is_self_issued)
+            pathLength: facts.path_length < 0 ? nil : Int(facts.path_length), isSelfIssued: facts.is_self_issued,
+            encoding: CertificateEncoding(der: certificate.der))
     }
 }
 

@@ -1,29 +1,58 @@
 internal import LoadingSemantics
 
 extension CertificateRefusal {
-    /// The X509_V_ERR_ codes of OpenSSL that mean the same; the first is the one to tell. What OpenSSL knows nothing of
-    /// is the application's own refusal.
+    /// The X509_V_ERR_ codes of OpenSSL that mean the same; the first is the one to tell. What OpenSSL knows nothing of has
+    /// a number above all of OpenSSL's.
     var verifyCodes: [Int32] {
         switch self {
         case .unknownRoot: [20, 2, 18, 19, 21]
         case .selfSigned: [18, 2, 19, 20, 21]
         case .notYetValid: [9, 13]
         case .expired: [10, 14]
-        case .notAnAuthority: [79, 32]
+        case .badSignature: [7, 4, 6, 77, 78]
+        case .malformed: [1000]
+        case .unknownExtension: [34]
+        case .unreadableExtension: [41]
+        case .duplicateExtension: [1001]
+        case .emptySubject: [1002]
+        case .notAnAuthority: [79, 24, 32, 37]
         case .pathTooLong: [25]
+        case .outsideConstraints: [48, 47]
+        case .unsupportedConstraints: [51, 49, 52, 53]
+        case .noPolicy: [43, 42]
         case .wrongPurpose: [26]
         case .wrongHost: [62, 64]
         case .weakKey: [66, 67]
         case .weakSignature: [68]
         case .lastsTooLong: [50]
+        case .revoked: [23]
+        case .unknownRevocation: [3]
+        }
+    }
+
+    /// What OpenSSL has found; nil if there is no rule about it.
+    init?(verifyCode: Int32) {
+        switch verifyCode {
+        case 18: self = .selfSigned
+        case 2, 19, 20, 21: self = .unknownRoot
+        default:
+            guard let refusal = Self.allCases.first(where: { $0.verifyCodes.contains(verifyCode) }) else { return nil }
+            self = refusal
         }
     }
 }
 
 extension TLSError {
-    /// A chain that OpenSSL has no objection to, or not this one.
-    init(_ refusal: CertificateRefusal) {
+    /// What a rule refuses that OpenSSL has no objection by.
+    init(_ refusal: CertificateRefusal, _ reason: CertificateReason) {
         // Each has a code at least.
-        self.init(code: refusal.code, reason: refusal.rawValue, verifyCode: refusal.verifyCodes[0])
+        self.init(code: refusal.code, reason: reason.text(refusal), verifyCode: refusal.verifyCodes[0])
+    }
+
+    /// The same failure in words that say which rule it is, by which certificate.
+    func explained(_ reason: CertificateReason) -> TLSError {
+        var explained = self
+        if let refusal = CertificateRefusal(verifyCode: verifyCode) { explained.reason = reason.text(refusal) }
+        return explained
     }
 }

@@ -18,8 +18,8 @@ package final class TLSContext: @unchecked Sendable {
         let pointer = clt_context_new(
             configuration.minimumVersion.rawValue, configuration.maximumVersion.rawValue, protocols, protocols.count,
             configuration.allowsPostHandshakeAuthentication, &failure)
+        // OpenSSL reads a file of its own.
         guard let pointer else {
-            // To load the library takes one.
             let shortage = DescriptorReserve.shortage
             throw shortage == 0 ? TLSError(failure) : .noDescriptor(shortage)
         }

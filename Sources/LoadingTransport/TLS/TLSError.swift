@@ -4,12 +4,15 @@ internal import CLoadingTLS
 package struct TLSError: Error, Equatable, Sendable {
     /// A code of NSURLErrorDomain.
     package var code: Int
-    /// OpenSSL's text for the cause.
+    /// The cause in words: OpenSSL's own, or of a certificate the rule that refuses it.
     package var reason: String
-    /// The X509_V_ERR_ code when a certificate was at fault, else 0.
+    /// The X509_V_ERR_ code when a certificate was at fault, else 0. Above 1000 it is one of
+    /// `CertificateRefusal.verifyCodes`.
     package var verifyCode: Int32
     /// The errno when the connection was lost, else 0. Zero with `connectionLost`: the peer closed it.
     package var posix: Int32
+    /// Whether OpenSSL itself is missing. The reason is what the system's loader says then.
+    package var isOfLibrary = false
 
     package init(code: Int, reason: String, verifyCode: Int32 = 0, posix: Int32 = 0) {
         self.code = code
@@ -33,6 +36,24 @@ extension TLSError {
         self.init(
             code: code, reason: failure.reason.map { String(cString: $0) } ?? "", verifyCode: failure.verify,
             posix: failure.posix)
+        if failure.posix == 0, failure.verify == 0 { blameLibrary() }
+    }
+
+    /// Without OpenSSL nothing else is the cause.
+    private mutating func blameLibrary() {
+        guard let text = clt_library_failure() else { return }
+        reason = String(cString: text)
+        isOfLibrary = true
+    }
+
+    /// OpenSSL has made nothing of what it was asked for: there is no descriptor to load it with, it is not there, or there is
+    /// no memory.
+    package static func nothingMade() -> TLSError {
+        let shortage = DescriptorReserve.shortage
+        if shortage != 0 { return .noDescriptor(shortage) }
+        var error = TLSError(code: secureConnectionFailed, reason: "out of memory")
+        error.blameLibrary()
+        return error
     }
 
     /// There was no descriptor left to read roots with: nothing is known of the certificate.

@@ -41,7 +41,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    /// Nil when there is no memory for it.
+    /// Nil when there is no memory for it, or no OpenSSL: `TLSError.nothingMade()` tells which.
     init?(system: SystemRoots) {
         guard let roots = clt_roots_new() else { return nil }
         self.roots = roots
@@ -63,9 +63,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         case .only(let all):
             (evaluator, anchors) = (TrustEvaluator(system: SystemRoots()), all)
         }
-        guard let evaluator else {
-            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
-        }
+        guard let evaluator else { throw .nothingMade() }
         for anchor in anchors where !evaluator.add(anchor) {
             throw TLSError(code: TLSError.secureConnectionFailed, reason: "unreadable root certificate")
         }
@@ -97,20 +95,22 @@ package final class TrustEvaluator: @unchecked Sendable {
         _ chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
     ) -> TrustEvaluation {
         do throws(TLSError) {
-            let (failure, pointer) = try withAllRoots { () throws(TLSError) -> (clt_failure?, OpaquePointer?) in
-                try demand.withCValue { (wanted: inout clt_demand) -> (clt_failure?, OpaquePointer?) in
+            let (failure, found) = try withAllRoots { () throws(TLSError) -> (clt_failure?, CertificateChain?) in
+                try demand.withCValue { (wanted: inout clt_demand) -> (clt_failure?, CertificateChain?) in
                     var failure = clt_failure()
                     var pointer: OpaquePointer?
                     let isTrusted = clt_evaluate(roots, chain.pointer, &wanted, &pointer, &failure)
-                    return (isTrusted ? nil : failure, pointer)
+                    return (isTrusted ? nil : failure, pointer.map { CertificateChain(owning: $0) })
                 }
             } isAboutRoot: {
                 $0.0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
             }
-            if let failure { return .rejected(.evaluation(failure)) }
-            built = pointer.map { CertificateChain(owning: $0) }
-            if let refusal = try refusals(of: built, demand, leadsToRoot: true).first {
-                return .rejected(TLSError(refusal))
+            let reading = ChainReading(found, demand)
+            if let failure { return .rejected(.evaluation(failure).explained(reading.reason(.none))) }
+            built = found
+            let judgement = try judge(reading, leadsToRoot: true)
+            if let refusal = judgement.refusals.first {
+                return .rejected(TLSError(refusal, reading.reason(judgement.anchor)))
             }
             return .trusted
         } catch {
@@ -118,30 +118,27 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    /// What the rules for servers have against a chain. Nothing, if it is to be for something else.
-    private func refusals(
-        of built: CertificateChain?, _ demand: TrustDemand, leadsToRoot: Bool
-    ) throws(TLSError) -> [CertificateRefusal] {
-        guard case .server = demand.purpose, let certificates = built?.certificates, let root = certificates.last
-        else { return [] }
-        let facts = certificates.enumerated().map { CertificateFacts($1, hasNames: $0 == 0) }
-        func judge(_ anchor: CertificateChainFacts.Anchor) -> [CertificateRefusal] {
-            CertificateRules.refusals(
-                of: CertificateChainFacts(facts, anchor: anchor), for: demand.bareHost, at: demand.time)
-        }
-        if !leadsToRoot { return judge(.none) }
-        if system.additions == nil { return judge(.added) }
-        let all = judge(.system)
+    private typealias Judgement = (refusals: [CertificateRefusal], anchor: CertificateChainFacts.Anchor)
+
+    /// What the rules have against a chain, and what its root was taken for.
+    private func judge(_ reading: ChainReading, leadsToRoot: Bool) throws(TLSError) -> Judgement {
+        guard let root = reading.certificates.last else { return ([], .none) }
+        func judged(_ anchor: CertificateChainFacts.Anchor) -> Judgement { (reading.refusals(anchor), anchor) }
+        if !leadsToRoot { return judged(.none) }
+        if system.additions == nil { return judged(.added) }
+        let strict = judged(.system)
+        if strict.refusals.isEmpty { return strict }
+        let lenient = judged(.added)
         // It takes a look at the disk to tell one of the system's own roots from one that was added, so this is asked
         // only where it makes a difference.
-        guard all.contains(.lastsTooLong), try isAdded(root, at: demand.time) else { return all }
-        return judge(.added)
+        guard strict.refusals != lenient.refusals, try isAdded(root, at: reading.demand.time) else { return strict }
+        return lenient
     }
 
     /// Whether a root was added to those of the system, by the program or by the administrator.
     private func isAdded(_ root: Certificate, at time: Int64) throws(TLSError) -> Bool {
         guard let added = TrustEvaluator(system: SystemRoots()), let chain = CertificateChain(der: [root.der]) else {
-            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
+            throw .nothingMade()
         }
         // Some of the files may be no certificates.
         for anchor in anchors + (system.addedFiles ?? []).map({ .file($0) }) { _ = added.add(anchor) }
@@ -164,12 +161,15 @@ package final class TrustEvaluator: @unchecked Sendable {
             $0.faults.contains { TLSError.isAboutRoot(verifyCode: $0.error.verifyCode) }
         }
         built = finding.built
-        if let failure = finding.failure { throw .evaluation(failure) }
+        let reading = ChainReading(finding.built, demand)
+        if let failure = finding.failure { throw .evaluation(failure).explained(reading.reason(.none)) }
         let codes = Set(finding.faults.map(\.error.verifyCode))
         let leadsToRoot = !codes.contains { TLSError.isAboutRoot(verifyCode: $0) }
-        return try finding.faults
-            + refusals(of: built, demand, leadsToRoot: leadsToRoot)
-            .filter { codes.isDisjoint(with: $0.verifyCodes) }.map { TrustFault($0) }
+        let judgement = try judge(reading, leadsToRoot: leadsToRoot)
+        let refusals = judgement.refusals.filter { codes.isDisjoint(with: $0.verifyCodes) }
+        if finding.faults.isEmpty, refusals.isEmpty { return [] }
+        let reason = reading.reason(judgement.anchor)
+        return finding.faults.map { $0.explained(reason) } + refusals.map { TrustFault($0, reason) }
     }
 
     private struct Finding {

@@ -13,9 +13,15 @@ package struct TrustFault: Equatable, Sendable {
         depth = Int(fault.depth)
     }
 
-    /// One that the rules for servers have found. They judge the chain as a whole.
-    init(_ refusal: CertificateRefusal) {
-        error = TLSError(refusal)
-        depth = 0
+    /// One that the rules have found. They judge the chain as a whole.
+    init(_ refusal: CertificateRefusal, _ reason: CertificateReason) {
+        self.init(error: TLSError(refusal, reason), depth: 0)
+    }
+
+    private init(error: TLSError, depth: Int) { (self.error, self.depth) = (error, depth) }
+
+    /// The same in words that say which rule it is.
+    func explained(_ reason: CertificateReason) -> TrustFault {
+        TrustFault(error: error.explained(reason), depth: depth)
     }
 }

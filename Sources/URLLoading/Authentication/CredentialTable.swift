@@ -50,15 +50,27 @@ struct CredentialTable: RecordMemory {
         return entry.credentials[user] == nil ? nil : user
     }
 
+    /// When a credential that is stored becomes the default of its space.
+    enum DefaultChoice {
+        case always
+        /// If the space has no default yet (AUTH-23).
+        case ifThereIsNone
+    }
+
     /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
     ///
     /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
     mutating func set(
-        _ credential: KnownCredential, for space: KnownSpace, asDefault: Bool, isAllKnown: Bool,
+        _ credential: KnownCredential, for space: KnownSpace, asDefault choice: DefaultChoice, isAllKnown: Bool,
         _ changes: inout [Change]
     ) -> Outcome {
         var entry = entries[space.values] ?? Entry(space: space)
         let user = credential.values.user
+        let asDefault =
+            switch choice {
+            case .always: true
+            case .ifThereIsNone: defaultUser(for: space.values).map { $0 == user } ?? true
+            }
         let former = entry.credentials[user]
         let isHiding = entry.hidden.removeValue(forKey: user) != nil
         if former?.values == credential.values, !isHiding, !asDefault || entry.defaultUser == user { return Outcome() }
@@ -66,7 +78,8 @@ struct CredentialTable: RecordMemory {
         entry.credentials[user] = credential
         if asDefault {
             entry.defaultUser = user
-            entry.isDefaultNew = true
+            // A record that could not be read yet may be the default, which takes precedence over an implied one.
+            if choice == .always || isAllKnown { entry.isDefaultNew = true }
         }
         entries[space.values] = entry
         // What never lasted is nothing to a file.

@@ -1,3 +1,5 @@
+internal import LoadingEvents
+
 /// Challenges of a task on their way to its delegates.
 extension TaskCore {
     private static let sessionMethods: DelegateMethod = [
@@ -20,6 +22,11 @@ extension TaskCore {
     func ask(
         _ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void
     ) -> PendingChallenge {
+        let space = challenge.protectionSpace
+        log?.tellTrace(
+            .challenge(
+                method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
+                failures: challenge.previousFailureCount))
         let pending = PendingChallenge(challenge, answer: answer)
         enqueue(.challenge(pending))
         return pending

@@ -80,6 +80,9 @@ open class URLAuthenticationChallenge: NSObject, NSSecureCoding, @unchecked Send
 
     open class var supportsSecureCoding: Bool { true }
 
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
+
     open func encode(with coder: NSCoder) {
         coder.encode(space, forKey: Key.space)
         coder.encode(proposal, forKey: Key.proposal)

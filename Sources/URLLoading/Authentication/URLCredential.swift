@@ -95,6 +95,9 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
 
     open class var supportsSecureCoding: Bool { true }
 
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
+
     /// Writes the password in clear: where the archive goes is the caller's care. Identity and trust are not written.
     open func encode(with coder: NSCoder) {
         coder.encode(name.map { $0 as NSString }, forKey: Key.user)

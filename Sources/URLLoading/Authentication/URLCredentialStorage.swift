@@ -66,8 +66,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
 
     /// Keeps a credential in place of the same user's, whatever its persistence: one for the session removes a permanent one.
+    /// In a space without a default credential it becomes the default.
     open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
-        keep(credential, for: space, asDefault: false)
+        keep(credential, for: space, asDefault: .ifThereIsNone)
     }
 
     /// Removes a credential, unless it is `synchronizable`: from memory, and the same user's from where it lasts.
@@ -92,7 +93,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The credential to try first in a space: the one set as default.
+    /// The credential to try first in a space: the one set as default, else the first that was set.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
         let space = KnownSpace.Values(space)
         return records.read { $0.defaultCredential(for: space) }
@@ -100,7 +101,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 
     /// Makes a credential the default of a space, and keeps it if it is new.
     open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
-        keep(credential, for: space, asDefault: true)
+        keep(credential, for: space, asDefault: .always)
     }
 
     /// Finds the credentials of a space for a task. What the loader calls. The handler is called at once, on the
@@ -141,7 +142,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         setDefaultCredential(credential, for: protectionSpace)
     }
 
-    private func keep(_ credential: URLCredential, for space: URLProtectionSpace, asDefault: Bool) {
+    private func keep(
+        _ credential: URLCredential, for space: URLProtectionSpace, asDefault: CredentialTable.DefaultChoice
+    ) {
         guard let credential = KnownCredential(credential), credential.values.isKept else { return }
         let space = KnownSpace(space)
         let isAllKnown = records.isAllKnown
@@ -179,8 +182,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         change { table, changes in
             let user = credential.values.user
             if table.removals.hasAny(of: user, in: space.values, after: count) { return CredentialTable.Outcome() }
-            let other = table.defaultUser(for: space.values).map { $0 != user } ?? false
-            return table.set(credential, for: space, asDefault: !other, isAllKnown: isAllKnown, &changes)
+            return table.set(credential, for: space, asDefault: .ifThereIsNone, isAllKnown: isAllKnown, &changes)
         }
     }
 

@@ -21,7 +21,7 @@ extension URLProtectionSpace {
                 case .ftp: NSURLProtectionSpaceFTP
                 }
             self.init(
-                host: space.host, port: Int(space.port), protocol: name, realm: space.realm,
+                host: space.host, port: Int(space.port), protocol: name, realm: space.effectiveRealm,
                 authenticationMethod: method)
         case .proxy(let kind):
             let name =
@@ -32,24 +32,26 @@ extension URLProtectionSpace {
                 case .socks: NSURLProtectionSpaceSOCKSProxy
                 }
             self.init(
-                proxyHost: space.host, port: Int(space.port), type: name, realm: space.realm,
+                proxyHost: space.host, port: Int(space.port), type: name, realm: space.effectiveRealm,
                 authenticationMethod: method)
         }
     }
 
     /// The ways in which the caller may have written this space down for its storage: Basic also as the default
-    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12). A proxy that makes tunnels is often the same that
-    /// loads requests itself, and written down as that.
+    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12), and a realm that the challenge does not name also as
+    /// nil. A proxy that makes tunnels is often the same that loads requests itself, and written down as that.
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
         guard case .server(let kind) = space.place else { return proxySpellings(of: space) }
         let methods =
             space.scheme == .basic && kind != .ftp
             ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
         let ports = space.port == kind.defaultPort ? [port, 0] : [port]
-        return methods.flatMap { method in
-            ports.map { port in
-                URLProtectionSpace(
-                    host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
+        return space.realmSpellings.flatMap { realm in
+            methods.flatMap { method in
+                ports.map { port in
+                    URLProtectionSpace(
+                        host: host, port: port, protocol: `protocol`, realm: realm, authenticationMethod: method)
+                }
             }
         }
     }
@@ -57,10 +59,18 @@ extension URLProtectionSpace {
     private func proxySpellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
         let types = [proxyType] + (space.place == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
         let methods = [authenticationMethod] + (space.scheme == .basic ? [NSURLAuthenticationMethodDefault] : [])
-        return types.flatMap { type in
-            methods.map { method in
-                URLProtectionSpace(proxyHost: host, port: port, type: type, realm: realm, authenticationMethod: method)
+        return space.realmSpellings.flatMap { realm in
+            types.flatMap { type in
+                methods.map { method in
+                    URLProtectionSpace(
+                        proxyHost: host, port: port, type: type, realm: realm, authenticationMethod: method)
+                }
             }
         }
     }
+}
+
+extension ProtectionSpace {
+    /// The realm, and nil too where the challenge names none.
+    fileprivate var realmSpellings: [String?] { effectiveRealm == realm ? [realm] : [effectiveRealm, realm] }
 }

@@ -84,6 +84,9 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     open class var supportsSecureCoding: Bool { true }
 
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
+
     open func encode(with coder: NSCoder) {
         coder.encode(values.host as NSString, forKey: Key.host)
         coder.encode(Int64(values.port), forKey: Key.port)
@@ -110,7 +113,8 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     /// The kind of proxy, or nil for a server.
     open var proxyType: String? { values.proxyType }
 
-    /// The name the server gave the space, or nil if it has none.
+    /// The name the server gave the space, or nil if it has none. In a challenge that asks for a password by Basic and names
+    /// no realm: the host.
     open var realm: String? { values.realm }
 
     /// How to authenticate: one of the `NSURLAuthenticationMethod…` constants.
@@ -144,7 +148,20 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     open override var hash: Int { values.hashValue }
 
     open override var description: String {
-        "<\(type(of: self)): \(values.scheme ?? values.proxyType ?? "") \(values.host):\(values.port) "
-            + "\(values.realm ?? "") \(values.method)>"
+        let address = UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
+        return "<\(type(of: self)): 0x\(String(address, radix: 16))>: Host:\(values.host), "
+            + "Server:\(values.scheme ?? "(null)"), Auth-Scheme:\(Self.shown(values.method)), "
+            + "Realm:\(values.realm ?? "(null)"), Port:\(values.port), Proxy:\(isProxy() ? "YES" : "NO"), "
+            + "Proxy-Type:\(values.proxyType ?? "(null)")"
+    }
+
+    /// A method that nobody knows is asked about by the default one.
+    private static func shown(_ method: String) -> String {
+        let known = [
+            NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest, NSURLAuthenticationMethodHTMLForm,
+            NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate,
+            NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
+        ]
+        return known.contains(method) ? method : NSURLAuthenticationMethodDefault
     }
 }

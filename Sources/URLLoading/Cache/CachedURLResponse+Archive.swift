@@ -32,12 +32,11 @@ extension ArchivedResponse {
     }
 
     /// Nil for what nobody can have stored.
-    fileprivate func urlResponse(bodyCount: Int) -> URLResponse? {
+    fileprivate func urlResponse(_ body: Data) -> URLResponse? {
         guard let url = URL(string: url) else { return nil }
         if let protocolName {
             return HTTPURLResponse(
-                url: url, status: response.status, version: protocolName, fields: response.fields,
-                expectedContentLength: Int64(bodyCount))
+                url: url, status: response.status, version: protocolName, fields: response.fields, body: body)
         }
         let length = response.fields.firstValue(Field.length).flatMap { Int($0) }
         return URLResponse(
@@ -48,7 +47,7 @@ extension ArchivedResponse {
 
 extension CachedURLResponse {
     convenience init?(_ archived: ArchivedResponse, _ body: Data) {
-        guard let response = archived.urlResponse(bodyCount: body.count) else { return nil }
+        guard let response = archived.urlResponse(body) else { return nil }
         self.init(
             response: response, data: body, userInfo: archived.userInfo.flatMap(Self.userInfo), storagePolicy: .allowed,
             facts: archived.protocolName == nil ? nil : archived.response)

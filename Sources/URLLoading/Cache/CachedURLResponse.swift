@@ -22,7 +22,7 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
 
     /// A response with values of the user's own, and where it may be kept.
     public init(
-        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]?, storagePolicy: URLCache.StoragePolicy
+        response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
     ) {
         stored = response
         body = data
@@ -81,6 +81,9 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     }
 
     open class var supportsSecureCoding: Bool { true }
+
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     /// Writes the user info if it is a property list, else leaves it out.
     open func encode(with coder: NSCoder) {

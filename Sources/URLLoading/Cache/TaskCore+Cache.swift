@@ -139,7 +139,7 @@ extension TaskCore {
         guard let url = url ?? currentRequest?.url else { return nil }
         let response = HTTPURLResponse(
             url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
-            expectedContentLength: Int64(entry.body.count))
+            body: entry.body)
         return CachedURLResponse(
             response: response, data: entry.body, userInfo: old?.userInfo,
             storagePolicy: old?.storagePolicy ?? .allowed,

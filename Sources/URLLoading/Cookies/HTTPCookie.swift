@@ -128,7 +128,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     /// The header field that carries these cookies, in their order: `["Cookie": "a=b; c=d"]`, or empty without any.
     open class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
         if cookies.isEmpty { return [:] }
-        return ["Cookie": cookies.map { $0.name.isEmpty ? $0.value : "\($0.name)=\($0.value)" }.joined(separator: "; ")]
+        return ["Cookie": cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")]
     }
 
     open override func isEqual(_ object: Any?) -> Bool {

@@ -143,6 +143,9 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         store(cookies, from: URL.flatMap { CookieRequest($0, document: mainDocumentURL, partition: nil) })
     }
 
+    /// How many cookies there are, and none of their values.
+    open override var description: String { "<NSHTTPCookieStorage cookies count:\(cookies?.count ?? 0)>" }
+
     /// All cookies in that order.
     open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
         (cookies ?? []).sorted { left, right in

@@ -15,9 +15,11 @@ extension URLError {
         var info = userInfo
         info[NSURLErrorNetworkUnavailableReasonKey] = error.networkUnavailableReason
         addPeer(error.peerCertificates, of: url, to: &info)
+        info[FailedProxy.urlKey] = error.proxy?.url
+        info[FailedProxy.statusKey] = error.proxy?.status
         return make(
             code: error.code, url: error.url.map { URL(string: $0) } ?? url, underlying: error.cause?.error,
-            taskDescription: taskDescription, userInfo: info)
+            description: error.message, taskDescription: taskDescription, userInfo: info)
     }
 
     /// The certificates of a server that is not trusted, and the question that was answered with no.
@@ -43,20 +45,29 @@ extension URLError {
     /// - Parameters:
     ///   - code: one of the `NSURLError…` numbers.
     ///   - underlying: the cause one level down.
+    ///   - description: what people read, if the code alone says too little.
     package static func make(
-        code: Int, url: URL?, underlying: (any Error)? = nil, taskDescription: String? = nil,
-        userInfo: [String: Any] = [:]
+        code: Int, url: URL?, underlying: (any Error)? = nil, description: String? = nil,
+        taskDescription: String? = nil, userInfo: [String: Any] = [:]
     ) -> URLError {
         var info = userInfo
-        info[NSLocalizedDescriptionKey] = LoadError.description(ofCode: code)
+        info[NSLocalizedDescriptionKey] = description ?? LoadError.description(ofCode: code)
         if let url { addFailingURL(url, to: &info) }
         if let taskDescription {
             info["_NSURLErrorFailingURLSessionTaskErrorKey"] = taskDescription
             info["_NSURLErrorRelatedURLSessionTaskErrorKey"] = [taskDescription]
         }
         info[NSUnderlyingErrorKey] = underlying
-        return URLError(Code(rawValue: code) ?? .unknown, userInfo: info)
+        // Foundation has a code for each number of the engine's, and −1 says nothing (ERR-16).
+        return URLError(Code(rawValue: code) ?? .cannotLoadFromNetwork, userInfo: info)
     }
+}
+
+extension FailedProxy {
+    /// Where the `userInfo` of an error has it, as a `String`.
+    package static let urlKey = "URLLoadingFailedProxyURLKey"
+    /// The same for the status, an `Int`.
+    package static let statusKey = "URLLoadingFailedProxyStatusKey"
 }
 
 extension LoadError.Cause {
@@ -66,6 +77,8 @@ extension LoadError.Cause {
         case .posix(let number):
             Self.error(NSPOSIXErrorDomain, Int(number), String(cString: strerror(number)))
         case .tls(let code, let text): Self.error("URLLoadingTLSErrorDomain", code, text)
+        case .library(let text): Self.error("URLLoadingLibraryErrorDomain", 0, text)
+        case .system(let text): Self.error(NSPOSIXErrorDomain, Int(EAGAIN), text)
         case .http(let text): Self.error("URLLoadingHTTPErrorDomain", 0, text)
         case .ftp(let code, let text): Self.error("URLLoadingFTPErrorDomain", code, text)
         case .dns(let number):

@@ -36,7 +36,8 @@ extension URLError {
         (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
 
-    /// Why the network could not be used, or nil if that was not the cause.
+    /// Why the network could not be used, or nil if that was not the cause. Nil for every error of this library: on Linux no
+    /// interface is refused for what it is.
     public var networkUnavailableReason: NetworkUnavailableReason? {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
@@ -45,7 +46,14 @@ extension URLError {
     public var failureURLPeerTrust: SecTrust? { userInfo[NSURLErrorFailingURLPeerTrustErrorKey] as? SecTrust }
 
     /// What `downloadTask(withResumeData:)` takes to go on with the failed download, or nil if it cannot go on.
-    public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
+    ///
+    /// From the first access on what has come of the download is kept, also beyond the end of the process; otherwise it is
+    /// removed when nothing holds the error and its resume data any more.
+    public var downloadTaskResumeData: Data? {
+        let data = userInfo[NSURLSessionDownloadTaskResumeData] as? Data
+        if let data { DownloadResumeData.take(data) }
+        return data
+    }
 
     /// What `uploadTask(withResumeData:)` takes to go on with the failed upload, or nil if it cannot go on.
     public var uploadTaskResumeData: Data? { userInfo[NSURLSessionUploadTaskResumeData] as? Data }

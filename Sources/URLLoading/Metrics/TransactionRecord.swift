@@ -1,4 +1,5 @@
 internal import Foundation
+package import LoadingEvents
 
 /// What one request and its response did: the plain values behind a ``URLSessionTaskTransactionMetrics``.
 ///
@@ -43,6 +44,10 @@ package struct TransactionRecord: Sendable {
     package var isExpensive: Bool?
     package var isConstrained: Bool?
     package var isMultipath: Bool?
+
+    /// As they were on the wire, where heads are observed.
+    package var requestHead: MessageHead?
+    package var responseHead: MessageHead?
 
     /// Whether the transaction ended with an error.
     package var hasFailed = false

@@ -10,8 +10,13 @@ extension URLSessionTaskMetrics {
 
     /// The metrics of a task, read from its log. One clock reading of the wall turns all monotonic times into dates, so
     /// that no phase comes out negative (MET-19).
-    convenience init(_ log: EventLog, created: Int64, fetches: [Fetch]) {
-        let clock = DateClock()
+    ///
+    /// - Parameter wall: Seconds since the reference date, now. Asked once, since that clock may be set meanwhile.
+    convenience init(
+        _ log: EventLog, created: Int64, fetches: [Fetch],
+        wall: () -> TimeInterval = { Date().timeIntervalSinceReferenceDate }
+    ) {
+        let clock = DateClock(wall: wall(), monotonic: EventLog.now)
         var transactions: [(fetch: Int, record: TransactionRecord)] = []
         var redirects = 0
         var requests = 0
@@ -52,8 +57,8 @@ extension URLSessionTaskMetrics {
 
 /// Turns monotonic times into dates.
 private struct DateClock {
-    private let wall = Date().timeIntervalSinceReferenceDate
-    private let monotonic = EventLog.now
+    let wall: TimeInterval
+    let monotonic: Int64
 
     func date(_ time: Int64) -> Date {
         Date(timeIntervalSinceReferenceDate: wall + Double(time - monotonic) / 1e9)
@@ -80,6 +85,7 @@ extension TransactionRecord {
         case .connectionAssigned(let facts): apply(facts)
         case .servedFromCache: resourceFetchType = .localCache
         case .requestStarted: requestStart = date
+        case .messageHead(let head): apply(head)
         case .requestHeadSent(let bytes): requestHeaderBytesSent = (requestHeaderBytesSent ?? 0) + bytes
         case .requestEnded(let bytes, let content):
             requestEnd = date
@@ -102,7 +108,17 @@ extension TransactionRecord {
         case .failed(_, let decoded):
             hasFailed = true
             responseBodyBytesAfterDecoding = decoded
-        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended: break
+        case .fetchStarted, .waitingForConnectivity, .informationalResponse, .ended, .request, .cacheDecision,
+            .challenge,
+            .taskFailed:
+            break
+        }
+    }
+
+    private mutating func apply(_ head: MessageHead) {
+        switch head.start {
+        case .request: requestHead = head
+        case .response(let status): if status >= 200 || status == 101 { responseHead = head }
         }
     }
 

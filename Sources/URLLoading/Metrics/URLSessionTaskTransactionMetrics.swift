@@ -1,4 +1,5 @@
 public import Foundation
+package import LoadingEvents
 
 /// What one request and its response did, and when.
 ///
@@ -95,6 +96,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     open var isConstrained: Bool { record.isConstrained ?? false }
     /// Whether client and server had agreed to use several paths at once (multipath TCP).
     open var isMultipath: Bool { record.isMultipath ?? false }
+
+    /// What the request said on the wire, where the configuration has its heads observed.
+    package var requestHead: MessageHead? { record.requestHead }
+    /// What the response said on the wire, likewise.
+    package var responseHead: MessageHead? { record.responseHead }
 
     open override var description: String {
         "<\(type(of: self)): \(sent.method) \(sent), \(networkProtocolName ?? "no protocol"), "

@@ -51,7 +51,8 @@ final class ProtocolClient: NSObject, URLProtocolClient, @unchecked Sendable {
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
-        let code = (error as? URLError)?.code.rawValue ?? NSURLErrorUnknown
+        // The engine's number; the caller gets the error itself.
+        let code = (error as? URLError)?.code.rawValue ?? NSURLErrorCannotLoadFromNetwork
         source.tell { load, _ in load.ended(.foreign(error, code: code)) }
     }
 

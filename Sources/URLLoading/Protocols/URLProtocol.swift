@@ -37,7 +37,7 @@ open class URLProtocol: NSObject {
     /// Whom to tell what was loaded.
     open var client: (any URLProtocolClient)? { listener }
 
-    /// The request in its canonical form. A body given as data is a stream here.
+    /// The request in its canonical form. A body given as data is a stream here, a new one each time it is asked for.
     open var request: URLRequest { requestToLoad }
 
     /// A stored response to the request, if the session's cache has one and may be asked.
@@ -110,11 +110,11 @@ extension URLSessionTask {
 }
 
 extension URLRequest {
-    /// The request as protocols get to see it (T-68). Each call makes a new stream, which nobody has read from.
+    /// The request as protocols get to see it (T-68).
     var withBodyAsStream: URLRequest {
         guard case .data(let data) = body else { return self }
         var copy = self
-        copy.httpBodyStream = InputStream(data: data)
+        copy.body = .streamOfData(data)
         return copy
     }
 }

@@ -44,6 +44,8 @@ final class InputStreamSource: RequestBodySource, @unchecked Sendable {
         }
         var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
         let count = stream.read(&buffer, maxLength: buffer.count)
+        // A subclass of the caller's may say that it has read more than there was room for.
+        if count > buffer.count { return .failure(.requestBodyStreamExhausted) }
         if count > 0 { return .success(.bytes(Data(buffer[..<count]))) }
         // One that was closed meanwhile has not come to its end.
         if count == 0 {

@@ -70,8 +70,8 @@ extension URLRequest {
     var knownBodyLength: Int64 {
         switch body {
         case .none: 0
-        case .data(let data): Int64(data.count)
-        case .stream: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
+        case .data(let data), .streamOfData(let data): Int64(data.count)
+        case .stream, .streamOfFile: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
         }
     }
 
@@ -83,9 +83,12 @@ extension URLRequest {
     fileprivate func loadBody(on session: SessionCore) -> LoadBody {
         switch body {
         case .none: .none
-        case .data(let data): data.isEmpty ? .none : .bytes(data)
+        case .data(let data), .streamOfData(let data): data.isEmpty ? .none : .bytes(data)
         case .stream(let stream):
             .stream(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
+        case .streamOfFile(let url):
+            .stream(
+                InputStream(url: url).map { InputStreamSource($0, on: session.loop) }, length: announcedBodyLength)
         }
     }
 }

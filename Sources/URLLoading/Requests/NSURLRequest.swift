@@ -7,12 +7,12 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     /// What this object stands for. Changed only by the mutable subclass.
     final var request: URLRequest
 
-    /// A GET of `url`.
+    /// A GET of `url`. A relative URL is resolved against its base.
     public init(url: URL) {
         request = URLRequest(url: url)
     }
 
-    /// A GET of `url` with a cache policy and a timeout in seconds.
+    /// A GET of `url` with a cache policy and a timeout in seconds. A relative URL is resolved against its base.
     public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
         request = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
     }
@@ -34,7 +34,12 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
     open class var supportsSecureCoding: Bool { true }
 
-    open func encode(with coder: NSCoder) { request.encode(with: coder) }
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
+
+    open func encode(with coder: NSCoder) {
+        request.encode(with: coder)
+    }
 
     open func copy(with zone: NSZone? = nil) -> Any { self }
 
@@ -46,7 +51,9 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
 
     open override var hash: Int { request.hashValue }
 
-    open override var description: String { super.description + " { URL: \(url?.absoluteString ?? "(null)") }" }
+    open override var description: String {
+        super.description + " { URL: \(url == nil ? "(null)" : request.description) }"
+    }
 
     /// The address.
     open var url: URL? { request.url }
@@ -78,7 +85,7 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     open var cookiePartitionIdentifier: String? { request.cookiePartitionIdentifier }
     /// The method.
     open var httpMethod: String? { request.httpMethod }
-    /// The header fields, or nil if there are none.
+    /// The header fields, or nil if none were ever set.
     open var allHTTPHeaderFields: [String: String]? { request.allHTTPHeaderFields }
     /// The body as bytes.
     open var httpBody: Data? { request.httpBody }

@@ -6,11 +6,13 @@ extension RequestDefaults {
     private static let libraryVersion = "0.1"
 
     /// What every request of this process carries unless it says otherwise (MISC-1).
-    static func fields(isSecure: Bool) -> HTTPFields {
+    ///
+    /// - Parameter programVersion: Of a program without an `Info.plist`.
+    static func fields(isSecure: Bool, programVersion: String? = nil) -> HTTPFields {
         var fields = HTTPFields([("Accept", accept)])
         if let languages { fields.append("Accept-Language", languages) }
         fields.append("Accept-Encoding", acceptEncoding(isSecure: isSecure))
-        fields.append("User-Agent", processUserAgent)
+        fields.append("User-Agent", programVersion.map { userAgent(ofVersion: $0) } ?? processUserAgent)
         fields.append("Connection", "keep-alive")
         return fields
     }
@@ -43,7 +45,9 @@ extension RequestDefaults {
         return tags
     }
 
-    private static let processUserAgent: String = {
+    private static let processUserAgent = userAgent(ofVersion: nil)
+
+    private static func userAgent(ofVersion version: String?) -> String {
         var system = utsname()
         uname(&system)
         let kernel = withUnsafeBytes(of: &system.release) { bytes in
@@ -52,6 +56,7 @@ extension RequestDefaults {
         let info = Program.information
         return userAgent(
             programName: info?["CFBundleName"] as? String ?? (Program.name.isEmpty ? "program" : Program.name),
-            programVersion: info?["CFBundleVersion"] as? String, libraryVersion: libraryVersion, kernelVersion: kernel)
-    }()
+            programVersion: info?["CFBundleVersion"] as? String ?? version, libraryVersion: libraryVersion,
+            kernelVersion: kernel)
+    }
 }

@@ -24,6 +24,8 @@ final class RequestStorage: @unchecked Sendable {
         static let allowsPersistentDNS = Flags(rawValue: 1 << 8)
         static let shouldHandleCookies = Flags(rawValue: 1 << 9)
         static let shouldUsePipelining = Flags(rawValue: 1 << 10)
+        /// The header fields were set once: without any they read as an empty dictionary, and not as nil.
+        static let setsFields = Flags(rawValue: 1 << 11)
 
         static let standard: Flags = [
             .allowsCellularAccess, .allowsExpensiveNetworkAccess, .allowsConstrainedNetworkAccess,
@@ -36,6 +38,10 @@ final class RequestStorage: @unchecked Sendable {
         case none
         case data(Data)
         case stream(InputStream)
+        /// Bytes that are shown as a stream, a new one to each reader (T-68).
+        case streamOfData(Data)
+        /// The same of a file.
+        case streamOfFile(URL)
     }
 
     /// What few requests set. Kept apart, since every field costs each request that does not use it.
@@ -91,7 +97,7 @@ final class RequestStorage: @unchecked Sendable {
         set { box = RaritiesBox(rarities, newValue) }
     }
 
-    /// Methods every server knows are sent in capitals, any other exactly as spelt (MISC-22).
+    /// GET, HEAD, POST, PUT, DELETE and CONNECT are upper-cased; any other method keeps its spelling (MISC-22).
     func setMethod(_ name: String?) {
         method = name.map { RequestMethod.canonical($0) } ?? "GET"
     }
@@ -103,7 +109,9 @@ final class RequestStorage: @unchecked Sendable {
     func setField(_ name: String, _ value: String?) {
         let index = index(ofField: name)
         guard let value else {
-            if let index { fields.remove(at: index) }
+            guard let index else { return }
+            fields.remove(at: index)
+            flags.insert(.setsFields)
             return
         }
         guard isFieldName(name), isFieldValue(value) else { return }
@@ -137,7 +145,7 @@ extension RequestStorage: Equatable {
     }
 
     /// Whether a value was set or left at its default does not make two requests differ.
-    private var meaningfulFlags: Flags { flags.subtracting([.setsTimeoutInterval, .setsCachePolicy]) }
+    private var meaningfulFlags: Flags { flags.subtracting([.setsTimeoutInterval, .setsCachePolicy, .setsFields]) }
 }
 
 extension RequestStorage.Body: Equatable {
@@ -146,6 +154,8 @@ extension RequestStorage.Body: Equatable {
         case (.none, .none): true
         case (.data(let left), .data(let right)): left == right
         case (.stream(let left), .stream(let right)): left === right
+        case (.streamOfData(let left), .streamOfData(let right)): left == right
+        case (.streamOfFile(let left), .streamOfFile(let right)): left == right
         default: false
         }
     }

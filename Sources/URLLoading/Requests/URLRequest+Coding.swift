@@ -27,7 +27,10 @@ extension URLRequest {
         coder.encode(values.method as NSString, forKey: Key.method)
         coder.encode(values.fields.map { $0.name as NSString } as NSArray, forKey: Key.fieldNames)
         coder.encode(values.fields.map { $0.value as NSString } as NSArray, forKey: Key.fieldValues)
-        if case .data(let data) = values.body { coder.encode(data as NSData, forKey: Key.body) }
+        switch values.body {
+        case .data(let data), .streamOfData(let data): coder.encode(data as NSData, forKey: Key.body)
+        case .none, .stream, .streamOfFile: break
+        }
         coder.encode(Int64(values.flags.rawValue), forKey: Key.flags)
         coder.encode(values.rarities.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
     }

@@ -13,9 +13,9 @@ public struct URLRequest: Sendable {
     /// Read freely; changed only through ``owned()``.
     private(set) var storage: RequestStorage
 
-    /// A GET of `url` with the standard cache policy and the session's timeout.
+    /// A GET of `url` with the standard cache policy and the session's timeout. A relative URL is resolved against its base.
     public init(url: URL) {
-        storage = RequestStorage(url: url)
+        storage = RequestStorage(url: url.absoluteURL)
     }
 
     /// A GET of `url` whose cache policy wins over the session's.
@@ -50,7 +50,8 @@ public struct URLRequest: Sendable {
         set { if newValue { owned().flags.insert(flag) } else { owned().flags.remove(flag) } }
     }
 
-    /// The address. A task made from a request without one fails with `unsupportedURL`.
+    /// The address. A task made from a request without one fails with `unsupportedURL`. A relative URL that is set here keeps
+    /// its base.
     public var url: URL? {
         get { storage.url }
         set { owned().url = newValue }
@@ -149,24 +150,26 @@ public struct URLRequest: Sendable {
         set { owned().rarities.cookiePartitionIdentifier = newValue }
     }
 
-    /// The method, "GET" unless set; nil sets it back to that. Known methods are turned into capitals, others kept.
+    /// The method, "GET" unless set; nil sets it back to that. GET, HEAD, POST, PUT, DELETE and CONNECT are upper-cased, others
+    /// keep their spelling: methods are case-sensitive.
     public var httpMethod: String? {
         get { storage.method }
         set { owned().setMethod(newValue) }
     }
 
-    /// The header fields set on this request, or nil if there are none. Setting replaces all of them.
+    /// The header fields set on this request, or nil if none were ever set. Setting replaces all of them.
     ///
     /// `Authorization`, `Connection`, `Content-Length`, `Host`, `Proxy-Authenticate`, `Proxy-Authorization` and
     /// `WWW-Authenticate` belong to the loader, which may replace them.
     public var allHTTPHeaderFields: [String: String]? {
         get {
             let fields = storage.fields
-            if fields.isEmpty { return nil }
+            if fields.isEmpty { return self[.setsFields] ? [:] : nil }
             return Dictionary(fields.lazy.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
         }
         set {
             owned().fields = []
+            self[.setsFields] = newValue != nil
             // A dictionary has no order of its own; sorting makes the same request give the same bytes.
             for (name, value) in (newValue ?? [:]).sorted(by: { $0.key < $1.key }) { owned().setField(name, value) }
         }
@@ -178,9 +181,17 @@ public struct URLRequest: Sendable {
         set { owned().body = newValue.map { .data($0) } ?? .none }
     }
 
-    /// The body as a stream, opened and read by the loader. Setting it drops a body given as bytes.
+    /// The body as a stream, opened and read by the loader. Setting it drops a body given as bytes. In a request that a
+    /// ``URLProtocol`` sees, a body that was given as bytes or as a file gives a new stream each time.
     public var httpBodyStream: InputStream? {
-        get { if case .stream(let stream) = storage.body { stream } else { nil } }
+        get {
+            switch storage.body {
+            case .none, .data: nil
+            case .stream(let stream): stream
+            case .streamOfData(let data): InputStream(data: data)
+            case .streamOfFile(let url): InputStream(url: url)
+            }
+        }
         set { owned().body = newValue.map { .stream($0) } ?? .none }
     }
 
@@ -229,7 +240,10 @@ extension URLRequest {
     package var fields: [(name: String, value: String)] { storage.fields }
 
     /// The body in whichever form it was given.
-    var body: RequestStorage.Body { storage.body }
+    var body: RequestStorage.Body {
+        get { storage.body }
+        set { owned().body = newValue }
+    }
 
     /// The method without the optional.
     package var method: String { storage.method }
@@ -254,12 +268,21 @@ extension URLRequest: Hashable {
     public func hash(into hasher: inout Hasher) {
         hasher.combine(storage.url)
         hasher.combine(storage.method)
+        hasher.combine(mainDocumentURL)
+        if case .stream(let stream) = storage.body { hasher.combine(ObjectIdentifier(stream)) }
     }
 }
 
 extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The address.
-    public var description: String { url?.description ?? "url: nil" }
+    /// The address, without a password.
+    public var description: String { Self.shown(url)?.description ?? "url: nil" }
+
+    /// An address without the password that may stand in it: this is written to logs (RFC 3986 §3.2.1).
+    private static func shown(_ url: URL?) -> URL? {
+        guard let whole = url?.absoluteString else { return nil }
+        let text = URLReference.withoutPassword(whole)
+        return text == whole ? url : URL(string: text)
+    }
 
     public var debugDescription: String { description }
 
@@ -267,14 +290,14 @@ extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, Cus
         Mirror(
             self,
             children: [
-                "url": url as Any,
+                "url": Self.shown(url) as Any,
                 "cachePolicy": cachePolicy,
                 "timeoutInterval": timeoutInterval,
-                "mainDocumentURL": mainDocumentURL as Any,
+                "mainDocumentURL": Self.shown(mainDocumentURL) as Any,
                 "networkServiceType": networkServiceType,
                 "allowsCellularAccess": allowsCellularAccess,
                 "httpMethod": httpMethod as Any,
-                "allHTTPHeaderFields": allHTTPHeaderFields as Any,
+                "allHTTPHeaderFields": SecretFields.hidden(in: allHTTPHeaderFields) as Any,
                 "httpBody": httpBody as Any,
                 "httpBodyStream": httpBodyStream as Any,
                 "httpShouldHandleCookies": httpShouldHandleCookies,

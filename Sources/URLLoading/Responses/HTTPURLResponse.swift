@@ -104,9 +104,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     open override var suggestedFilename: String? {
-        SuggestedFilename.name(
-            contentDisposition: fields.firstValue("Content-Disposition"), lastPathComponent: url?.lastPathComponent,
-            mimeType: mimeType)
+        filename(contentDisposition: fields.firstValue("Content-Disposition"))
     }
 
     /// What a status code means, in English: "not found" for 404.

@@ -13,6 +13,8 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     private let length: Int64
     private let type: String?
     private let encoding: String?
+    /// The file name in the archive that this was read from.
+    private let archivedFilename: String?
 
     /// A response as a custom protocol makes it.
     ///
@@ -25,6 +27,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         type = mimeType
         self.length = Int64(length)
         encoding = name
+        archivedFilename = nil
     }
 
     init(url: URL?, expectedContentLength: Int64) {
@@ -32,6 +35,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         length = expectedContentLength
         type = nil
         encoding = nil
+        archivedFilename = nil
     }
 
     private enum Key {
@@ -39,6 +43,7 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         static let mimeType = "MIMEType"
         static let length = "expectedContentLength"
         static let encoding = "textEncodingName"
+        static let filename = "suggestedFilename"
     }
 
     /// Reads what `encode(with:)` wrote.
@@ -48,15 +53,25 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         length = coder.decodeInt64(forKey: Key.length)
         type = coder.string(forKey: Key.mimeType)
         encoding = coder.string(forKey: Key.encoding)
+        // Whoever wrote the archive, a path is no name.
+        archivedFilename = coder.string(forKey: Key.filename).map { name in
+            SuggestedFilename.name(
+                contentDisposition: nil, lastPathComponent: name.split(separator: "/").last.map(String.init),
+                mimeType: nil)
+        }
     }
 
     open class var supportsSecureCoding: Bool { true }
+
+    /// In archives the class has Apple's name.
+    open override var classForKeyedArchiver: AnyClass? { archivedClass }
 
     open func encode(with coder: NSCoder) {
         coder.encode(address.map { $0 as NSURL }, forKey: Key.url)
         coder.encode(length, forKey: Key.length)
         coder.encode(type.map { $0 as NSString }, forKey: Key.mimeType)
         coder.encode(encoding.map { $0 as NSString }, forKey: Key.encoding)
+        coder.encode(suggestedFilename.map { $0 as NSString }, forKey: Key.filename)
     }
 
     /// The same object, since it never changes.
@@ -76,8 +91,12 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
     /// A name under which the resource can be stored: what the server asks for, else the last part of the path, else
     /// "Unknown". Never a path; gets the extension of the media type if it has none.
-    open var suggestedFilename: String? {
-        SuggestedFilename.name(contentDisposition: nil, lastPathComponent: url?.lastPathComponent, mimeType: mimeType)
+    open var suggestedFilename: String? { filename(contentDisposition: nil) }
+
+    final func filename(contentDisposition: String?) -> String {
+        archivedFilename
+            ?? SuggestedFilename.name(
+                contentDisposition: contentDisposition, lastPathComponent: url?.lastPathComponent, mimeType: mimeType)
     }
 
     open override func isEqual(_ object: Any?) -> Bool {

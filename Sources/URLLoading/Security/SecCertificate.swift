@@ -28,10 +28,14 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
     public override var description: String { "<SecCertificate: \(certificate.summary ?? "")>" }
 }
 
-/// A certificate from its DER form, or nil if the bytes are none. `allocator` says nothing on Linux.
+/// A certificate from its DER form, or nil if the bytes are none: also where a library would read them that is less strict
+/// about DER, dates and extensions. `allocator` says nothing on Linux.
 @discardableResult
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
-    Certificate(der: [UInt8](data as Data)).map { SecCertificate($0) }
+    let bytes = [UInt8](data as Data)
+    guard CertificateEncoding(der: bytes) != nil, let certificate = Certificate(der: bytes), certificate.validity != nil
+    else { return nil }
+    return SecCertificate(certificate)
 }
 
 /// The certificate in DER.

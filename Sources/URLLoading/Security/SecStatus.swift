@@ -50,11 +50,15 @@ private func text(of status: OSStatus) -> String? {
 }
 
 extension NSError {
-    /// The error that a status stands for.
+    /// The error that a status stands for. The reason goes where Apple's programs look for it, too: into an error below.
     static func status(_ status: OSStatus, _ description: String? = nil, reason: String? = nil) -> NSError {
         var info: [String: Any] = [:]
         info[NSLocalizedDescriptionKey] = description ?? text(of: status)
         info[NSLocalizedFailureReasonErrorKey] = reason
+        info[NSUnderlyingErrorKey] = reason.map {
+            NSError(
+                domain: NSOSStatusErrorDomain, code: Int(status), userInfo: [NSLocalizedDescriptionKey: $0])
+        }
         return NSError(domain: NSOSStatusErrorDomain, code: Int(status), userInfo: info)
     }
 }

@@ -184,9 +184,7 @@ extension SecTrust.Values {
             if trustsAnchorsOnly { return try evaluator.faults(of: given, demand, built: &built) }
             if (try? evaluator.faults(of: given, demand, built: &built))?.isEmpty == true { return [] }
         }
-        guard let system = TrustEvaluator.system else {
-            throw TLSError(code: TLSError.secureConnectionFailed, reason: "out of memory")
-        }
+        guard let system = TrustEvaluator.system else { throw .nothingMade() }
         return try system.faults(of: given, demand, built: &built)
     }
 }

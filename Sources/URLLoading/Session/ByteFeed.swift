@@ -116,7 +116,7 @@ final class ByteFeed: Callout, @unchecked Sendable {
     /// Two readers at once is a misuse that must neither hang nor look as if the body were over.
     private static var otherReader: URLError {
         let words = "Somebody else waits for the next bytes of this response. Iterate over them in one place at a time."
-        return URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: words])
+        return URLError(.resourceUnavailable, userInfo: [NSLocalizedDescriptionKey: words])
     }
 
     // MARK: Under the lock

@@ -9,7 +9,9 @@ internal import LoadingTransport
 ///
 /// - **A queue of the caller's**: each batch of calls is one operation on it, so the caller's own operations run in
 ///   between. On a serial queue one operation serves all tasks that have something to say; on a concurrent one each
-///   task has its own.
+///   task has its own. An operation makes the calls that were due when it was enqueued. What comes later waits for the next
+///   operation, which is enqueued when this one has run: so no call overtakes an operation of the caller's that was enqueued
+///   before its cause.
 /// - **No queue given**: calls run one after the other on the loop's thread, with the loop lent meanwhile (see
 ///   `EventLoop`). From the moment somebody asks for the session's `delegateQueue` they are operations on that queue.
 final class DeliveryQueue: Callout, @unchecked Sendable {
@@ -44,7 +46,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
             // same, but suspending is the caller's to do and undo.
             let gate = DispatchSemaphore(value: 0)
             self.gate = gate
-            queue.addOperation(CallOperation { gate.wait() })
+            queue.addOperation(GateOperation(gate))
         }
         operationQueue = queue
         return queue
@@ -52,10 +54,12 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
 
     /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.
     func schedule(_ delivery: any Delivery) {
+        if ForkedProcess.isOne { return WorkWithoutLoop.perform { while delivery.deliver(.all) {} } }
         lock.lock()
         if let operationQueue, gate == nil, operationQueue.maxConcurrentOperationCount != 1 {
             lock.unlock()
-            return operationQueue.addOperation(CallOperation { self.deliverAlone(delivery) })
+            delivery.seal()
+            return operationQueue.addOperation(DeliveryOperation([delivery]) { self.ranAlone($0) })
         }
         due.append(delivery)
         let mustStart = !isRunning
@@ -63,30 +67,32 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         let queue = operationQueue
         lock.unlock()
         guard mustStart else { return }
-        if let queue { addOperation(to: queue) } else { loop.callOut(self) }
+        if let queue { return addOperation(to: queue) }
+        if loop.isServed { loop.callOut(self) } else { WorkWithoutLoop.perform { self.callOut() } }
     }
 
     /// Has `block` called as one of the session's calls.
     func schedule(_ block: @escaping @Sendable () -> Void) { schedule(BlockDelivery(block)) }
 
+    /// Enqueues an operation for all that is due. None is there already, so a delivery is in one operation at a time.
     private func addOperation(to queue: OperationQueue) {
-        queue.addOperation(CallOperation { self.deliverDue() })
-    }
-
-    private func deliverAlone(_ delivery: any Delivery) {
-        if delivery.deliver() { schedule(delivery) }
-    }
-
-    /// One operation's worth: what was due when it began, so that operations of the caller's get their turn.
-    private func deliverDue() {
         lock.lock()
-        var remaining = due.count - dueHead
+        let batch = due[dueHead...].compactMap { $0 }
+        due = []
+        dueHead = 0
         lock.unlock()
-        while remaining > 0, let delivery = next() {
-            remaining -= 1
-            if delivery.deliver() { put(delivery) }
-        }
+        for delivery in batch { delivery.seal() }
+        queue.addOperation(DeliveryOperation(batch) { self.ran($0) })
+    }
+
+    private func ranAlone(_ unfinished: [any Delivery]) {
+        for delivery in unfinished { schedule(delivery) }
+    }
+
+    private func ran(_ unfinished: [any Delivery]) {
         lock.lock()
+        // They were due before what came meanwhile.
+        due.insert(contentsOf: unfinished, at: dueHead)
         let queue = dueHead < due.count ? operationQueue : nil
         if queue == nil { isRunning = false }
         lock.unlock()
@@ -95,14 +101,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
 
     func callOut() {
         while let delivery = nextOrStop() {
-            if delivery.deliver() { put(delivery) }
+            if delivery.deliver(.all) { put(delivery) }
         }
-    }
-
-    private func next() -> (any Delivery)? {
-        lock.lock()
-        defer { lock.unlock() }
-        return takeFirst()
     }
 
     private func takeFirst() -> (any Delivery)? {
@@ -150,21 +150,50 @@ private final class BlockDelivery: Delivery {
 
     init(_ block: @escaping @Sendable () -> Void) { self.block = block }
 
-    func deliver() -> Bool {
+    func seal() {}
+
+    func deliver(_ extent: DeliveryExtent) -> Bool {
         block()
         return false
     }
 }
 
-/// An operation that makes calls. Who cancels all operations of the queue, which is his, means his own: without these
-/// calls no task of the session would ever end.
-private final class CallOperation: Operation, @unchecked Sendable {
-    // Sendable because its only property never changes.
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    override func main() { body() }
-
+/// An operation of the session's. `cancelAllOperations` is meant for the caller's own operations: without these no task of
+/// the session would ever end.
+private class SessionOperation: Operation, @unchecked Sendable {
+    // Sendable as its superclass.
     override func cancel() {}
+}
+
+/// Makes what was sealed of some deliveries.
+private final class DeliveryOperation: SessionOperation, @unchecked Sendable {
+    // Sendable because what is mutable is touched by `main` alone.
+
+    /// The first one last. Each is let go of when its calls have been made.
+    private var deliveries: [any Delivery]
+    private let then: @Sendable ([any Delivery]) -> Void
+
+    /// - Parameter then: Gets those that have more to tell by now.
+    init(_ deliveries: [any Delivery], then: @escaping @Sendable ([any Delivery]) -> Void) {
+        self.deliveries = deliveries.reversed()
+        self.then = then
+    }
+
+    override func main() {
+        var unfinished: [any Delivery] = []
+        while let delivery = deliveries.popLast() {
+            if delivery.deliver(.sealed) { unfinished.append(delivery) }
+        }
+        then(unfinished)
+    }
+}
+
+/// Keeps the queue until a call that is made elsewhere has returned.
+private final class GateOperation: SessionOperation, @unchecked Sendable {
+    // Sendable because its only property never changes.
+    private let gate: DispatchSemaphore
+
+    init(_ gate: DispatchSemaphore) { self.gate = gate }
+
+    override func main() { gate.wait() }
 }

@@ -15,6 +15,8 @@ final class SessionCore: @unchecked Sendable {
     private let protocolClasses: [URLProtocol.Type]
     let delivery: DeliveryQueue
     let loop: EventLoop
+    /// Writes a log of the tasks, where one is wanted.
+    let trace: SessionTrace?
     /// Confined to the loop.
     let environment: LoadingEnvironment
 
@@ -23,13 +25,30 @@ final class SessionCore: @unchecked Sendable {
     @exclusivity(unchecked) private var currentDelegateReference: DelegateReference?
     private var label: String?
     private var lastIdentifier = 0
-    /// Made and not resumed: the caller's only, so a task that he forgets goes away.
-    @exclusivity(unchecked) private var waiting: [Int: WeakTask] = [:]
+    /// Made and not resumed.
+    @exclusivity(unchecked) private var waiting: [Int: WaitingTask] = [:]
     @exclusivity(unchecked) private var running: [Int: TaskCore] = [:]
     @exclusivity(unchecked) private var phase = Phase.valid
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
+
+    private enum WaitingTask {
+        /// Stands for a task until it is there, so that an invalidation meanwhile waits for it.
+        case making
+        /// Somebody may still ask for it and resume it (T-60).
+        case held(URLSessionTask)
+        /// The session is invalidated: only who holds the task can resume it.
+        case known(WeakTask)
+
+        var task: URLSessionTask? {
+            switch self {
+            case .making: nil
+            case .held(let task): task
+            case .known(let known): known.task
+            }
+        }
+    }
 
     private struct WeakTask {
         weak var task: URLSessionTask?
@@ -49,6 +68,7 @@ final class SessionCore: @unchecked Sendable {
         currentDelegate = delegate
         currentDelegateReference = delegate.map { DelegateReference($0) }
         loop = EventLoops.assign()
+        trace = SessionTrace.ifWanted()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)
         let proxies = ProxyRoutes(configuration, on: loop)
@@ -60,12 +80,14 @@ final class SessionCore: @unchecked Sendable {
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
             maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty,
             alternatives: configuration.alternatives)
+        pool.requiredVersion = configuration.requiredHTTPVersion
         environment = LoadingEnvironment(
             loop: loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: configuration.hsts, rules: transportSecurity),
             proxies: proxies,
-            clearDefaults: RequestDefaults.fields(isSecure: false),
-            secureDefaults: RequestDefaults.fields(isSecure: true))
+            clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
+            secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
+        environment.headObserver = configuration.headObserver
     }
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
@@ -91,14 +113,15 @@ final class SessionCore: @unchecked Sendable {
 
     func dataTask(
         _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
-    ) -> URLSessionDataTask {
+    ) -> URLSessionDataTask? {
         makeTask(session, .data, request, request, result, delegate: delegate) { URLSessionDataTask(core: $0) }
     }
 
     func downloadTask(
         _ session: URLSession, _ request: URLRequest, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
-    ) -> URLSessionDownloadTask {
-        makeTask(session, .download(nil), request, request, result, delegate: delegate) {
+    ) -> URLSessionDownloadTask? {
+        DownloadFolder.clean()
+        return makeTask(session, .download(nil), request, request, result, delegate: delegate) {
             URLSessionDownloadTask(core: $0)
         }
     }
@@ -107,8 +130,10 @@ final class SessionCore: @unchecked Sendable {
     /// download begins anew.
     func downloadTask(
         _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
-    ) -> URLSessionDownloadTask {
+    ) -> URLSessionDownloadTask? {
         let known = DownloadResumeData(data)
+        DownloadResumeData.take(data)
+        DownloadFolder.clean()
         let requests = known?.requests ?? (.withoutURL, .withoutURL)
         return makeTask(
             session, .download(known?.stopped(in: downloadFolder)), requests.original, requests.current, result,
@@ -135,27 +160,30 @@ final class SessionCore: @unchecked Sendable {
             current: task.currentRequest ?? task.originalRequest, result: .delegate, delegate: task.taskDelegate)
     }
 
+    /// Nil in a session that has been invalidated.
     func makeTask<Task: URLSessionTask>(
         _ session: URLSession, _ kind: TaskKind, _ request: URLRequest, _ current: URLRequest, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?, _ make: (TaskCore) -> Task
-    ) -> Task {
+    ) -> Task? {
         lock.lock()
         guard case .valid = phase else {
             lock.unlock()
-            // Apple raises an exception here (T-61): it is an error of the program, which no input can cause.
-            preconditionFailure("A task was created in a session that has been invalidated")
+            return nil
         }
         lastIdentifier += 1
         let identifier = lastIdentifier
-        // Stands for the task until it is there, so that an invalidation meanwhile waits for it.
-        waiting[identifier] = WeakTask(task: nil)
+        waiting[identifier] = .making
         lock.unlock()
         let core = TaskCore(
             of: session, identifier: identifier, kind: kind, request: request, current: current, result: result,
             delegate: delegate)
         let task = make(core)
         lock.lock()
-        waiting[identifier] = WeakTask(task: task)
+        if case .valid = phase {
+            waiting[identifier] = .held(task)
+        } else {
+            waiting[identifier] = .known(WeakTask(task: task))
+        }
         let mustCancel = cancelsTasks
         lock.unlock()
         core.announce(task, of: session)
@@ -165,18 +193,19 @@ final class SessionCore: @unchecked Sendable {
 
     var outstandingTasks: [URLSessionTask] {
         let (waiting, running) = lock.withLock { (self.waiting, self.running) }
-        // Who has just been told of a task's end does not expect to find it here.
         return (waiting.values.compactMap(\.task) + running.values.compactMap(\.heldTask))
-            .filter { $0.state != .completed }
+            .filter { $0.core?.isOutstanding == true }
             .sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
 
     /// A task was resumed for the first time or has an end to deliver: it lives until then.
     func hold(_ task: TaskCore) {
         lock.lock()
-        waiting[task.identifier] = nil
+        // The task's own object may hang on it, whose end is the caller's code.
+        let before = waiting.removeValue(forKey: task.identifier)
         running[task.identifier] = task
         lock.unlock()
+        _ = before
     }
 
     /// A task has delivered its end.
@@ -185,14 +214,6 @@ final class SessionCore: @unchecked Sendable {
         running[task.identifier] = nil
         lock.unlock()
         finishIfIdle()
-    }
-
-    /// A task that never ran is gone.
-    func forget(_ identifier: Int) {
-        lock.lock()
-        let wasWaiting = waiting.removeValue(forKey: identifier) != nil
-        lock.unlock()
-        if wasWaiting { finishIfIdle() }
     }
 
     // MARK: The end
@@ -208,9 +229,27 @@ final class SessionCore: @unchecked Sendable {
         if isShared { return lock.unlock() }
         if case .valid = phase { phase = .invalidated(session) }
         if cancelsTasks { self.cancelsTasks = true }
+        let (waiting, running) = (self.waiting, self.running)
+        for case (let identifier, .held(let task)) in waiting {
+            self.waiting[identifier] = .known(WeakTask(task: task))
+        }
         lock.unlock()
-        if cancelsTasks { for task in outstandingTasks { task.cancel() } }
+        if cancelsTasks {
+            for task in outstandingTasks { task.cancel() }
+        } else {
+            for task in running.values { task.letGoIfSuspended() }
+        }
         finishIfIdle()
+        // A task that nobody else holds can't be resumed any more: with its object it is cancelled.
+        withExtendedLifetime(waiting) {}
+    }
+
+    /// Whether the session waits for its last tasks, or is gone.
+    var isInvalidated: Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        if case .valid = phase { return false }
+        return true
     }
 
     /// Tells the delegate that the session is invalid once the last task has ended, and lets it go (S-84).

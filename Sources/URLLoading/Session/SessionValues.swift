@@ -1,6 +1,8 @@
 package import Foundation
 package import LoadingConnections
+package import LoadingEvents
 package import LoadingPipeline
+package import LoadingSemantics
 
 /// Everything a configuration says, as one value: what a session keeps and reads without a lock.
 package struct SessionValues: @unchecked Sendable {
@@ -51,6 +53,12 @@ package struct SessionValues: @unchecked Sendable {
     package var alternatives: any AlternativeServicesStore { ownAlternatives ?? LastingAlternatives.shared }
     /// Where downloads are written; nil for the folder for temporary files.
     package var downloadFolder: String?
+    /// The only version of HTTP that may be spoken; nil for all.
+    package var requiredHTTPVersion: HTTPVersion?
+    /// Called with each head that goes out or comes in.
+    package var headObserver: (@Sendable (MessageHead) -> Void)?
+    /// Of a program that has no `Info.plist` to say it.
+    package var programVersion: String?
 
     package init() {}
 

@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingTransport
 
 extension TLSConfiguration {
@@ -6,6 +7,11 @@ extension TLSConfiguration {
         self.init()
         minimumVersion = TLSVersion(rawValue: session.tlsMinimumSupportedProtocolVersion.rawValue)
         maximumVersion = TLSVersion(rawValue: session.tlsMaximumSupportedProtocolVersion.rawValue)
-        applicationProtocols = ["h2", "http/1.1"]
+        applicationProtocols =
+            switch session.requiredHTTPVersion {
+            case .http2: ["h2"]
+            case .http10, .http11: ["http/1.1"]
+            case .http3, nil: ["h2", "http/1.1"]
+            }
     }
 }

@@ -1,10 +1,12 @@
 public import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 
 extension URLSession {
     /// Loads a request and gives its whole body. Throws only if there is no response: an HTTP status is no error.
     ///
-    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`.
+    /// Cancelling the surrounding Swift task cancels the load; the call then throws `URLError.cancelled`. So it does in a
+    /// session that has been invalidated.
     ///
     /// - Parameter delegate: Told and asked about this load alone. Held until it has ended.
     public func data(
@@ -15,6 +17,7 @@ extension URLSession {
             try await withCheckedThrowingContinuation { continuation in
                 let task = core.dataTask(
                     self, request, .continuation { continuation.resume(with: $0) }, delegate: delegate)
+                guard let task else { return continuation.resume(throwing: Self.invalidated) }
                 handle.start(task)
             }
         } onCancel: {
@@ -58,11 +61,13 @@ extension URLSession {
         try await download { core.downloadTask(self, resuming: resumeData, $0, delegate: delegate) }
     }
 
-    private func download(_ makeTask: (TaskResult) -> URLSessionDownloadTask) async throws -> (URL, URLResponse) {
+    private func download(_ makeTask: (TaskResult) -> URLSessionDownloadTask?) async throws -> (URL, URLResponse) {
         let handle = CancellableTask()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                handle.start(makeTask(.fileContinuation { continuation.resume(with: $0) }))
+                let task = makeTask(.fileContinuation { continuation.resume(with: $0) })
+                guard let task else { return continuation.resume(throwing: Self.invalidated) }
+                handle.start(task)
             }
         } onCancel: {
             handle.cancel()
@@ -94,7 +99,7 @@ extension URLSession {
     ) async throws -> (AsyncBytes, URLResponse) {
         let handle = CancellableTask()
         let feed = ByteFeed(on: core.loop)
-        let task = core.dataTask(self, request, .feed(feed), delegate: delegate)
+        guard let task = core.dataTask(self, request, .feed(feed), delegate: delegate) else { throw Self.invalidated }
         return try await withTaskCancellationHandler {
             let response = try await withCheckedThrowingContinuation { continuation in
                 feed.whenResponded { continuation.resume(with: $0) }
@@ -112,6 +117,10 @@ extension URLSession {
     ) async throws -> (AsyncBytes, URLResponse) {
         try await bytes(for: URLRequest(url: url), delegate: delegate)
     }
+
+    /// What a load throws that is begun in a session that has been invalidated: as if it had been begun just before, and
+    /// cancelled by that. Another part of the program may invalidate the session at any moment.
+    static var invalidated: URLError { .make(.cancelled, url: nil) }
 
     /// Empties the session's stores and has later requests use new connections.
     public func reset() async {

@@ -5,8 +5,12 @@ internal import LoadingPipeline
 /// Coordinates a group of related loads: they share a configuration, a delegate, and a pool of connections.
 ///
 /// All members may be used from any thread. Delegate calls and completion handlers come on ``delegateQueue``, those of
-/// one task strictly in order. A session holds its delegate until it is invalidated; one that nobody holds any more
-/// and that has no running task lets it go too.
+/// one task strictly in order. A session holds its delegate until it is invalidated; one that the program does not hold any
+/// more and that has no task lets it go too.
+///
+/// A session holds each task from its creation to its end, resumed or not, and a task holds its session. Once the session is
+/// invalidated, a task that is suspended lives as long as the program holds it; then it is cancelled, since nothing can
+/// resume it any more.
 open class URLSession: NSObject, @unchecked Sendable {
     // Sendable because everything mutable lies in the core, which guards it.
 
@@ -75,7 +79,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     /// Lets the tasks end, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
-    /// once; from now on no task may be made.
+    /// once; from now on no task may be made. A task that is suspended is waited for as long as the program holds it.
     open func finishTasksAndInvalidate() { core.invalidate(self, cancelsTasks: false) }
 
     /// Cancels all tasks, then calls `urlSession(_:didBecomeInvalidWithError:)` and lets the delegate go. Returns at
@@ -123,11 +127,18 @@ open class URLSession: NSObject, @unchecked Sendable {
         }
     }
 
+    /// Apple raises an exception for a task of a session that has been invalidated (T-61): it is an error of the program,
+    /// which no input can cause.
+    private func required<Task: URLSessionTask>(_ task: Task?) -> Task {
+        guard let task else { preconditionFailure("A task was created in a session that has been invalidated") }
+        return task
+    }
+
     // MARK: Data tasks
 
     /// A suspended task whose response and body go to the delegate.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
-        core.dataTask(self, request, .delegate, delegate: nil)
+        required(core.dataTask(self, request, .delegate, delegate: nil))
     }
 
     /// A suspended task that loads a URL and reports to the delegate.
@@ -140,7 +151,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        core.dataTask(self, request, .handler(completionHandler), delegate: nil)
+        required(core.dataTask(self, request, .handler(completionHandler), delegate: nil))
     }
 
     /// A suspended task that loads a URL; see ``dataTask(with:completionHandler:)-(URLRequest,_)``.
@@ -155,20 +166,20 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// A suspended task that sends a file as the body of the request, and reports to the delegate as a data task does. A
     /// body of the request's own is ignored.
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
-        core.uploadTask(self, request, .file(fileURL), .delegate, delegate: nil)
+        required(core.uploadTask(self, request, .file(fileURL), .delegate, delegate: nil))
     }
 
     /// A suspended task that sends data as the body of the request, and reports to the delegate as a data task does. A
     /// body of the request's own is ignored.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
-        core.uploadTask(self, request, .data(bodyData), .delegate, delegate: nil)
+        required(core.uploadTask(self, request, .data(bodyData), .delegate, delegate: nil))
     }
 
     /// A suspended task that sends a stream as the body of the request. The delegate is asked for the stream, perhaps more
     /// than once: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. With a `Content-Length` among the
     /// request's fields the stream has to have that many bytes.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
-        core.uploadTask(self, request, .stream, .delegate, delegate: nil)
+        required(core.uploadTask(self, request, .stream, .delegate, delegate: nil))
     }
 
     /// A suspended task that sends a file as the body of the request and gives the body of the response to
@@ -178,7 +189,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         with request: URLRequest, fromFile fileURL: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        core.uploadTask(self, request, .file(fileURL), .handler(completionHandler), delegate: nil)
+        required(core.uploadTask(self, request, .file(fileURL), .handler(completionHandler), delegate: nil))
     }
 
     /// A suspended task that sends data as the body of the request; see
@@ -187,7 +198,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        core.uploadTask(self, request, .data(bodyData ?? Data()), .handler(completionHandler), delegate: nil)
+        required(core.uploadTask(self, request, .data(bodyData ?? Data()), .handler(completionHandler), delegate: nil))
     }
 
     /// A suspended task that goes on with an upload that was cancelled or failed, where the server has kept what it had
@@ -196,7 +207,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///
     /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
-        core.uploadTask(self, resuming: resumeData, .delegate, delegate: nil)
+        required(core.uploadTask(self, resuming: resumeData, .delegate, delegate: nil))
     }
 
     /// A suspended task that goes on with an upload; see ``uploadTask(withResumeData:)`` and
@@ -205,7 +216,7 @@ open class URLSession: NSObject, @unchecked Sendable {
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        core.uploadTask(self, resuming: resumeData, .handler(completionHandler), delegate: nil)
+        required(core.uploadTask(self, resuming: resumeData, .handler(completionHandler), delegate: nil))
     }
 
     // MARK: Stream tasks
@@ -216,7 +227,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///   - hostname: A name, or an address of IPv4 or IPv6.
     ///   - port: From 0 to 65535; any other makes a task that fails with `URLError.badURL`.
     open func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
-        core.streamTask(self, to: StreamEndpoint(host: hostname, port: port))
+        required(core.streamTask(self, to: StreamEndpoint(host: hostname, port: port)))
     }
 
     // MARK: Download tasks
@@ -224,7 +235,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     /// A suspended task that writes the body of its response to a file, which the delegate gets and has to move or
     /// read before its method returns.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
-        core.downloadTask(self, request, .delegate, delegate: nil)
+        required(core.downloadTask(self, request, .delegate, delegate: nil))
     }
 
     /// A suspended task that loads a URL to a file and reports to the delegate.
@@ -238,7 +249,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        core.downloadTask(self, request, .fileHandler(completionHandler), delegate: nil)
+        required(core.downloadTask(self, request, .fileHandler(completionHandler), delegate: nil))
     }
 
     /// A suspended task that loads a URL to a file; see ``downloadTask(with:completionHandler:)-(URLRequest,_)``.
@@ -253,7 +264,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     ///
     /// Data that is no resume data makes a task that fails with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
-        core.downloadTask(self, resuming: resumeData, .delegate, delegate: nil)
+        required(core.downloadTask(self, resuming: resumeData, .delegate, delegate: nil))
     }
 
     /// A suspended task that goes on with a download; see ``downloadTask(withResumeData:)`` and
@@ -262,6 +273,6 @@ open class URLSession: NSObject, @unchecked Sendable {
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        core.downloadTask(self, resuming: resumeData, .fileHandler(completionHandler), delegate: nil)
+        required(core.downloadTask(self, resuming: resumeData, .fileHandler(completionHandler), delegate: nil))
     }
 }

@@ -1,6 +1,7 @@
 public import Foundation
-internal import LoadingEvents
+package import LoadingEvents
 package import LoadingPipeline
+package import LoadingSemantics
 
 /// How the tasks of a session behave. A session copies its configuration when it is made; changes afterwards have no
 /// effect on it.
@@ -300,5 +301,24 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     package var downloadFolder: String? {
         get { read { $0.downloadFolder } }
         set { write(newValue) { swap(&$0.downloadFolder, &$1) } }
+    }
+
+    /// The only version of HTTP that may be spoken; nil for all. Not Apple's, hence not public.
+    package var requiredHTTPVersion: HTTPVersion? {
+        get { read { $0.requiredHTTPVersion } }
+        set { write(newValue) { swap(&$0.requiredHTTPVersion, &$1) } }
+    }
+
+    /// Called with each head as it goes out or comes in, on a thread that must not be held up; a copy of it is in the metrics
+    /// too. Not Apple's, hence not public.
+    package var headObserver: (@Sendable (MessageHead) -> Void)? {
+        get { read { $0.headObserver } }
+        set { write(newValue) { swap(&$0.headObserver, &$1) } }
+    }
+
+    /// The version that `User-Agent` says where the program has no `Info.plist` (MISC-2). Not Apple's, hence not public.
+    package var programVersion: String? {
+        get { read { $0.programVersion } }
+        set { write(newValue) { swap(&$0.programVersion, &$1) } }
     }
 }

@@ -7,6 +7,11 @@ struct StreamEndpoint {
     var host: String
     var port: Int
 
+    /// As an address, for a log.
+    var description: String {
+        host.contains(":") && !host.hasPrefix("[") ? "tcp://[\(host)]:\(port)" : "tcp://\(host):\(port)"
+    }
+
     /// The same as the engine wants it: a name in ASCII, or an address without brackets.
     ///
     /// - Parameter service: What the connection wants of the network.

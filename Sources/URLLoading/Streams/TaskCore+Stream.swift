@@ -25,8 +25,10 @@ extension TaskCore {
     /// From any thread. What is asked before the stream is there waits for it.
     func perform(_ operation: StreamOperation) {
         let operation = operation.answered(by: answerer())
-        core.loop.post { [self] in
-            if let stream {
+        let work: @Sendable () -> Void = { [self] in
+            if ForkedProcess.isOne {
+                refuse(operation, .forkedProcess)
+            } else if let stream {
                 perform(operation, on: stream)
             } else if hasEnded {
                 refuse(operation, endError ?? .streamIsClosed)
@@ -34,11 +36,7 @@ extension TaskCore {
                 earlyOperations.append(operation)
             }
         }
-    }
-
-    /// The task will never run.
-    func refuseEarlyOperations() {
-        core.loop.post { [self] in refuseEarlyOperations(.cancelled) }
+        if core.loop.isServed { core.loop.post(work) } else { WorkWithoutLoop.perform(work) }
     }
 
     // MARK: On the loop
@@ -47,7 +45,7 @@ extension TaskCore {
         guard !hasEnded, load == nil else { return }
         do throws(LoadError) {
             let origin = try endpoint.origin(core.configuration.networkService)
-            begin(StreamLoad(to: origin, in: core.environment, limits: streamLimits, client: self))
+            begin(StreamLoad(to: origin, in: core.environment, limits: streamLimits, log: log, client: self))
         } catch {
             end(error, body: .nothing)
         }
@@ -164,7 +162,7 @@ extension TaskCore: StreamClient {
 }
 
 extension SessionCore {
-    func streamTask(_ session: URLSession, to endpoint: StreamEndpoint) -> URLSessionStreamTask {
+    func streamTask(_ session: URLSession, to endpoint: StreamEndpoint) -> URLSessionStreamTask? {
         makeTask(session, .stream(endpoint), .withoutURL, .withoutURL, .delegate, delegate: nil) {
             URLSessionStreamTask(core: $0)
         }

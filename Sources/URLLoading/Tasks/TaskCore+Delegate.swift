@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoadingPipeline
+internal import LoadingTransport
 
 /// The calls of a task: each goes to the task's own delegate if that has the method, else to the session's (T-24).
 extension TaskCore {
@@ -83,12 +84,13 @@ extension TaskCore {
             let isAsked =
                 if let task = task as? URLSessionDataTask {
                     delegates.offer {
-                        $0.urlSession(session, dataTask: task, didReceive: response) { self.answer($0) }
+                        // The handler holds the task, which may be suspended meanwhile in a session that no longer does.
+                        $0.urlSession(session, dataTask: task, didReceive: response) { self.answer($0, for: task) }
                     }
                 } else {
                     false
                 }
-            if !isAsked { answer(.allow) }
+            if !isAsked { answer(.allow, for: task) }
         case .willCache(let response, let reply):
             let isAsked =
                 if let task = task as? URLSessionDataTask {
@@ -111,7 +113,20 @@ extension TaskCore {
                 }
             }
             if !isAsked { answerRedirect(proposed) }
+        case .uploadMove(let response, let proposed):
+            let isAsked = delegates.offer {
+                $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: proposed) {
+                    self.answerUploadMove($0)
+                }
+            }
+            if !isAsked { answerUploadMove(nil) }
         }
+    }
+
+    /// The delegate's verdict on where an upload goes on: at the address that it gives, or not.
+    private func answerUploadMove(_ request: URLRequest?) {
+        let url = request?.url?.absoluteString
+        core.loop.post { self.load?.answerUploadMove(url) }
     }
 
     private func becomeDownload(_ task: URLSessionDataTask, of session: URLSession) {
@@ -137,7 +152,7 @@ extension TaskCore {
         var file: URL?
         if case .file(let path) = body { file = URL(fileURLWithPath: path, isDirectory: false) }
         var isFileKept = false
-        defer { if let file, !isFileKept { unlink(file.path) } }
+        defer { if let file, !isFileKept { UnfinishedFiles.shared.remove(file.path) } }
         if case .delegate = result, error == nil { tellBody(body, file, session, task) }
         if let metrics {
             _ = delegates.offer { $0.urlSession(session, task: task, didFinishCollecting: metrics) }
@@ -152,8 +167,11 @@ extension TaskCore {
         case .continuation(let resume):
             resume(outcome(body.data, of: task, error))
         case .fileContinuation(let resume):
-            isFileKept = error == nil
-            resume(outcome(file, of: task, error))
+            resume(
+                outcome(file, of: task, error).map { file, response in
+                    isFileKept = true
+                    return (DownloadFolder.handOver(file), response)
+                })
         case .feed, .nobody: break
         }
     }
@@ -174,7 +192,7 @@ extension TaskCore {
             guard let file else { return }
             _ = delegates.offer { $0.urlSession(session, downloadTask: task, didFinishDownloadingTo: file) }
             // Whoever wants it has moved it by now.
-            unlink(file.path)
+            UnfinishedFiles.shared.remove(file.path)
         default: break
         }
     }

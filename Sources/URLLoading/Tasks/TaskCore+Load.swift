@@ -15,7 +15,8 @@ extension TaskCore: LoadClient {
 
     func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
         guard let url = url(of: load) else { return .now }
-        let shown = HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)
+        let shown = HTTPURLResponse(
+            url, response.head, expectedLength: response.expectedLength, startOfBody: response.startOfBody ?? [])
         if response.isPart { locked { $0.partCount &+= 1 } }
         return receive(shown, resumedOffset: response.resumedOffset, isPart: response.isPart)
     }
@@ -80,6 +81,14 @@ extension TaskCore: LoadClient {
         }
         enqueue(.redirect(shown, proposed: next))
         return .later
+    }
+
+    func load(_ load: any SchemeLoad, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
+        guard wantsRedirects, let url = url(of: load),
+            let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) })
+        else { return false }
+        enqueue(.uploadMove(HTTPURLResponse(url, response.head, expectedLength: -1), proposed: next))
+        return true
     }
 
     func load(_ load: any SchemeLoad, isUpgradedTo url: String) {

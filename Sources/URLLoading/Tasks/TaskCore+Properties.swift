@@ -60,10 +60,13 @@ extension TaskCore {
     func progress(of task: URLSessionTask) -> Progress {
         if let known = locked({ $0.progress }) { return known.progress }
         let new = TaskProgress(of: task)
-        return locked { values in
-            if let known = values.progress { return known.progress }
-            values.progress = new
-            return new.progress
+        let kept = locked { values in
+            if values.progress == nil { values.progress = new }
+            return values.progress ?? new
         }
+        // What has happened so far; from now on it is told of what comes. The end may come while it is being told of that.
+        kept.update(self)
+        if state == .completed { kept.finish(self) }
+        return kept.progress
     }
 }

@@ -36,7 +36,8 @@ extension TaskCore {
         return SourceLoad(
             source, on: core.loop, destination: destination,
             idleTimeout: request.explicitTimeoutInterval ?? configuration.timeoutIntervalForRequest,
-            totalTimeout: configuration.timeoutIntervalForResource, log: log, client: self)
+            totalTimeout: configuration.timeoutIntervalForResource, log: log,
+            request: (request.method, request.url?.absoluteString ?? ""), client: self)
     }
 
     /// Of what does not come by HTTP; nil for a scheme that nobody knows.
@@ -103,8 +104,10 @@ extension TaskCore {
         guard case .upload(let content, _) = kind, request.method != "GET" else { return request.withBodyAsStream }
         var copy = request
         switch content {
-        case .data(let data): copy.httpBodyStream = InputStream(data: data)
-        case .file(let url): copy.httpBodyStream = url.isFileURL ? InputStream(url: url) : nil
+        case .data(let data): copy.body = .streamOfData(data)
+        case .file(let url): copy.body = url.isFileURL ? .streamOfFile(url) : .none
+        // A pipe can be read once.
+        case .pipe(let url): copy.httpBodyStream = url.isFileURL ? InputStream(url: url) : nil
         // The delegate is asked for it when it is known who loads the request.
         case .stream: copy.httpBodyStream = nil
         }

@@ -61,8 +61,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var hasToldBody = false
         /// How many parts of a body in parts have been told.
         var partCount = 0
-        /// The task, from `resume` to the end (T-9).
+        /// The task, from `resume` to the end (T-9). Nil while it is suspended in an invalidated session.
         var task: URLSessionTask?
+        /// The same during that time: who suspended it may resume it, as long as somebody holds it.
+        weak var knownTask: URLSessionTask?
+
+        var anyTask: URLSessionTask? { task ?? knownTask }
     }
 
     // MARK: Confined to the loop
@@ -132,10 +136,21 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     }
 
     /// The task while it is held: from `resume` or `cancel` to the end.
-    var heldTask: URLSessionTask? { locked { $0.task } }
+    var heldTask: URLSessionTask? { locked { $0.anyTask } }
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
+    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never began:
+    /// then it has nothing left to do.
+    var isOutstanding: Bool {
+        locked { values in
+            switch values.state {
+            case .running, .suspended: true
+            case .canceling: values.hasStarted
+            case .completed: false
+            }
+        }
+    }
     var error: (any Error)? { locked { $0.error } }
 
     func resume(_ task: URLSessionTask) {
@@ -145,15 +160,17 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.suspensionCount -= 1
             guard values.suspensionCount == 0 else { return .nothing }
             values.state = .running
+            values.task = task
+            values.knownTask = nil
             if values.hasStarted { return .goOn }
             values.hasStarted = true
-            values.task = task
             // Within the lock, so that it cannot come after the end that a cancel on another thread brings about.
             core.hold(self)
             return .start
         }
         switch step {
         case .nothing: break
+        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isOne ? .forkedProcess : .noThread)
         case .start: core.loop.post { self.begin() }
         case .goOn: core.loop.post { self.heedState() }
         }
@@ -167,7 +184,20 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.state = .suspended
             return wasRunning
         }
-        if mustStop { core.loop.post { self.heedState() } }
+        guard mustStop else { return }
+        core.loop.post { self.heedState() }
+        if core.isInvalidated { letGoIfSuspended() }
+    }
+
+    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds it.
+    func letGoIfSuspended() {
+        // Let go of outside of the lock, since that may be its end.
+        _ = locked { values -> URLSessionTask? in
+            guard values.state == .suspended, let task = values.task else { return nil }
+            values.knownTask = task
+            values.task = nil
+            return task
+        }
     }
 
     /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
@@ -180,12 +210,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         let isFirst: Bool = locked { values in
             guard values.state == .running || values.state == .suspended else { return false }
             values.state = .canceling
-            if values.task == nil { values.task = task }
+            if values.task == nil { values.task = values.knownTask ?? task }
             // Within the lock, so that it cannot come after an end that is under way.
             core.hold(self)
             return true
         }
         guard isFirst else { return }
+        guard core.loop.serve() else { return endWithoutLoop(.cancelled) }
         core.loop.post {
             if let load = self.load {
                 load.cancel(.cancelled)
@@ -193,6 +224,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
                 self.end(.cancelled, body: self.unstartedBody)
             }
         }
+    }
+
+    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of its
+    /// parent alone: their connections and files are the parent's.
+    private func endWithoutLoop(_ error: LoadError) {
+        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
     }
 
     /// What a task has that never ran.
@@ -215,11 +252,20 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         cancel(task)
     }
 
-    /// The caller's task object is gone. A task that never ran goes with it.
+    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a task
+    /// that is suspended: nobody can resume it any more, so it is cancelled.
     func faceIsGone() {
-        guard locked({ !$0.hasStarted && $0.state == .suspended }) else { return }
-        if isStream { refuseEarlyOperations() }
-        core.forget(identifier)
+        if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newFace()) }
+    }
+
+    /// An object for the calls that are left to make, when the caller has let go of the one there was.
+    private func newFace() -> URLSessionTask {
+        switch kind {
+        case .data: URLSessionDataTask(core: self)
+        case .upload: URLSessionUploadTask(core: self)
+        case .download: URLSessionDownloadTask(core: self)
+        case .stream: URLSessionStreamTask(core: self)
+        }
     }
 
     /// The reader of a feed has emptied it.
@@ -230,10 +276,20 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     private func begin() {
         guard !hasEnded, load == nil else { return }
         if wantsMetrics, hasRequest {
-            log = EventLog()
+            log = EventLog(trace: core.trace?.ofTask(identifier))
             fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
+        } else if let trace = core.trace {
+            log = EventLog(keepsEvents: false, trace: trace.ofTask(identifier))
         }
+        log?.tellTrace(requestForTrace)
         beginWhenDue()
+    }
+
+    /// What a log says of the task until there is a load, or if there never is one.
+    private var requestForTrace: LoadEvent.Kind {
+        if case .stream(let endpoint?) = kind { return .request(method: "connect", url: endpoint.description) }
+        let request = currentRequest ?? originalRequest
+        return .request(method: request.method, url: request.url?.absoluteString ?? "(no address)")
     }
 
     /// Begins to load the current request, once it is known who loads it.
@@ -290,17 +346,23 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     }
 
     /// The delegate's verdict on the response.
-    func answer(_ disposition: URLSession.ResponseDisposition) {
+    func answer(_ disposition: URLSession.ResponseDisposition, for task: URLSessionTask) {
         switch disposition {
         case .allow: core.loop.post { self.load?.answerResponse() }
         // What came in the parts before would be missing in the file (MISC-23).
         case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
-        case .becomeDownload: enqueue(.becomeDownload)
+        case .becomeDownload: becomeAnother(.becomeDownload, task)
         // The connection has gone on to who knows where.
         case .becomeStream where locked { $0.partCount } > 0: cancel(nil)
-        case .becomeStream: enqueue(.becomeStream)
+        case .becomeStream: becomeAnother(.becomeStream, task)
         case .cancel: cancel(nil)
         }
+    }
+
+    /// The task is held until another has taken its place, also where it is suspended in an invalidated session (T-44).
+    private func becomeAnother(_ event: TaskEvent, _ task: URLSessionTask) {
+        locked { if $0.task == nil, $0.state == .suspended { $0.task = task } }
+        enqueue(event)
     }
 
     /// The delegate's verdict on a redirect.
@@ -357,7 +419,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard !hasEnded else { return }
         refuseEarlyOperations(error ?? .streamIsClosed)
         hasEnded = true
+        // One that never ran has metrics too (T-39, MET-16).
+        if log == nil, hasRequest, wantsMetrics {
+            log = EventLog()
+            log?.record(.ended, at: EventLog.now)
+        }
         endError = error
+        if let error { log?.tellTrace(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         delay?.end()
         delay = nil
@@ -380,7 +448,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         // What nobody wants any more is let go of outside of the lock.
         let (mustSchedule, _) = lock.withLock { lane.end(ending) }
         guard mustSchedule else { return }
-        if usesQueue { core.delivery.schedule(self) } else { core.loop.callOut(self) }
+        if usesQueue {
+            core.delivery.schedule(self)
+        } else if core.loop.isServed {
+            core.loop.callOut(self)
+        } else {
+            WorkWithoutLoop.perform { self.callOut() }
+        }
     }
 
     private var typeName: String { heldTask.map { String(describing: type(of: $0)) } ?? "Task" }
@@ -421,7 +495,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }
-        return values.task != nil && lane.promise()
+        return values.anyTask != nil && lane.promise()
     }
 
     /// Gives an answer that was promised.
@@ -432,57 +506,74 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if mustSchedule { core.delivery.schedule(self) }
     }
 
-    func deliver() -> Bool {
+    func seal() {
         lock.lock()
-        let (batch, ending) = lane.take()
-        let session = values.session
-        let task = values.task
+        lane.seal()
         lock.unlock()
+    }
 
-        if let session, let task {
-            for event in batch { call(event, session, task) }
-        }
-        if let ending {
-            finish(ending)
-            return false
-        }
+    func deliver(_ extent: DeliveryExtent) -> Bool {
+        while true {
+            lock.lock()
+            let (batch, ending) = lane.take(extent)
+            let session = values.session
+            let task = values.anyTask
+            lock.unlock()
 
-        lock.lock()
-        let (goesOn, mayRead) = lane.tookBatch()
-        lock.unlock()
-        if mayRead { core.loop.post { self.load?.resumeReading() } }
-        return goesOn
+            if let session, let task {
+                for event in batch { call(event, session, task) }
+            }
+            if let ending {
+                finish(ending)
+                return false
+            }
+
+            lock.lock()
+            let (goesOn, mayRead) = lane.tookBatch()
+            let isEndDue = lane.isEndDue
+            lock.unlock()
+            if mayRead { core.loop.post { self.load?.resumeReading() } }
+            guard isEndDue, extent == .sealed else { return goesOn }
+        }
     }
 
     /// The end of a task that uses no queue.
     func callOut() {
-        while deliver() {}
+        while deliver(.all) {}
     }
 
     /// Delivers the end, and lets go of everything.
     private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
-        let resumeData = resumeData(ending, isWanted: isResumeDataWanted)
+        var resumeData = resumeData(ending, isWanted: isResumeDataWanted)
+        if case .stopped(let path, _) = ending.body {
+            switch resumeData {
+            case nil: UnfinishedFiles.shared.remove(path)
+            case .some where isResumeDataWanted: UnfinishedFiles.shared.keep(path)
+            case let data?: resumeData = data.removing(path)
+            }
+        }
         let error = isSilent ? nil : ending.error.map { shownError($0, resumeData) }
         let (session, task, resumeDataHandlers) = locked { values in
             values.state = .completed
             values.error = error
             defer { values.resumeDataHandlers = [] }
-            return (values.session, values.task, values.resumeDataHandlers)
+            return (values.session, values.anyTask ?? newFace(), values.resumeDataHandlers)
         }
-        if case .stopped(let path, _) = ending.body, resumeData == nil { unlink(path) }
         for handler in resumeDataHandlers { handler(resumeData) }
         locked { $0.progress }?.finish(self)
         if case .feed(let feed) = result { feed.finish(error) }
-        if let session, let task, !isSilent {
-            let metrics = log.map {
-                URLSessionTaskMetrics($0, created: creationTime, fetches: fetches)
+        if let session, !isSilent {
+            let metrics = log.flatMap {
+                $0.keepsEvents ? URLSessionTaskMetrics($0, created: creationTime, fetches: fetches) : nil
             }
             tellEnd(error, body: ending.body, metrics: metrics, session, task)
+        } else if case .file(let path) = ending.body {
+            UnfinishedFiles.shared.remove(path)
         }
         // Let go outside the lock: their ends are other people's code.
         let held = locked { [result] values in
-            let held = (values.delegate, values.delegateReference, values.session, values.task, result)
+            let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil

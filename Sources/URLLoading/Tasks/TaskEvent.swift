@@ -11,6 +11,8 @@ enum TaskEvent {
     /// The time of a request that was to wait has come.
     case delayedRequest(URLRequest)
     case redirect(HTTPURLResponse, proposed: URLRequest)
+    /// An upload is to go on at another origin.
+    case uploadMove(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
     /// A protocol of the caller's has loaded what the cache may keep.

@@ -6,8 +6,11 @@ internal import LoadingSemantics
 /// Guarded by the task's lock: the loop puts in, one delivery at a time takes out.
 struct TaskLane {
     private var events: [TaskEvent] = []
+    /// What came before those and may be told by the operation that is on the delegate queue.
+    private var sealed: [TaskEvent] = []
     /// Told after all events.
     private var ending: TaskEnding?
+    private var isEndSealed = false
     private var waitingBytes = 0
     private var isScheduled = false
     /// Handlers that were promised an answer before the end.
@@ -32,7 +35,8 @@ struct TaskLane {
     mutating func end(_ ending: TaskEnding) -> (mustSchedule: Bool, untold: [TaskEvent]) {
         var untold: [TaskEvent] = []
         if ending.error == .cancelled {
-            untold = events.filter { !$0.isAnswer }
+            untold = (sealed + events).filter { !$0.isAnswer }
+            sealed = sealed.filter(\.isAnswer)
             events = events.filter(\.isAnswer)
         }
         self.ending = ending
@@ -56,14 +60,30 @@ struct TaskLane {
         return !isScheduled
     }
 
+    /// All that is there now may be told by the next operation.
+    mutating func seal() {
+        if sealed.isEmpty {
+            swap(&sealed, &events)
+        } else {
+            sealed += events
+            events = []
+        }
+        isEndSealed = ending != nil
+    }
+
     /// What to tell now; the end comes alone.
-    mutating func take() -> (events: [TaskEvent], ending: TaskEnding?) {
-        let batch = events
-        events = []
-        guard batch.isEmpty, promises == 0, let ending else { return (batch, nil) }
+    mutating func take(_ extent: DeliveryExtent) -> (events: [TaskEvent], ending: TaskEnding?) {
+        if extent == .all { seal() }
+        let batch = sealed
+        sealed = []
+        guard batch.isEmpty, isEndDue, let ending else { return (batch, nil) }
         isOver = true
         return (batch, ending)
     }
+
+    /// Whether the end may be told in the same turn as the batch before it. An answer that was promised when the end was sealed,
+    /// and has come since, is told first.
+    var isEndDue: Bool { isEndSealed && promises == 0 && events.isEmpty }
 
     /// The batch has been told: whether the delivery goes on, and whether the network may be read again.
     mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {

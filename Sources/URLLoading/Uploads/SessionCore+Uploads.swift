@@ -4,8 +4,9 @@ extension SessionCore {
     func uploadTask(
         _ session: URLSession, _ request: URLRequest, _ content: UploadContent, _ result: TaskResult,
         delegate: (any URLSessionTaskDelegate)?
-    ) -> URLSessionUploadTask {
-        makeTask(session, .upload(content, nil), request, request, result, delegate: delegate) {
+    ) -> URLSessionUploadTask? {
+        let known = if case .file(let url) = content { UploadContent.of(url) } else { content }
+        return makeTask(session, .upload(known, nil), request, request, result, delegate: delegate) {
             URLSessionUploadTask(core: $0)
         }
     }
@@ -13,7 +14,7 @@ extension SessionCore {
     /// An upload that goes on with another. Garbage makes a task that fails with −1002 (RES-8, RES-13).
     func uploadTask(
         _ session: URLSession, resuming data: Data, _ result: TaskResult, delegate: (any URLSessionTaskDelegate)?
-    ) -> URLSessionUploadTask {
+    ) -> URLSessionUploadTask? {
         let known = UploadResumeData(data)
         let request = known?.request ?? .withoutURL
         return makeTask(

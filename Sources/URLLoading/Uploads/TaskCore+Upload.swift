@@ -48,6 +48,9 @@ extension TaskCore {
 
     /// Asks for a stream (T-51, T-52). Nobody's is nil, with which the task fails.
     func askForBody(from offset: Int64, _ session: URLSession, _ task: URLSessionTask) {
+        if case .upload(let content, _) = kind, case .pipe = content {
+            return answerBody(offset == 0 ? content.newStream() : nil)
+        }
         let isAsked = delegates.offer { delegate in
             if offset > 0 {
                 delegate.urlSession(session, needNewBodyStreamForTask: task, from: offset) { self.answerBody($0) }

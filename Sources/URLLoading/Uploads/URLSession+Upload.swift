@@ -38,6 +38,7 @@ extension URLSession {
             try await withCheckedThrowingContinuation { continuation in
                 let task = core.uploadTask(
                     self, request, content, .continuation { continuation.resume(with: $0) }, delegate: delegate)
+                guard let task else { return continuation.resume(throwing: Self.invalidated) }
                 handle.start(task)
             }
         } onCancel: {

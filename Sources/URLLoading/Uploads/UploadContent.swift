@@ -6,14 +6,43 @@ internal import LoadingTransport
 enum UploadContent {
     case data(Data)
     case file(URL)
+    /// What is read to its end, since nobody knows its length: a pipe, a device, a file of `/proc`.
+    case pipe(URL)
     /// The delegate has it.
     case stream
+
+    /// The content of a file: one that is not regular, or has bytes though its size is 0, is read as a pipe is.
+    static func of(_ file: URL) -> UploadContent {
+        var status = stat()
+        guard file.isFileURL, stat(file.path, &status) == 0 else { return .file(file) }
+        return switch status.st_mode & S_IFMT {
+        case S_IFREG: status.st_size == 0 && hasBytes(file.path) ? .pipe(file) : .file(file)
+        case S_IFDIR: .file(file)
+        default: .pipe(file)
+        }
+    }
+
+    private static func hasBytes(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var byte: UInt8 = 0
+        return read(descriptor, &byte, 1) == 1
+    }
+
+    /// A stream of what is read as a pipe is; nil where the bytes that were read are gone.
+    func newStream() -> InputStream? {
+        guard case .pipe(let url) = self else { return nil }
+        var status = stat()
+        guard stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return InputStream(url: url)
+    }
 
     /// T-15
     func knownLength(of request: URLRequest) -> Int64 {
         switch self {
         case .data(let data): return Int64(data.count)
-        case .stream: return request.announcedBodyLength ?? NSURLSessionTransferSizeUnknown
+        case .stream, .pipe: return request.announcedBodyLength ?? NSURLSessionTransferSizeUnknown
         case .file(let url):
             var status = stat()
             guard url.isFileURL, stat(url.path, &status) == 0 else { return 0 }
@@ -26,6 +55,9 @@ enum UploadContent {
         case .data(let data): data.isEmpty ? .none : .bytes(data)
         // What is no file at all is one that is not there.
         case .file(let url): .file(FileReader(path: url.isFileURL ? url.path : "", on: loop))
+        case .pipe(let url):
+            .stream(
+                InputStream(url: url).map { InputStreamSource($0, on: loop) }, length: request.announcedBodyLength)
         case .stream: .stream(nil, length: request.announcedBodyLength)
         }
     }

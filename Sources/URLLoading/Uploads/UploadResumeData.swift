@@ -38,6 +38,8 @@ struct UploadResumeData: Codable {
         switch content {
         case .data(let data): self.data = data
         case .stream: break
+        // Nothing says that it is the same the next time.
+        case .pipe: return nil
         case .file(let file):
             guard let facts = stopped.file, file.isFileURL else { return nil }
             path = file.path

@@ -42,7 +42,8 @@ package struct Arguments {
         let equals = text.firstIndex(of: "=")
         let name = String(text[..<(equals ?? text.endIndex)])
         guard let option = CommandOption(long: name) else {
-            throw UsageError("unknown switch --\(name)")
+            let nearest = Suggestion.nearest(to: name, among: CommandOption.allNames)
+            throw UsageError("unknown switch --\(name)" + (nearest.map { ": did you mean --\($0)?" } ?? ""))
         }
         if !option.takesValue {
             guard equals == nil else { throw UsageError("--\(name) takes no value") }
@@ -97,9 +98,10 @@ package struct Arguments {
             request.maximumRedirects = count
         case .timeout: request.timeout = try Self.seconds(value, "-m")
         case .idleTimeout: request.idleTimeout = try Self.seconds(value, "--idle-timeout")
-        case .http11, .compressed: break
-        case .http2: throw Self.unavailable("--http2")
-        case .http3: throw Self.unavailable("--http3")
+        case .compressed: break
+        case .http11: request.version = .http1
+        case .http2: request.version = .http2
+        case .http3: request.version = .http3
         case .insecure: request.isInsecure = true
         case .authority: request.authorityPath = value
         case .certificate: request.certificate = value
@@ -154,7 +156,13 @@ package struct Arguments {
             if words.isEmpty { throw UsageError("'\(verb)' needs a URL") }
         }
         guard let url = words.first, !url.isEmpty else { throw UsageError("a URL is missing") }
-        guard words.count == 1 else { throw UsageError("one URL at a time; '\(words[1])' is one too many") }
+        guard words.count == 1 else {
+            let commands = Self.verbs.union(["download", "upload", "demo", "help", "version"])
+            if let nearest = Suggestion.nearest(to: url, among: Array(commands)) {
+                throw UsageError("unknown command '\(url)': did you mean '\(nearest)'?")
+            }
+            throw UsageError("one URL at a time; '\(words[1])' is one too many")
+        }
         request.url = url
         try settleBody()
         if request.isUpload { method = method ?? "PUT" }
@@ -163,7 +171,8 @@ package struct Arguments {
             throw UsageError("URLSession sends no body with GET; use post, or put the data into the URL's query")
         }
         if usesRemoteName { request.destination = .file(try URLArgument.remoteName(of: url)) }
-        if request.harIncludesSecrets, request.harPath == nil { throw UsageError("--har-secrets needs --har FILE") }
+        try settleArchive()
+        try settleVersion()
         return .load(request)
     }
 
@@ -192,7 +201,8 @@ package struct Arguments {
         } else if case .standardOutput = request.destination {
             request.destination = .file(try URLArgument.remoteName(of: request.url, for: "'download'"))
         }
-        if request.harIncludesSecrets, request.harPath == nil { throw UsageError("--har-secrets needs --har FILE") }
+        try settleArchive()
+        try settleVersion()
         return .download(request)
     }
 
@@ -214,6 +224,23 @@ package struct Arguments {
     private func conflictFree(_ new: String) throws(UsageError) -> String {
         if let method, method != new { throw UsageError("two methods: \(new) and \(method)") }
         return new
+    }
+
+    private func settleArchive() throws(UsageError) {
+        if request.harIncludesSecrets, request.harPath == nil {
+            throw UsageError("--har-with-secrets needs --har FILE")
+        }
+        if request.printsArchive, request.destination == .standardOutput(exactly: true) {
+            throw UsageError("standard output cannot have both: --har - and -o -")
+        }
+    }
+
+    /// HTTP/2 and HTTP/3 are agreed on in the handshake of TLS, so there has to be one.
+    private func settleVersion() throws(UsageError) {
+        guard let version = request.version, version != .http1 else { return }
+        let scheme = URLArgument.complete(request.url).prefix { $0 != ":" }.lowercased()
+        guard scheme != "https" else { return }
+        throw UsageError("\(version.rawValue) is spoken with https only, not with \(scheme)", exitCode: .unavailable)
     }
 
     private mutating func settleBody() throws(UsageError) {
@@ -238,10 +265,6 @@ package struct Arguments {
     }
 
     // MARK: Values
-
-    private static func unavailable(_ name: String) -> UsageError {
-        UsageError("\(name) is not available in this version, which speaks HTTP/1.1", exitCode: .unavailable)
-    }
 
     private static func body(_ value: String) throws(UsageError) -> CommandLineRequest.Body {
         if value == "@-" { return .standardInput }

@@ -18,6 +18,13 @@ package struct CommandLineRequest: Equatable, Sendable {
         case remove(name: String)
     }
 
+    /// The only version that may be spoken.
+    package enum Version: String, Equatable, Sendable {
+        case http1 = "HTTP/1.1"
+        case http2 = "HTTP/2"
+        case http3 = "HTTP/3"
+    }
+
     package enum ColorChoice: String, Equatable, Sendable {
         case auto, always, never
     }
@@ -27,6 +34,7 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var headers: [HeaderEdit] = []
     package var body = Body.none
     package var isJSON = false
+    package var version: Version?
     package var userAgent: String?
     package var destination = Destination.standardOutput(exactly: false)
     package var followsRedirects = true
@@ -66,6 +74,9 @@ package struct CommandLineRequest: Equatable, Sendable {
     package var replacesFile = false
     package var harPath: String?
     package var harIncludesSecrets = false
+
+    /// Whether the archive has standard output for itself.
+    var printsArchive: Bool { harPath == "-" }
 
     package init(url: String) {
         self.url = url

@@ -34,7 +34,7 @@ enum CommandOption: CaseIterable {
         case .color: "color"
         case .metrics: "metrics"
         case .har: "har"
-        case .harSecrets: "har-secrets"
+        case .harSecrets: "har-with-secrets"
         case .head: "head"
         case .help: "help"
         case .version: "version"
@@ -59,8 +59,11 @@ enum CommandOption: CaseIterable {
     private static let aliases: [String: CommandOption] = [
         "request": .method, "location": .follow, "max-redirs": .maximumRedirects, "max-time": .timeout,
         "data-binary": .data, "data-raw": .data, "no-progress-meter": .noProgress,
-        "pinnedpubkey": .pin,
+        "pinnedpubkey": .pin, "http3-only": .http3, "har-secrets": .harSecrets,
     ]
+
+    /// Every long spelling.
+    static let allNames = allCases.map(\.long) + aliases.keys
 
     var short: Character? {
         switch self {
@@ -108,5 +111,15 @@ enum CommandOption: CaseIterable {
     init?(short name: Character) {
         guard let match = Self.allCases.first(where: { $0.short == name }) else { return nil }
         self = match
+    }
+}
+
+/// The switches, as people write them.
+package enum CommandSwitches {
+    /// Long and short ones, without the spellings of other clients.
+    package static var all: [String] {
+        CommandOption.allCases.flatMap { option in
+            ["--" + option.long] + (option.short.map { ["-\($0)"] } ?? [])
+        }
     }
 }

@@ -7,7 +7,7 @@ package enum HelpText {
 
         Request  -X, --method NAME      -H, --header 'Name: value'   ('Name:' removes)
                  -d, --data TEXT|@FILE|@- (stdin)      --json TEXT|@FILE|@-
-                 -A, --user-agent TEXT  -I, --head    --compressed, --http1.1 (always)
+                 -A, --user-agent TEXT  -I, --head   --http1.1, --http2, --http3 (only)
         Time     -m, --timeout SECONDS  --idle-timeout SECONDS (no progress at all)
         TLS      -k, --insecure         --cacert FILE  -E, --cert FILE[:PASSWORD]
                  --pin sha256//HASH     (of the server's key)
@@ -17,7 +17,7 @@ package enum HelpText {
                  -i, --include (head)   -v, --verbose  (-vv shows secrets too)
                  -s, --silent           -S, --show-error
                  --no-progress          --color auto|always|never
-        Insight  --metrics (waterfall)  --trace (calls)  --har FILE, --har-secrets
+        Insight  --metrics (times)  --trace (calls)  --har FILE, --har-with-secrets
         Scripts  -f, --fail (exit 22 from 400 on)  -h, --help  -V, --version
 
         A terminal gets head, colour and layout; a pipe or file the exact bytes.

@@ -33,7 +33,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         } catch {
             throw UsageError(error.message, exitCode: error.exitCode)
         }
-        super.init(command, builder, challenges, terminal: terminal, drawsProgress: true)
+        super.init(command, builder, challenges, terminal: terminal, drawsProgress: true, keeping: .none)
     }
 
     /// The file to write, where a link leads to it. Nothing but a file is replaced.
@@ -180,7 +180,6 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         guard !hasAsked else { return stop.value == nil }
         hasAsked = true
         if let response = task.response as? HTTPURLResponse {
-            narrator.response(response)
             if response.statusCode >= 300 {
                 end(task, .httpError, shown(response))
                 return false
@@ -237,6 +236,7 @@ final class Download: CommandLoad, URLSessionDownloadDelegate, @unchecked Sendab
         var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
         report.metrics = metrics
         report.failure = failure
+        report.tunnelRounds = heads.tunnelRounds
         return report.conclude()
     }
 

@@ -1,4 +1,5 @@
 package import Foundation
+internal import LoadingEvents
 
 /// One transaction as it was seen, before it is written into an archive.
 package struct HARRecord: Equatable, Sendable {
@@ -47,30 +48,34 @@ package struct HARRecord: Equatable, Sendable {
 
     package func entry(showingSecrets: Bool) -> HARDocument.Entry {
         let timings = HARDocument.Timings(timeline.phases)
-        let version = timeline.protocolName.map { $0.uppercased() } ?? "unknown"
+        let version = timeline.protocolName.map { MessageHead.version(ofProtocol: $0) } ?? "unknown"
         let address = timeline.remoteAddress.map(Self.host)
         return HARDocument.Entry(
             startedDateTime: Self.timestamp(start), time: timings.total,
             request: request(version, showingSecrets), response: response(version, showingSecrets),
-            timings: timings, serverIPAddress: address, comment: failure)
+            timings: timings, serverIPAddress: address,
+            comment: failure.map { showingSecrets ? $0 : SecretText.hiding(in: $0) })
     }
 
     private func request(_ version: String, _ showingSecrets: Bool) -> HARDocument.Request {
-        HARDocument.Request(
+        let shown = showingSecrets ? url : SecretText.hiding(inURL: url)
+        return HARDocument.Request(
             method: timeline.method,
-            url: showingSecrets ? url : SecretFields.withoutUserInformation(url),
+            url: shown,
             httpVersion: version,
             cookies: cookies(requestFields, "cookie", showingSecrets),
             headers: fields(requestFields, showingSecrets),
-            queryString: URLComponents(string: url)?.queryItems?.map { .init($0.name, $0.value ?? "") } ?? [],
+            queryString: URLComponents(string: shown)?.queryItems?.map { .init($0.name, $0.value ?? "") } ?? [],
             postData: requestBody.map { body in
                 let type = requestFields.first { $0.name.lowercased() == "content-type" }?.value ?? ""
                 let text = body.isComplete ? String(data: body.bytes, encoding: .utf8) : nil
+                let shownText =
+                    showingSecrets ? text : text.map { SecretText.hiding(in: $0, as: .init(mimeType: type)) }
                 return .init(
-                    mimeType: type, text: text ?? "", comment: text == nil ? "\(body.count) bytes, not kept" : nil)
+                    mimeType: type, text: shownText ?? "", comment: text == nil ? "\(body.count) bytes, not kept" : nil)
             },
             headersSize: timeline.requestHeaderBytes > 0 ? timeline.requestHeaderBytes : -1,
-            bodySize: timeline.requestBodyBytes)
+            bodySize: max(0, timeline.requestBodyBytes))
     }
 
     private func response(_ version: String, _ showingSecrets: Bool) -> HARDocument.Response {
@@ -81,16 +86,17 @@ package struct HARRecord: Equatable, Sendable {
             httpVersion: version,
             cookies: cookies(responseFields, "set-cookie", showingSecrets),
             headers: fields(responseFields, showingSecrets),
-            content: content(),
-            redirectURL: showingSecrets ? location : SecretFields.withoutUserInformation(location),
+            content: content(showingSecrets),
+            redirectURL: showingSecrets ? location : SecretText.hiding(inURL: location),
             headersSize: timeline.responseHeaderBytes > 0 ? timeline.responseHeaderBytes : -1,
             bodySize: timeline.status == nil ? -1 : timeline.isFromCache ? 0 : timeline.responseBodyBytes)
     }
 
-    private func content() -> HARDocument.Content {
+    private func content(_ showingSecrets: Bool) -> HARDocument.Content {
         let size = max(timeline.decodedBodyBytes, responseBody?.count ?? 0)
         var content = HARDocument.Content(size: size, mimeType: mimeType ?? "x-unknown")
-        if size != timeline.responseBodyBytes, timeline.responseBodyBytes > 0 {
+        // Of a body that is not coded, the wire has more bytes than the content: what frames them.
+        if timeline.responseBodyBytes > 0, size > timeline.responseBodyBytes {
             content.compression = size - timeline.responseBodyBytes
         }
         guard let responseBody, responseBody.count > 0 else { return content }
@@ -100,7 +106,8 @@ package struct HARRecord: Equatable, Sendable {
         }
         let type = MediaType(mimeType)
         if type != .binary, let text = String(data: responseBody.bytes, encoding: .utf8) {
-            content.text = text
+            let kind = SecretText.Kind(mimeType: mimeType ?? "")
+            content.text = showingSecrets ? text : SecretText.hiding(in: text, as: kind)
         } else {
             content.text = responseBody.bytes.base64EncodedString()
             content.encoding = "base64"

@@ -13,8 +13,10 @@ package struct HeadPrinter: Sendable {
         self.isUTF8 = isUTF8
     }
 
-    /// Status line and fields in alphabetical order (URLSession does not tell the order on the wire), then an empty line.
-    package func responseHead(status: Int, fields: [(name: String, value: String)], prefix: String = "") -> String {
+    /// Status line and fields, then an empty line.
+    package func responseHead(
+        status: Int, version: String = "HTTP/1.1", fields: [(name: String, value: String)], prefix: String = ""
+    ) -> String {
         let color: TextStyle.Color =
             switch status {
             case 200..<300: .boldGreen
@@ -22,14 +24,18 @@ package struct HeadPrinter: Sendable {
             case 400...: .boldRed
             default: .bold
             }
-        let line = "HTTP/1.1 \(status) \(StatusText.reason(status))".trimmingEnd()
+        // Later versions have no reason phrase.
+        let reason = version.hasPrefix("HTTP/1") ? StatusText.reason(status) : ""
+        let line = "\(version) \(status) \(reason)".trimmingEnd()
         return block([style.apply(color, line)] + fieldLines(fields), prefix)
     }
 
     package func requestHead(
-        method: String, target: String, fields: [(name: String, value: String)], prefix: String
+        method: String, target: String, version: String? = nil, fields: [(name: String, value: String)],
+        prefix: String
     ) -> String {
-        block([style.apply(.bold, clean("\(method) \(target)"))] + fieldLines(fields), prefix)
+        let line = [method, target, version].compactMap { $0 }.joined(separator: " ")
+        return block([style.apply(.bold, clean(line))] + fieldLines(fields), prefix)
     }
 
     private func fieldLines(_ fields: [(name: String, value: String)]) -> [String] {

@@ -18,9 +18,19 @@ package struct OutputDescriptor {
     }
 
     /// Makes the file, or empties the one that is there.
-    package static func create(path: String) throws(WriteError) -> OutputDescriptor {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    ///
+    /// - Parameter isPrivate: Whether it is for this user's eyes only. What is no file keeps its mode.
+    package static func create(path: String, isPrivate: Bool = false) throws(WriteError) -> OutputDescriptor {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o666)
         guard descriptor >= 0 else { throw WriteError(path: path, code: errno) }
+        var status = stat()
+        if isPrivate, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            fchmod(descriptor, 0o600) != 0
+        {
+            let code = errno
+            close(descriptor)
+            throw WriteError(path: path, code: code)
+        }
         return OutputDescriptor(descriptor: descriptor, name: path)
     }
 

@@ -20,6 +20,9 @@ package enum Quantity {
         fixed(seconds * 1000, 2) + " ms"
     }
 
+    /// `1 redirect`, `2 redirects`.
+    package static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
     /// `0:42`, `12:05`, `1:02:03`.
     package static func clock(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds < 360_000 else { return "-:--" }

@@ -4,6 +4,12 @@ package enum StatusText {
         phrases[status] ?? ""
     }
 
+    /// `404 Not Found`
+    static func described(_ status: Int) -> String {
+        let reason = reason(status)
+        return reason.isEmpty ? "\(status)" : "\(status) \(reason)"
+    }
+
     private static let phrases: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints",
         200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",

@@ -1,4 +1,5 @@
 package import Foundation
+internal import LoadingSemantics
 package import URLLoading
 
 #if canImport(Musl)
@@ -14,6 +15,8 @@ package struct RequestBuilder {
         case data(Data)
         case file(URL)
         case standardInput
+        /// What is no regular file, or one whose size says nothing.
+        case stream(URL)
     }
 
     package let request: URLRequest
@@ -29,13 +32,13 @@ package struct RequestBuilder {
         }
         var request = URLRequest(url: url)
         request.httpMethod = command.method
-        body = try Self.body(command.body)
+        body = try Self.body(command.body, isUpload: command.isUpload)
         for (name, value) in Self.fields(command) { request.setValue(value, forHTTPHeaderField: name) }
         if case .data(let data) = body { request.httpBody = data }
         self.request = request
     }
 
-    /// The request with its body in it: a file or standard input as a stream that is read while it is sent.
+    /// The request with its body in it: whatever is in a file or comes from elsewhere as a stream that is read while it is sent.
     package var streamedRequest: URLRequest {
         var streamed = request
         switch body {
@@ -48,8 +51,22 @@ package struct RequestBuilder {
             streamed.httpBodyStream = InputStream(url: url)
         case .standardInput:
             streamed.httpBodyStream = InputStream(fileAtPath: "/dev/stdin")
+        case .stream(let url):
+            streamed.httpBodyStream = InputStream(url: url)
         }
         return streamed
+    }
+
+    /// The body once more; nil where it is gone, or was no stream.
+    package var newBodyStream: InputStream? {
+        switch body {
+        case .file(let url): return InputStream(url: url)
+        case .stream(let url):
+            var status = stat()
+            guard stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            return InputStream(url: url)
+        case .none, .data, .standardInput: return nil
+        }
     }
 
     /// The fields of the request, the user's own edits applied in order over those that the switches imply.
@@ -87,6 +104,14 @@ package struct RequestBuilder {
     package static func configuration(_ command: CommandLineRequest) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
+        configuration.programVersion = Command.version
+        configuration.requiredHTTPVersion =
+            switch command.version {
+            case .http1: .http11
+            case .http2: .http2
+            case .http3: .http3
+            case nil: nil
+            }
         if let timeout = command.timeout { configuration.timeoutIntervalForResource = timeout }
         if let idle = command.idleTimeout { configuration.timeoutIntervalForRequest = idle }
         // A Cookie field of the user's own would else give way to the (empty) store.
@@ -96,7 +121,7 @@ package struct RequestBuilder {
         return configuration
     }
 
-    private static func body(_ body: CommandLineRequest.Body) throws(UsageError) -> Body {
+    private static func body(_ body: CommandLineRequest.Body, isUpload: Bool) throws(UsageError) -> Body {
         switch body {
         case .none: return .none
         case .text(let text): return .data(Data(text.utf8))
@@ -109,7 +134,20 @@ package struct RequestBuilder {
             guard status.st_mode & S_IFMT != S_IFDIR else {
                 throw UsageError("cannot send '\(path)': it is a directory", exitCode: .readError)
             }
-            return .file(URL(fileURLWithPath: path))
+            if isUpload || status.st_mode & S_IFMT == S_IFREG && status.st_size > 0 {
+                return .file(URL(fileURLWithPath: path))
+            }
+            // Those of `/proc` have no size, and are not empty.
+            if status.st_mode & S_IFMT == S_IFREG, try isEmpty(path) { return .data(Data()) }
+            return .stream(URL(fileURLWithPath: path))
+        }
+    }
+
+    private static func isEmpty(_ path: String) throws(UsageError) -> Bool {
+        do {
+            return try FileContents.read(path, atMost: 1).isEmpty
+        } catch {
+            throw UsageError("cannot read '\(path)': \(error.reason)", exitCode: .readError)
         }
     }
 }

@@ -11,8 +11,15 @@ package enum URLArgument {
         let authority = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         let hostAndPort = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         let host = hostAndPort.hasPrefix("[") ? hostAndPort.prefix { $0 != "]" } : hostAndPort.prefix { $0 != ":" }
-        let isLocal = host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1"
-        return (isLocal ? "http://" : "https://") + text
+        return (isLocal(host.lowercased()) ? "http://" : "https://") + text
+    }
+
+    /// Whether a host is this machine: by its address too, but not by a name that begins as one.
+    private static func isLocal(_ host: String) -> Bool {
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "[::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.first == "127" && parts.count <= 4
+            && parts.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } && UInt32($0) != nil }
     }
 
     /// The file name that `-O` uses: the last component of the path, never one that leaves the folder.

@@ -13,10 +13,13 @@ struct ChallengeAnswers: Sendable {
 
     /// With the reason to end the load, if there is one.
     func answer(
-        to challenge: URLAuthenticationChallenge
+        to challenge: URLAuthenticationChallenge, narrator: Narrator
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?, TransferFailure?) {
         let space = challenge.protectionSpace
-        if let trust = space.serverTrust { return answer(to: trust, of: space.host) }
+        if let trust = space.serverTrust {
+            defer { narrator.certificates(trust, of: space.host) }
+            return answer(to: trust, of: space.host)
+        }
         if space.authenticationMethod == NSURLAuthenticationMethodClientCertificate {
             guard let credential = security.clientCredential else { return (.performDefaultHandling, nil, nil) }
             return (.useCredential, credential, nil)
@@ -31,7 +34,14 @@ struct ChallengeAnswers: Sendable {
         switch security.answer(to: trust) {
         case .defaultHandling: return (.performDefaultHandling, nil, nil)
         case .trust: return (.useCredential, URLCredential(trust: trust), nil)
-        case .distrust: return (.rejectProtectionSpace, nil, nil)
+        case .distrust(let error):
+            let reason = error.map { FailureReasons.described($0) } ?? "no reason is known"
+            return (
+                .rejectProtectionSpace, nil,
+                TransferFailure(
+                    .serverCertificate,
+                    "the certificate of \(TextSanitizer.clean(host)) is not trusted by --cacert: \(reason)")
+            )
         case .otherKey:
             let reason = "the key of \(TextSanitizer.clean(host)) is none of those that --pin allows"
             return (.cancelAuthenticationChallenge, nil, TransferFailure(.otherKey, reason))

@@ -12,7 +12,8 @@ struct SecurityAnswers: @unchecked Sendable {
     enum TrustAnswer {
         case defaultHandling
         case trust
-        case distrust
+        /// The authorities that are trusted do not vouch for the server, for that reason.
+        case distrust(CFError?)
         /// The server has another key than the command line says.
         case otherKey
     }
@@ -30,8 +31,9 @@ struct SecurityAnswers: @unchecked Sendable {
     func answer(to trust: SecTrust) -> TrustAnswer {
         if let anchors { _ = SecTrustSetAnchorCertificates(trust, anchors as CFArray) }
         let needsOwnEvaluation = anchors != nil || !pins.isEmpty
-        if !isInsecure, needsOwnEvaluation, !SecTrustEvaluateWithError(trust, nil) {
-            return anchors == nil ? .defaultHandling : .distrust
+        var error: CFError?
+        if !isInsecure, needsOwnEvaluation, !SecTrustEvaluateWithError(trust, &error) {
+            return anchors == nil ? .defaultHandling : .distrust(error)
         }
         if !pins.isEmpty {
             let leaf = (SecTrustCopyCertificateChain(trust) as? [SecCertificate])?.first
@@ -107,9 +109,9 @@ struct SecurityAnswers: @unchecked Sendable {
 
     private static func contents(_ path: String) throws(UsageError) -> Data {
         do {
-            return try Data(contentsOf: URL(fileURLWithPath: path))
+            return try FileContents.readAll(path)
         } catch {
-            throw UsageError("cannot read '\(path)': \(error.localizedDescription)", exitCode: .readError)
+            throw UsageError("cannot read '\(path)': \(error.reason)", exitCode: .readError)
         }
     }
 }

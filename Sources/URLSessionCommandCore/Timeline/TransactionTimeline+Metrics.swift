@@ -10,7 +10,7 @@ extension TransactionTimeline {
     private init(_ metrics: URLSessionTaskTransactionMetrics, origin: Date) {
         self.init(
             method: metrics.request.httpMethod ?? "GET",
-            url: SecretFields.withoutUserInformation(metrics.request.url?.absoluteString ?? ""),
+            url: SecretText.hiding(in: metrics.request.url?.absoluteString ?? "", as: .address),
             status: (metrics.response as? HTTPURLResponse)?.statusCode,
             phases: Moments(metrics, origin: origin).phases)
         protocolName = metrics.networkProtocolName

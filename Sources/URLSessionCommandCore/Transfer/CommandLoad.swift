@@ -12,6 +12,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     final let builder: RequestBuilder
     final let terminal: Terminal
     final let narrator: Narrator
+    final let heads: ObservedHeads
     final let progress: ProgressBar?
     /// Why this side ended the load; stronger than the error that the cancellation brings.
     final let stop = StopReason()
@@ -24,22 +25,26 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     private(set) final var metrics: URLSessionTaskMetrics?
     private(set) final var loadError: (any Error)?
 
-    /// - Parameter drawsProgress: Whether there is a place for a bar, if the terminal and the switches allow one.
+    /// - Parameters:
+    ///   - drawsProgress: Whether there is a place for a bar, if the terminal and the switches allow one.
+    ///   - keeping: Which heads of responses the subclass takes.
     init(
         _ command: CommandLineRequest, _ builder: RequestBuilder, _ challenges: ChallengeAnswers, terminal: Terminal,
-        drawsProgress: Bool
+        drawsProgress: Bool, keeping: ObservedHeads.Keeping
     ) {
         self.command = command
         self.builder = builder
         self.challenges = challenges
         self.terminal = terminal
         narrator = Narrator(command, terminal: terminal)
+        heads = ObservedHeads(narrator, keeping: keeping, keepsTunnels: command.harPath != nil)
         let isQuiet = command.isSilent || !command.showsProgress || command.verbosity > 0 || command.showsTrace
         progress = terminal.errorIsTerminal && drawsProgress && !isQuiet ? ProgressBar(terminal: terminal) : nil
     }
 
     /// Loads, and returns when all calls have been made.
     final func load(_ configuration: URLSessionConfiguration, _ makeTask: (URLSession) -> URLSessionTask) {
+        configuration.headObserver = { [heads] in heads.observe($0) }
         let trace = command.showsTrace ? DelegateTrace(self) : nil
         let session = URLSession(configuration: configuration, delegate: trace ?? self, delegateQueue: nil)
         let task = makeTask(session)
@@ -84,7 +89,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let (disposition, credential, failure) = challenges.answer(to: challenge)
+        let (disposition, credential, failure) = challenges.answer(to: challenge, narrator: narrator)
         if let failure { stop.set(failure) }
         completionHandler(disposition, credential)
     }
@@ -95,7 +100,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let (disposition, credential, _) = challenges.answer(to: challenge)
+        let (disposition, credential, _) = challenges.answer(to: challenge, narrator: narrator)
         completionHandler(disposition, credential)
     }
 
@@ -105,17 +110,18 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     ) {
         guard follows(response, task) else { return completionHandler(nil) }
         redirects += 1
-        narrator.response(response)
         if let limit = command.maximumRedirects, redirects > limit {
             let advice = "raise --max-redirects, or look with -v"
-            stop.set(TransferFailure(.tooManyRedirects, "more than \(limit) redirects from \(shownURL): \(advice)"))
+            stop.set(
+                TransferFailure(
+                    .tooManyRedirects, "more than \(Quantity.count(limit, "redirect")) from \(shownURL): \(advice)"))
         }
         guard stop.value == nil else {
             // The question is answered before the task ends.
             completionHandler(nil)
             return task.cancel()
         }
-        narrator.redirect(to: request)
+        narrator.redirect()
         completionHandler(request)
     }
 
@@ -156,8 +162,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
 
     /// `… answered 404 Not Found`
     final func shown(_ response: HTTPURLResponse) -> String {
-        let reason = StatusText.reason(response.statusCode)
-        return "\(shownURL) answered \(response.statusCode)\(reason.isEmpty ? "" : " " + reason)"
+        "\(shownURL) answered \(StatusText.described(response.statusCode))"
     }
 
     /// What went wrong, if anything did.
@@ -171,6 +176,7 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         context.received = received
         context.expected = expected
         context.timeout = command.timeout
+        context.version = command.version
         context.idleTimeout = command.idleTimeout
         context.elapsed = Double(DispatchTime.now().uptimeNanoseconds - started) / 1e9
         return TransferFailure(loadError, context)
@@ -181,5 +187,5 @@ class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         SecretFields.withoutUserInformation(builder.request.url?.absoluteString ?? command.url)
     }
 
-    final var shownURL: String { TextSanitizer.clean(plainURL) }
+    final var shownURL: String { TextSanitizer.clean(SecretText.hiding(in: plainURL, as: .address)) }
 }

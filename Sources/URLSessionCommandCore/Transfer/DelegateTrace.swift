@@ -52,7 +52,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     private func shown(_ task: URLSessionTask) -> String { "task \(task.taskIdentifier)" }
 
     private func shown(_ url: URL?) -> String {
-        TextSanitizer.clean(SecretFields.withoutUserInformation(url?.absoluteString ?? "no URL"))
+        TextSanitizer.clean(SecretText.hiding(in: url?.absoluteString ?? "no URL", as: .address))
     }
 
     private func shown(_ request: URLRequest?) -> String {
@@ -73,7 +73,7 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
         let method = space.authenticationMethod.replacing("NSURLAuthenticationMethod", with: "")
         let failures = challenge.previousFailureCount
         return "\(method) of \(TextSanitizer.clean(space.host)):\(space.port)"
-            + (failures == 0 ? "" : ", failed \(failures) times")
+            + (failures == 0 ? "" : ", failed \(Quantity.count(failures, "time"))")
     }
 
     private func shown(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) -> String {
@@ -188,7 +188,8 @@ final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadD
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         let duration = Quantity.milliseconds(metrics.taskInterval.duration)
         let (redirects, transactions) = (metrics.redirectCount, metrics.transactionMetrics.count)
-        call("\(shown(task)), \(transactions) transactions, \(redirects) redirects, \(duration)")
+        let counts = [Quantity.count(transactions, "transaction"), Quantity.count(redirects, "redirect")]
+        call("\(shown(task)), \(counts.joined(separator: ", ")), \(duration)")
         target.urlSession(session, task: task, didFinishCollecting: metrics)
     }
 

@@ -8,6 +8,7 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case hostNotFound = 6
     case cannotConnect = 7
     case badServerResponse = 8
+    case noHTTP2 = 16
     case partialBody = 18
     case httpError = 22
     case writeError = 23
@@ -25,6 +26,7 @@ package enum ExitCode: Int32, Equatable, Sendable, CaseIterable {
     case bodyCannotBeResent = 65
     case unexpected = 70
     case otherKey = 90
+    case noHTTP3 = 95
     case interrupted = 130
     case brokenPipe = 141
     case terminated = 143

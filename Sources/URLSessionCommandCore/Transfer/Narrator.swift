@@ -1,4 +1,5 @@
 import Foundation
+import LoadingEvents
 import URLLoading
 
 /// What `-v` tells on standard error: `>` what was asked, `<` what was answered, `*` what happened.
@@ -14,27 +15,47 @@ struct Narrator {
         printer = HeadPrinter(style: style, isForPerson: true, isUTF8: terminal.isUTF8)
     }
 
+    /// What is asked of a server that speaks no HTTP.
     func request(_ request: URLRequest) {
-        guard isOn else { return }
+        guard isOn, request.url?.scheme?.lowercased().hasPrefix("http") != true else { return }
         let url = request.url?.absoluteString ?? ""
         write(
             printer.requestHead(
                 method: request.httpMethod ?? "GET",
-                target: showsSecrets ? url : SecretFields.withoutUserInformation(url),
-                fields: shown(HeadPrinter.fields(of: request)), prefix: "> "))
+                target: showsSecrets ? url : SecretText.hiding(in: url, as: .address),
+                fields: [], prefix: "> "))
     }
 
-    func response(_ response: HTTPURLResponse) {
+    /// A head as it is on the wire.
+    func head(_ head: MessageHead) {
         guard isOn else { return }
-        write(
-            printer.responseHead(
-                status: response.statusCode, fields: shown(HeadPrinter.fields(of: response)), prefix: "< "))
+        let fields = shown(head.fields.map { ($0.name, $0.value) })
+        switch head.start {
+        case .request(let method, let target):
+            write(
+                printer.requestHead(
+                    method: method, target: showsSecrets ? target : SecretText.hiding(in: target, as: .address),
+                    version: head.version, fields: fields, prefix: "> "))
+        case .response(let status):
+            write(printer.responseHead(status: status, version: head.version, fields: fields, prefix: "< "))
+        }
     }
 
-    func redirect(to request: URLRequest) {
-        guard isOn else { return }
-        write("* following the redirect\n")
-        self.request(request)
+    func redirect() {
+        if isOn { write("* following the redirect\n") }
+    }
+
+    /// The certificates of a server, its own first.
+    func certificates(_ trust: SecTrust, of host: String) {
+        guard isOn, let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] else { return }
+        write("* certificates of \(TextSanitizer.clean(host)):\n")
+        for (index, certificate) in chain.enumerated() {
+            let name = SecCertificateCopySubjectSummary(certificate).map { TextSanitizer.clean($0 as String) } ?? "?"
+            let dates = [
+                SecCertificateCopyNotValidBeforeDate(certificate), SecCertificateCopyNotValidAfterDate(certificate),
+            ].map { $0.map { ($0 as Date).formatted(.iso8601) } ?? "?" }
+            write("*   \(index) \(name), valid from \(dates[0]) until \(dates[1])\n")
+        }
     }
 
     func metrics(_ metrics: URLSessionTaskMetrics?) {

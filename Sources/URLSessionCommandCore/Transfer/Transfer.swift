@@ -14,12 +14,16 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         let builder = try RequestBuilder(command)
         let challenges = try ChallengeAnswers(command, url: builder.request.url)
         output = TransferOutput(command, terminal: terminal)
-        super.init(command, builder, challenges, terminal: terminal, drawsProgress: !output.isTerminal)
+        // While a body is sent nothing else is printed, so that there is room for a bar.
+        let hasRoom = !output.isTerminal || builder.body != .none
+        super.init(
+            command, builder, challenges, terminal: terminal, drawsProgress: hasRoom,
+            keeping: command.includesHead ? .all : .last)
         if command.harPath != nil {
             responseBody = HARRecord.Body()
             switch builder.body {
             case .data(let data): requestBody = HARRecord.Body(data)
-            case .file, .standardInput, .none: break
+            case .file, .standardInput, .stream, .none: break
             }
         }
     }
@@ -30,6 +34,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         var report = TransferReport(command: command, terminal: terminal, narrator: narrator)
         report.metrics = metrics
         report.failure = failure(hasResponse: response != nil, expected: response?.expectedContentLength ?? -1)
+        report.tunnelRounds = heads.tunnelRounds
         report.requestBody = requestBody
         report.responseBody = response == nil ? nil : responseBody
         return report.conclude()
@@ -46,7 +51,7 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
 
     override func follows(_ redirect: HTTPURLResponse, _ task: URLSessionTask) -> Bool {
         guard command.followsRedirects else { return false }
-        attempt(task) { () throws(WriteError) in try output.redirect(redirect) }
+        attempt(task) { () throws(WriteError) in try output.redirect(redirect, heads.takeResponses()) }
         return true
     }
 
@@ -54,13 +59,11 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
         if stop.value == nil { attempt(task) { () throws(WriteError) in try output.finish() } }
     }
 
-    /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input is gone.
-    override func newBodyStream() -> InputStream? {
-        if case .file(let file) = builder.body { InputStream(url: file) } else { nil }
-    }
+    /// A file of `--data` goes out again after a redirect or a challenge; what came from standard input or a pipe is gone.
+    override func newBodyStream() -> InputStream? { builder.newBodyStream }
 
     override func sent(_ total: Int64, of expected: Int64) {
-        if command.isUpload { progress?.update(received: total, expected: expected) }
+        progress?.update(received: total, expected: expected)
     }
 
     // MARK: URLSessionDataDelegate
@@ -71,14 +74,14 @@ final class Transfer: CommandLoad, URLSessionDataDelegate, @unchecked Sendable {
     ) {
         self.response = response
         received = 0
+        if output.isTerminal { progress?.end() } else if builder.body != .none { progress?.begin(at: 0) }
         if let http = response as? HTTPURLResponse {
-            narrator.response(http)
             if command.failsOnHTTPError, http.statusCode >= 400 {
                 end(dataTask, .httpError, "\(shown(http)): leave out -f to see its body")
                 return completionHandler(.cancel)
             }
         }
-        attempt(dataTask) { () throws(WriteError) in try output.begin(response) }
+        attempt(dataTask) { () throws(WriteError) in try output.begin(response, heads.takeResponses()) }
         refuseBinary(dataTask)
         completionHandler(stop.value == nil ? .allow : .cancel)
     }

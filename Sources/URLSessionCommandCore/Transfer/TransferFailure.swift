@@ -1,4 +1,5 @@
 import Foundation
+internal import LoadingSemantics
 import URLLoading
 
 #if canImport(Musl)
@@ -27,6 +28,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
         package var timeout: Double?
         package var idleTimeout: Double?
         package var elapsed: Double = 0
+        /// The only version that may be spoken.
+        package var version: CommandLineRequest.Version?
 
         package init(url: String, method: String = "GET") {
             self.url = url
@@ -41,15 +44,19 @@ package struct TransferFailure: Error, Equatable, Sendable {
         }
 
         /// Shown in messages, so without secrets.
-        var shownURL: String { SecretFields.withoutUserInformation(url) }
+        var shownURL: String { SecretText.hiding(in: url, as: .address) }
     }
 
     package init(_ error: any Error, _ context: Context) {
         // Not the NSURLError constants: Foundation on Linux has those for TLS off by one.
         let number = (error as? URLError)?.errorCode ?? (error as NSError).code
         let code = URLError.Code(rawValue: number)
-        let cause = Self.posixReason(error).map { " (\($0))" } ?? ""
-        let place = context.place
+        let cause = FailureReasons.parenthesis(error)
+        let place = Self.failedProxy(error) ?? context.place
+        if let failure = Self.version(error, code, context) ?? Self.proxy(error, number, context) {
+            self = failure
+            return
+        }
         switch code {
         case .timedOut:
             self.init(.timedOut, Self.timeout(context))
@@ -63,7 +70,7 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .networkConnectionLost:
             self = Self.lost(context, cause)
         case .unsupportedURL:
-            self.init(.unsupportedURL, "cannot load \(context.shownURL): only http, https, file and data URLs")
+            self.init(.unsupportedURL, "cannot load \(context.shownURL): only http, https, ftp, file and data URLs")
         case .badURL:
             self.init(.malformedURL, "'\(context.shownURL)' is not a URL that can be loaded: check its spelling")
         case .httpTooManyRedirects:
@@ -75,7 +82,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
                 "\(place) did not answer with correct HTTP: is this the right port, and http or https?")
         case .zeroByteResource:
             self.init(.emptyReply, "\(place) closed the connection without an answer: try again, or ask its operator")
-        case .cannotDecodeRawData, .cannotDecodeContentData:
+        case .cannotDecodeRawData, .cannotDecodeContentData, .downloadDecodingFailedMidStream,
+            .downloadDecodingFailedToComplete:
             self.init(
                 .badContentCoding,
                 "the body from \(place) is not coded as its header says: try -H 'Accept-Encoding: identity'")
@@ -85,20 +93,22 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .requestBodyStreamExhausted:
             self.init(
                 .bodyCannotBeResent,
-                "\(place) wants the body again, and standard input can be read only once: send it from a file (-d @FILE)"
+                "\(place) wants the body again, and what it comes from can be read only once: send it from a file (-d @FILE)"
             )
         case .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile:
             self.init(.fileUnreadable, "cannot read \(context.shownURL)\(cause): check its name and permissions")
         case .serverCertificateHasBadDate, .serverCertificateNotYetValid:
             self.init(
                 .serverCertificate,
-                "the certificate of \(place) is out of date: check the clock here and the server's certificate")
+                "the certificate of \(place) is out of date\(cause): "
+                    + "check the clock here and the server's certificate")
         case .serverCertificateUntrusted, .serverCertificateHasUnknownRoot:
             self.init(
                 .serverCertificate,
-                "the certificate of \(place) is not trusted: check the host name, or add its authority to the system's")
+                "the certificate of \(place) is not trusted\(cause): "
+                    + "-v shows it; --cacert FILE trusts an authority of your own")
         case .clientCertificateRejected, .clientCertificateRequired:
-            self.init(.clientCertificate, "\(place) asks for a client certificate, and there is none to show")
+            self.init(.clientCertificate, "\(place) asks for a client certificate\(cause): show one with --cert")
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
             self.init(.tlsHandshake, "no secure connection to \(place)\(cause): does this port speak TLS 1.2 or later?")
         case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:
@@ -141,17 +151,53 @@ package struct TransferFailure: Error, Equatable, Sendable {
         seconds == seconds.rounded() && seconds < 1e9 ? "\(Int(seconds))" : "\(seconds)"
     }
 
-    /// The system's word for it, from the innermost POSIX error.
-    private static func posixReason(_ error: any Error) -> String? {
-        var error: NSError? = error as NSError
-        for _ in 0..<4 {
-            guard let current = error else { return nil }
-            if current.domain == NSPOSIXErrorDomain, let code = Int32(exactly: current.code) {
-                return String(cString: strerror(code)).lowercased()
-            }
-            error = current.userInfo[NSUnderlyingErrorKey] as? NSError
+    /// The one version that may be spoken is not to be had.
+    private static func version(_ error: any Error, _ code: URLError.Code?, _ context: Context) -> TransferFailure? {
+        guard let version = context.version, version != .http1 else { return nil }
+        let isRefused =
+            FailureReasons.chain(under: error).contains { $0.domain == "URLLoadingHTTPErrorDomain" }
+            || FailureReasons.texts(of: error).contains { $0.contains("no application protocol") }
+        let exitCode: ExitCode = version == .http2 ? .noHTTP2 : .noHTTP3
+        let cause = FailureReasons.parenthesis(error)
+        let name = version.rawValue
+        switch code {
+        case .secureConnectionFailed? where isRefused:
+            return TransferFailure(exitCode, "no \(name) to \(context.place)\(cause): leave the version to the server")
+        case .cannotConnectToHost?, .networkConnectionLost?, .timedOut?:
+            guard version == .http3, !context.hasResponse else { return nil }
+            return TransferFailure(
+                exitCode, "\(context.place) does not answer over \(name)\(cause): leave the version to the server")
+        default: return nil
         }
-        return nil
+    }
+
+    private static func failedProxy(_ error: any Error) -> String? {
+        ((error as NSError).userInfo[FailedProxy.urlKey] as? String).map { "the proxy \(TextSanitizer.clean($0))" }
+    }
+
+    /// It is the proxy that was not reached, or does not do its part. What is wrong with TLS is told of it as of a server.
+    private static func proxy(_ error: any Error, _ number: Int, _ context: Context) -> TransferFailure? {
+        let proxy = failedProxy(error)
+        // Where the settings name no proxy that there can be, Apple's number alone says so.
+        let isOfProxy =
+            proxy != nil || FailureReasons.chain(under: error).contains { $0.domain == FailureReasons.proxyDomain }
+        guard isOfProxy, number > -1200 else { return nil }
+        let reason: String
+        let advice: String
+        switch (error as NSError).userInfo[FailedProxy.statusKey] as? Int {
+        case 407?:
+            reason = " (it wants to know who the user is: \(StatusText.described(407)))"
+            advice = "put NAME:PASSWORD@ before its host, or check them"
+        case let status?:
+            reason = " (it answered \(StatusText.described(status)))"
+            advice = "does it allow that?"
+        case nil:
+            reason = FailureReasons.parenthesis(error)
+            advice = "is the proxy running, and does it allow that?"
+        }
+        return TransferFailure(
+            number == NSURLErrorTimedOut ? .timedOut : .cannotConnect,
+            "could not reach \(context.place) through \(proxy ?? "the proxy")\(reason): \(advice)")
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import LoadingEvents
 import URLLoading
 
 /// Where a response goes and in which form. The file of `-o` is made when the response begins, so that a load that
@@ -18,7 +19,8 @@ final class TransferOutput {
         self.command = command
         self.terminal = terminal
         switch command.destination {
-        case .file:
+        case .file,
+            .standardOutput where command.printsArchive:
             isTerminal = false
             isForPerson = false
         case .standardOutput(let exactly):
@@ -32,22 +34,27 @@ final class TransferOutput {
 
     var isRefused: Bool { presenter?.isRefused ?? false }
 
-    func redirect(_ response: HTTPURLResponse) throws(WriteError) {
+    /// - Parameter heads: What has come since the last call: that of the response, and those before it.
+    func redirect(_ response: HTTPURLResponse, _ heads: [MessageHead]) throws(WriteError) {
         guard command.includesHead else { return }
-        try writeHead(response)
+        try writeHeads(response, heads)
     }
 
-    func begin(_ response: URLResponse) throws(WriteError) {
+    /// - Parameter heads: As in `redirect`.
+    func begin(_ response: URLResponse, _ heads: [MessageHead]) throws(WriteError) {
         let isHeadRequest = command.method == "HEAD"
         let isShown =
             command.includesHead || isHeadRequest || (isForPerson && !command.isSilent && command.verbosity == 0)
-        if let http = response as? HTTPURLResponse, isShown { try writeHead(http) }
+        if let http = response as? HTTPURLResponse, isShown {
+            try writeHeads(http, command.includesHead ? heads : heads.suffix(1))
+        }
         presenter = BodyPresenter(
             mimeType: response.mimeType, isForPerson: isForPerson, style: style, isUTF8: terminal.isUTF8)
         if case .file = command.destination { _ = try opened() }
     }
 
     func add(_ data: Data) throws(WriteError) {
+        if isDiscarded { return }
         let descriptor = try opened()
         guard presenter?.passesBytesUnchanged == false else {
             var failure: WriteError?
@@ -67,8 +74,22 @@ final class TransferOutput {
         self.descriptor = nil
     }
 
-    private func writeHead(_ response: HTTPURLResponse) throws(WriteError) {
+    /// The archive has standard output for itself, and the body in it.
+    private var isDiscarded: Bool {
+        if case .standardOutput = command.destination { command.printsArchive } else { false }
+    }
+
+    private func writeHeads(_ response: HTTPURLResponse, _ heads: some Collection<MessageHead>) throws(WriteError) {
+        if isDiscarded { return }
         let printer = HeadPrinter(style: style, isForPerson: isForPerson, isUTF8: terminal.isUTF8)
+        for head in heads {
+            guard case .response(let status) = head.start else { continue }
+            try opened().write(
+                printer.responseHead(
+                    status: status, version: head.version, fields: head.fields.map { ($0.name, $0.value) }))
+        }
+        // A part of a response in parts has no head of its own on the wire.
+        guard heads.isEmpty else { return }
         try opened().write(
             printer.responseHead(status: response.statusCode, fields: HeadPrinter.fields(of: response)))
     }

@@ -10,6 +10,7 @@ struct TransferReport {
     var failure: TransferFailure?
     var requestBody: HARRecord.Body?
     var responseBody: HARRecord.Body?
+    var tunnelRounds: [ObservedHeads.TunnelRound] = []
 
     func conclude() -> ExitCode {
         narrator.metrics(metrics)
@@ -39,10 +40,15 @@ struct TransferReport {
                 records[index].requestBody = requestBody
             }
         }
+        // They are no part of the metrics.
+        records = (tunnelRounds.map(HARRecord.init) + records).sorted { $0.start < $1.start }
         let entries = records.map { $0.entry(showingSecrets: command.harIncludesSecrets) }
         do {
-            let data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
-            let file = try OutputDescriptor.create(path: path)
+            var data = try HARDocument(creatorVersion: Command.version, entries: entries).encoded()
+            data.append(UInt8(ascii: "\n"))
+            let file =
+                command.printsArchive
+                ? OutputDescriptor.standardOutput : try OutputDescriptor.create(path: path, isPrivate: true)
             try file.write(Array(data))
             try file.finish()
             return nil

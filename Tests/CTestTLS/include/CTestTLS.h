@@ -43,11 +43,13 @@ int ctt_builder_set_common_name(ctt_builder *builder, const uint8_t *bytes, size
 /// Seconds since 1970.
 int ctt_builder_set_validity(ctt_builder *builder, int64_t not_before, int64_t not_after);
 int ctt_builder_add_name(ctt_builder *builder, int kind, const uint8_t *bytes, size_t count);
+/// 1, 2 or 3; below 3 it has no extensions.
+int ctt_builder_set_version(ctt_builder *builder, int version);
 /// An authority may sign certificates; a negative path length sets no limit.
 int ctt_builder_set_authority(ctt_builder *builder, int is_authority, int path_length);
 int ctt_builder_add_purpose(ctt_builder *builder, const char *object_identifier);
 /// By OpenSSL's name, or a number, and in its notation: `nameConstraints`, `critical,permitted;DNS:a.example`. At most
-/// four; `keyUsage` takes the place of the usual one.
+/// eight; `keyUsage` and `basicConstraints` take the place of the usual ones, and leave them out if the value is empty.
 int ctt_builder_add_extension(ctt_builder *builder, const char *name, const char *value);
 /// Without an issuer (null) the certificate is self-signed.
 int ctt_builder_sign(ctt_builder *builder, const uint8_t *key, size_t key_count, const uint8_t *issuer,

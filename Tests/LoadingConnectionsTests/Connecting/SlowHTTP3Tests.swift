@@ -182,7 +182,7 @@
 
         func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
             carrier = connection
-            heard.record(connection.facts(isReused: isReused).protocolName ?? "")
+            heard.record(connection.facts(isReused: isReused).protocolName)
         }
 
         func connectionFailed(_ failure: ConnectionFailure, events: [LoadEvent]) {

@@ -10,7 +10,7 @@ import Testing
     private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
 
     // PROXY-8: its library reads the environment too, which is how a test can tell it something
-    @Test("what libproxy says", .needs("libproxy", ProxyAdvisory.knowsDesktop))
+    @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyAdvisory.knowsDesktop))
     func libproxy() throws {
         setenv("http_proxy", "http://a.test:3128", 1)
         setenv("no_proxy", ".b.test", 1)

@@ -6,7 +6,7 @@ import Testing
 @testable import LoadingConnections
 
 /// Scripts that pick proxies, in the engine of the system.
-@Suite(.needs("Duktape", ProxyAdvisory.runsScripts))
+@Suite(.needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts))
 struct ScriptRunTests {
     private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
 

@@ -103,6 +103,9 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
         .now
     }
+    func load(_ load: any SchemeLoad, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
+        false
+    }
     func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {}
     func loadAsksNoMore(_ load: any SchemeLoad) {}
     func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?) {}

@@ -1,3 +1,4 @@
+import Glibc
 import LoadingProtocols
 import LoadingSemantics
 import Testing
@@ -224,8 +225,15 @@ struct CodedSample: Sendable, CustomTestStringConvertible {
 
     // ENC-10, ERR-7
     @Test func failuresHaveTheirCodes() {
-        #expect(ContentCodingError.truncated.loadError == .networkConnectionLost)
-        #expect(ContentCodingError.corrupt.loadError == .cannotDecodeRawData)
-        #expect(ContentCodingError.tooManyCodings.loadError == .cannotDecodeRawData)
+        let destinations: [ContentCodingError.Destination] = [.memory, .file, .wholeFile]
+        let errors: [(ContentCodingError, [LoadError])] = [
+            (.truncated, [.networkConnectionLost, .networkConnectionLost, .downloadDecodingFailedToComplete]),
+            (.corrupt, [.cannotDecodeRawData, .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete]),
+            (.tooManyCodings, [.cannotDecodeContentData, .cannotDecodeContentData, .cannotDecodeContentData]),
+        ]
+        for (error, expected) in errors { #expect(destinations.map { error.loadError($0) } == expected) }
+        #expect(
+            destinations.map { ContentCodingError.outOfMemory.loadError($0) }
+                == [-1015, -3006, -3007].map { LoadError(code: $0, cause: .posix(ENOMEM)) })
     }
 }

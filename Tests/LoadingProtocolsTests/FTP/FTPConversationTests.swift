@@ -69,7 +69,7 @@ import Testing
     @Test("a file") func aFile() {
         #expect(
             told(Self.begun + ["226 done", .data(5), "221 bye", .lost]) == [
-                "USER anonymous", "PASS anonymous@", "TYPE I", "SIZE f", "EPSV", "connect 4000", "RETR f",
+                "USER anonymous", "PASS anonymous", "TYPE I", "SIZE f", "EPSV", "connect 4000", "RETR f",
                 "begin 0 of 5 -", "", "QUIT; complete", "", "",
             ])
         #expect(told(Self.begun + [.data(5), "226 done"]).suffix(2) == ["", "QUIT; complete"])

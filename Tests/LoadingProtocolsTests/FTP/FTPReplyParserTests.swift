@@ -51,6 +51,8 @@ import Testing
             ("220-a\r\n220-b\r\n 220 c\r\n230 d\r\n220 e\r\n", ["220|e"]), ("220-\r\n\r\n220\r\n", ["220|"]),
             ("220-a\r\n2200 b\r\n220 c\r\n", ["220|c"]), ("220 half", []), ("220-a\r\nb", []),
             ("599 x\r\n100 y\r\n", ["599|x", "100|y"]), ("", []),
+            // A welcome from a file with CRLF
+            ("220-a\r\r\n220 b\r\r\n", ["220|b"]),
         ])
     func replies(text: String, expected: [String]) {
         for piece in [1, 2, 5, 1000] {
@@ -65,6 +67,8 @@ import Testing
             "hello\r\n", "\r\n", "22 x\r\n", "2200 x\r\n", "220x\r\n", "020 x\r\n", "620 x\r\n", "a20 x\r\n",
             "2a0 x\r\n",
             "HTTP/1.1 200 OK\r\n", "SSH-2.0-x\r\n", " 220 x\r\n", "\u{0}220 x\r\n", "220_x\r\n",
+            // A CR that another reader may take for the end of a line
+            "220 x\r230 y\r\n", "220 \rx\n", "220\r x\r\n", "\r220 x\r\n", "220-x\ry\r\n220 z\r\n",
         ])
     func whatIsNoReply(text: String) {
         for piece in [1, 3, 1000] {

@@ -45,6 +45,12 @@ enum HTTP1ResponseCorpus {
         .init("CONN-26 tab", "HTTP/1.1\t200 OK\r\n\r\n", "error malformedStatusLine"),
         .init("CONN-26 reason without space", "HTTP/1.1 200OK\r\n\r\n", "error malformedStatusLine"),
         .init("CONN-28 NUL in the reason", "HTTP/1.1 200 O\0K\r\n\r\n", "error nulInHead"),
+        .init("CONN-28 CR in the reason", "HTTP/1.1 200 O\rK\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR before CRLF", "HTTP/1.1 200 OK\r\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR before the status line", "\rHTTP/1.1 200 OK\r\n\r\n", "error bareCarriageReturn"),
+        .init(
+            "CONN-28 CR after empty lines", "\r\n\n\r\r\nHTTP/1.1 200 OK\r\n\r\n", "error bareCarriageReturn"),
+        .init("ERR-6 only a CR", "\r", "error endOfInputInHead"),
         .init("CONN-28 NUL instead of all", "\0\0\0\0", "error malformedStatusLine"),
         .init("ERR-6 nothing", "", "error endOfInputBeforeResponse"),
         .init("ERR-6 only an empty line", "\r\n", "error endOfInputInHead"),
@@ -89,15 +95,23 @@ enum HTTP1ResponseCorpus {
             "1.1 200 N | Content-Length=3 > known(3)", "body abc", "end, reuse"),
         .init("CONN-28 LF alone", "HTTP/1.1 204 N\nA: b\nC: d\n\n", "1.1 204 N | A=b | C=d > none", "end, reuse"),
         .init(
-            "CONN-28 CR alone", "HTTP/1.1 200 N\rA: b\rContent-Length: 1\r\rx",
+            "CONN-28 CRLF and LF mixed", "HTTP/1.1 200 N\r\nA: b\nContent-Length: 1\r\n\nx",
             "1.1 200 N | A=b | Content-Length=1 > known(1)", "body x", "end, reuse"),
         .init(
-            "CONN-28 all line ends mixed", "HTTP/1.1 200 N\rA: b\nContent-Length: 1\r\n\nx",
-            "1.1 200 N | A=b | Content-Length=1 > known(1)", "body x", "end, reuse"),
+            "CONN-28 CR alone", "HTTP/1.1 200 N\rA: b\rContent-Length: 1\r\rx", "error bareCarriageReturn"),
         .init(
-            "CONN-28 CR and CRLF", "HTTP/1.1 200 N\rContent-Length: 1\r\r\nx",
-            "1.1 200 N | Content-Length=1 > known(1)", "body x", "end, reuse"),
-        .init("CONN-28 CR in a value ends it", "HTTP/1.1 200 N\r\nA: b\rc\r\n\r\n", "error missingColon"),
+            "CONN-28 CR forges a field", "HTTP/1.1 200 N\r\nX-Lang: de\rSet-Cookie: sid=evil\r\n\r\n",
+            "error bareCarriageReturn"),
+        .init(
+            "CONN-28 CR forges a body", "HTTP/1.1 200 N\r\nX-Lang: de\r\r<html>\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR in a value", "HTTP/1.1 200 N\r\nA: b\rc\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR at the end of a value", "HTTP/1.1 200 N\r\nA: b\r\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR for the empty line", "HTTP/1.1 200 N\r\nA: b\r\n\rx", "error bareCarriageReturn"),
+        .init("CONN-28 CR in a name", "HTTP/1.1 200 N\r\nA\rB: c\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR before a fold", "HTTP/1.1 200 N\r\nA: b\r\r\n c\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR instead of a fold", "HTTP/1.1 200 N\r\nA: b\r c\r\n\r\n", "error bareCarriageReturn"),
+        .init("CONN-28 CR in a fold", "HTTP/1.1 200 N\r\nA: b\r\n c\rd\r\n\r\n", "error bareCarriageReturn"),
+        .init("ERR-6 ends with a CR", "HTTP/1.1 200 N\r\nA: b\r", "error endOfInputInHead"),
         .init("CONN-28 NUL in a value", "HTTP/1.1 200 N\r\nA: b\0c\r\n\r\n", "error nulInHead"),
         .init("CONN-28 NUL in a folded value", "HTTP/1.1 200 N\r\nA: b\r\n \0c\r\n\r\n", "error nulInHead"),
         .init("CONN-26 NUL in a name", "HTTP/1.1 200 N\r\nA\0: b\r\n\r\n", "error malformedFieldName"),
@@ -150,7 +164,11 @@ enum HTTP1ResponseCorpus {
         .init(
             "CONN-27 not a number", "HTTP/1.1 200 N\r\nContent-Length: five\r\n\r\nx", "error malformedContentLength",
             "left x"),
-        .init("CONN-27 negative", "HTTP/1.1 200 N\r\nContent-Length: -5\r\n\r\n", "error malformedContentLength"),
+        .init("CONN-27 negative", "HTTP/1.1 200 N\r\nContent-Length: -1\r\n\r\n", "error malformedContentLength"),
+        .init("CONN-27 with a unit", "HTTP/1.1 200 N\r\nContent-Length: 42s\r\n\r\n", "error malformedContentLength"),
+        .init(
+            "CONN-27 not a number, twice", "HTTP/1.1 200 N\r\nContent-Length: x\r\nContent-Length: x\r\n\r\n",
+            "error malformedContentLength"),
         .init("CONN-27 plus sign", "HTTP/1.1 200 N\r\nContent-Length: +5\r\n\r\n", "error malformedContentLength"),
         .init("CONN-27 hexadecimal", "HTTP/1.1 200 N\r\nContent-Length: 0x5\r\n\r\n", "error malformedContentLength"),
         .init("CONN-27 a fraction", "HTTP/1.1 200 N\r\nContent-Length: 5.0\r\n\r\n", "error malformedContentLength"),
@@ -205,8 +223,8 @@ enum HTTP1ResponseCorpus {
             "identity is nothing", "HTTP/1.1 200 N\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
             "1.1 200 N | Transfer-Encoding=identity | Content-Length=1 > known(1)", "body x", "end, reuse"),
         .init(
-            "not a coding: until close", "HTTP/1.1 200 N\r\nTransfer-Encoding: binary\r\nContent-Length: 1\r\n\r\nxy",
-            "1.1 200 N | Transfer-Encoding=binary | Content-Length=1 > untilClose", "body xy", "end, close"),
+            "CONN-27 not a coding", "HTTP/1.1 200 N\r\nTransfer-Encoding: binary\r\nContent-Length: 1\r\n\r\nx",
+            "error unsupportedTransferCoding", "left x"),
         .init(
             "compression", "HTTP/1.1 200 N\r\nTransfer-Encoding: gzip\r\n\r\nx", "error unsupportedTransferCoding",
             "left x"),
@@ -221,7 +239,7 @@ enum HTTP1ResponseCorpus {
             "error unsupportedTransferCoding"),
         .init(
             "almost chunked", "HTTP/1.1 200 N\r\nTransfer-Encoding: xchunked\r\n\r\nx",
-            "1.1 200 N | Transfer-Encoding=xchunked > untilClose", "body x", "end, close"),
+            "error unsupportedTransferCoding", "left x"),
     ]
 
     private static let chunked = "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -267,6 +285,9 @@ enum HTTP1ResponseCorpus {
         .init(
             "CONN-23 two CR after the data", chunked + "1\r\nx\r\r\n0\r\n\r\n", head, "body x", "error missingChunkEnd"),
         .init("CONN-23 trailer without colon", chunked + "0\r\nA\r\n\r\n", head, "error missingColon"),
+        .init(
+            "CONN-28 CR in a trailer", chunked + "0\r\nA: b\rC: d\r\n\r\n", head, "error bareCarriageReturn"),
+        .init("CONN-28 CR for the end of the trailers", chunked + "0\r\n\rHTTP", head, "error bareCarriageReturn"),
         .init("CONN-23 trailer with NUL", chunked + "0\r\nA: \0\r\n\r\n", head, "error nulInHead"),
         .init("CONN-23 fold instead of a trailer", chunked + "0\r\n A: b\r\n\r\n", head, "error foldBeforeFirstField"),
         .init("ERR-6 no chunk", chunked, head, "error endOfInputInBody"),
@@ -330,6 +351,12 @@ enum HTTP1ResponseCorpus {
             "an upgrade refused", "HTTP/1.1 200 N\r\nContent-Length: 1\r\n\r\nx", to: .upgrade,
             "1.1 200 N | Content-Length=1 > known(1)", "body x", "end, reuse"),
         .init("T-54 101 unasked", "HTTP/1.1 101 S\r\n\r\n", "error unexpectedProtocolSwitch"),
+        .init(
+            "CONN-28 CR forges the response after an interim one",
+            "HTTP/1.1 103 E\r\nLink: </a>\r\rHTTP/1.1 200 N\r\n\r\n", "error bareCarriageReturn"),
+        .init(
+            "CONN-28 CR in the answer to CONNECT", "HTTP/1.1 200 N\r\nA: b\r\r\u{16}\u{3}", to: .connect,
+            "error bareCarriageReturn"),
         .init(
             "ERR-6 only an interim response", "HTTP/1.1 100 C\r\n\r\n", "interim 1.1 100 C", "error endOfInputInHead"),
     ]

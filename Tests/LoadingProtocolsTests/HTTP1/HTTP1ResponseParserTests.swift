@@ -72,7 +72,8 @@ struct HTTP1ResponseParserTests {
     func earlyEnd() {
         let others: [HTTP1ParseError] = [
             .tooManyLeadingEmptyLines, .malformedStatusLine, .unsupportedVersion, .headTooLong, .tooManyFields,
-            .malformedFieldName, .missingColon, .foldBeforeFirstField, .nulInHead, .tooManyInformationalResponses,
+            .malformedFieldName, .missingColon, .foldBeforeFirstField, .nulInHead, .bareCarriageReturn,
+            .tooManyInformationalResponses,
             .unexpectedProtocolSwitch, .malformedContentLength, .conflictingContentLengths,
             .unsupportedTransferCoding, .malformedChunkSize, .chunkSizeOverflow, .chunkLineTooLong,
             .missingChunkEnd, .trailerTooLong,
@@ -110,7 +111,7 @@ struct HTTP1ResponseParserTests {
         #expect(!parser.hasStarted)
         try feed(Array("\r".utf8), to: &parser)
         #expect(parser.hasStarted)
-        try feed(Array("HTTP/1.1 204 N\r\n\r\n".utf8), to: &parser)
+        try feed(Array("\nHTTP/1.1 204 N\r\n\r\n".utf8), to: &parser)
         #expect(parser.hasStarted)
         parser.begin(.other)
         #expect(!parser.hasStarted)

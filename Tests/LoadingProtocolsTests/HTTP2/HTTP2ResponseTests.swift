@@ -37,11 +37,11 @@ struct HTTP2ResponseTests {
     @Test("responses come in any order, and each has its end")
     func plain() {
         let bytes =
-            F.head(3, 200, [("a", "b"), ("c", " d\t")]) + F.head(1, 204, ends: true) + F.data(3, "hello ")
+            F.head(3, 200, [("a", "b"), ("c", "d")]) + F.head(1, 204, ends: true) + F.data(3, "hello ")
             + F.data(3, "world", ends: true)
         #expect(
             lines(bytes) == [
-                "3 head 200 (34) | a=b | c=d", "1 head 204 (22) end", "1 ended", "1 closed", "3 body hello world",
+                "3 head 200 (32) | a=b | c=d", "1 head 204 (22) end", "1 ended", "1 closed", "3 body hello world",
                 "3 ended", "3 closed",
             ])
     }
@@ -92,6 +92,19 @@ struct HTTP2ResponseTests {
     func head() {
         #expect(
             lines(F.head(1, 200, [("content-length", "5")], ends: true), method: "HEAD").last == "1 closed")
+    }
+
+    // RFC 9113 §5.4.2, §8.1.1
+    @Test("white space around a value resets the stream for that reason, whatever it ends") func whiteSpace() {
+        for ends in [true, false] {
+            let client = HTTP2Client.withRequests(1)
+            client.receive(F.head(1, 200, [("a", "b ")], ends: ends))
+            #expect(client.takeFrameLines() == ["RST_STREAM 1 1"])
+            #expect(
+                client.takeLines() == ["1 closed malformed(\"The value of a field begins or ends with white space.\")"])
+        }
+        // Within a value it stays.
+        #expect(lines(F.head(1, 200, [("a", "b \t c")], ends: true)).first?.hasSuffix("| a=b \t c end") == true)
     }
 
     @Test("names of fields in the order and spelling in which they came, with values that servers do send")
@@ -187,6 +200,15 @@ struct HTTP2ResponseTests {
             F.head(1, 200, [("", "x")]),
             F.head(1, 200, [("a", "b\0c")]),
             F.head(1, 200, [("a", "b\r\nc: d")]),
+            // CONN-28: RFC 9113 §8.2.1
+            F.head(1, 200, [("a", " b")]),
+            F.head(1, 200, [("a", "b ")]),
+            F.head(1, 200, [("a", "\tb")]),
+            F.head(1, 200, [("a", "b\t")], ends: true),
+            F.head(1, 200, [("a", " ")]),
+            F.head(1, 200, [("content-length", "3 ")]) + F.data(1, "one", ends: true),
+            F.head(1, 103, [("link", " </a>")]) + F.head(1, 204, ends: true),
+            F.head(1, 200) + F.headers(1, F.block([("a", "b ")]), ends: true),
             F.head(1, 200) + F.headers(1, F.block([(":status", "200")]), ends: true),
         ])
     func malformed(bytes: [UInt8]) {

@@ -214,6 +214,94 @@
             #expect(client.takeLines().last == "4 closed")
         }
 
+        /// Fields that nghttp3 takes out without a word.
+        private static let invalidFields: [(name: String, value: String)] = [
+            ("a", "b\nc"), ("a", "b\rc"), ("a", "b\r\nset-cookie: c=d"), ("a", "b\0c"), ("a", "b\u{1}c"),
+            ("a", "b\u{7F}"),
+            ("a", " b"), ("a", "b\t"), ("a", " "), ("a b", "c"), ("", "c"), ("a\nb", "c"), ("a:", "b"),
+        ]
+
+        // RFC 9114 §4.1.2, §10.3; RFC 9110 §5.5
+        @Test("a field that holds what no field may", arguments: invalidFields)
+        func invalidField(name: String, value: String) {
+            let field = (name, value)
+            let interim = F.head(103, [("link", "</a>")])
+            malformed("alone", F.head(200, [field]))
+            malformed("among others", F.head(200, [("c", "d"), field, ("e", "f"), field]))
+            malformed("after an interim response", interim + F.head(200, [field]))
+            malformed("in an interim response", F.head(103, [("link", "</a>"), field]) + F.head(200))
+            malformed("in trailers", F.head(200) + F.data("x") + F.headers([field]))
+            malformed("of a 204", F.head(204, [("content-length", "0"), field]))
+        }
+
+        // The same in Huffman's code, with a name of the static table (92: server), and with a number that does not end
+        @Test("a field that holds what no field may, in other forms")
+        func invalidForms() {
+            let status: [UInt8] = F.section([(":status", "200")])
+            let coded: [UInt8] = [0x21, 0x61, 0x84, 0xFF, 0xFF, 0xFF, 0xF3]
+            let named: [UInt8] = [0x5F, 77, 1, 0x0A]
+            let endless: [UInt8] = [0xFF] + [UInt8](repeating: 0x80, count: 20)
+            for field in [coded, named] { malformed("\(field)", F.frame(1, status + field)) }
+            let client = HTTP3Client.withRequests(1)
+            client.receive(F.frame(1, status + endless))
+            #expect(client.takeLines().allSatisfy { $0.hasPrefix("error") || $0.hasPrefix("0 closed") })
+        }
+
+        // RFC 9114 §4.1.2: however it is cut, and what came before is told
+        @Test("a field that is none, byte by byte", arguments: [1, 2, 3, 7, 1_000]) func malformedInPieces(cut: Int) {
+            let client = HTTP3Client.withRequests(1)
+            let bytes =
+                F.head(103, [("link", "</a>")]) + F.frame(0x21, [1, 2, 3]) + F.head(200, [("a", "b\nc")]) + F.data("x")
+            for start in stride(from: 0, to: bytes.count, by: cut) {
+                client.receive(Array(bytes[start..<min(start + cut, bytes.count)]))
+            }
+            let lines = client.takeLines()
+            #expect(lines.count == 2)
+            #expect(lines.first?.hasSuffix("| link=</a>") == true)
+            #expect(lines.last == "0 closed malformed(\"A field holds what no field may.\")")
+        }
+
+        // What nghttp3 takes out of such sections is nothing that is missed.
+        @Test("a length where none is meant", arguments: [1, 1_000]) func lengths(cut: Int) {
+            let all: [([UInt8], [String])] = [
+                (F.head(204, [("content-length", "0"), ("a", "b")]), ["0 head 204", "0 ended", "0 closed"]),
+                // By the static table
+                (F.frame(1, F.section([(":status", "204")]) + [0xC4]), ["0 head 204", "0 ended", "0 closed"]),
+                (
+                    F.head(103, [("content-length", "5")]) + F.head(200)
+                        + F.headers([("content-length", "7"), ("a", "b")]),
+                    ["0 interim", "0 head 200", "0 ended", "0 closed"]
+                ),
+            ]
+            for (bytes, expected) in all {
+                let client = HTTP3Client.withRequests(1)
+                for start in stride(from: 0, to: bytes.count, by: cut) {
+                    let end = min(start + cut, bytes.count)
+                    client.receive(Array(bytes[start..<end]), isLast: end == bytes.count)
+                }
+                let lines = client.takeLines()
+                #expect(lines.count == expected.count, "\(lines)")
+                #expect(zip(lines, expected).allSatisfy { $0.hasPrefix($1) }, "\(lines)")
+            }
+        }
+
+        @Test("a field of the table that is none", arguments: [true, false]) func malformedInTheTable(isLate: Bool) {
+            let client = HTTP3Client.withRequests(3)
+            let table = [2] + F.capacity(4_096) + F.insertion("a", "b\nc") + F.insertion("d", "e")
+            if !isLate { client.receive(table, on: 7) }
+            client.receive(F.frame(1, F.sectionNeeding(2, indices: [1])) + F.data("x"), isLast: true)
+            client.receive(F.head(103) + F.frame(1, F.sectionNeeding(2, indices: [0])), isLast: true, on: 4)
+            client.receive(
+                F.frame(1, F.sectionNeeding(2, indices: [0])) + F.headers([("f", "\0")]), isLast: true, on: 8)
+            if isLate { client.receive(table, on: 7) }
+            let lines = client.takeLines()
+            let malformed = "closed malformed(\"A field holds what no field may.\")"
+            #expect(lines.filter { $0.hasPrefix("0 ") } == ["0 \(malformed)"])
+            #expect(
+                lines.contains { $0.hasPrefix("4 head 200") && $0.contains("| d=e") } && lines.contains("4 closed"))
+            #expect(lines.last { $0.hasPrefix("8 ") } == "8 \(malformed)")
+        }
+
         // CONN-27
         @Test("a response that is shorter than it says", arguments: [1, 4, 1_000])
         func short(cut: Int) {

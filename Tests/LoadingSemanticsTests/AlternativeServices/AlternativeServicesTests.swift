@@ -49,6 +49,24 @@ import Testing
         #expect(try note(&services, #"h3=":443""#, at: .max) == .removed(here))
     }
 
+    // The "bad ports" of the Fetch Standard
+    @Test("the port of another service is none for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
+    func blockedPorts(port: UInt16) throws {
+        var services = AlternativeServices()
+        let told = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
+        #expect(told == .stored(record(here, (other, start + 86_400)), evicted: []))
+        // What an origin said before counts no more, as with any alternative that is not HTTP/3.
+        #expect(try note(&services, #"h3=":\#(port)""#, at: start) == .removed(here))
+        // A copy on disk may be older than the list.
+        let copy = record(here, (AlternativeService(port: port), start + 100), (same, start + 100))
+        #expect(services.insert(copy, at: start) == .stored(record(here, (same, start + 100)), evicted: []))
+        // An origin that is reached there anyway may say so.
+        let own = ServerPlace("a.example", port)
+        #expect(
+            try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)""#, "https://a.example:\(port)/", at: start)
+                == .stored(record(own, (AlternativeService(port: port), start + 86_400)), evicted: []))
+    }
+
     // §3.1
     @Test("the time in a cache on the way counts") func age() throws {
         var services = AlternativeServices()
@@ -87,9 +105,9 @@ import Testing
     @Test("only secure origins are believed, each for itself") func origins() throws {
         var services = AlternativeServices()
         #expect(try note(&services, #"h3=":443""#, "http://a.example/", at: start) == .nothing)
-        _ = try note(&services, #"h3=":1""#, "https://a.example:8443/x", at: start)
+        _ = try note(&services, #"h3=":1001""#, "https://a.example:8443/x", at: start)
         #expect(services.services(of: here, at: start) == [])
-        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [AlternativeService(port: 1)])
+        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [AlternativeService(port: 1001)])
         #expect(try note(&services, "clear", "http://a.example:8443/", at: start) == .nothing)
         #expect(services.count == 1)
     }
@@ -114,7 +132,7 @@ import Testing
         func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [ServerPlace]? {
             guard
                 case .stored(_, let evicted) = try note(
-                    &services, "h3=\":1\"; ma=\(age)", "https://\(name)/", at: now)
+                    &services, "h3=\":1001\"; ma=\(age)", "https://\(name)/", at: now)
             else { return nil }
             return evicted
         }
@@ -127,9 +145,9 @@ import Testing
         #expect(try visit("f", at: start + 5) == [ServerPlace("a", 443)])
         #expect(Set(services.all(at: start + 5).map(\.origin.host)) == ["d", "e", "f"])
         var many = AlternativeServices()
-        for index in 0..<1_000 { _ = try note(&many, #"h3=":1""#, "https://h\(index)/", at: start) }
+        for index in 0..<1_000 { _ = try note(&many, #"h3=":1001""#, "https://h\(index)/", at: start) }
         #expect(many.count == 256)
-        #expect(many.services(of: ServerPlace("h744", 443), at: start) == [AlternativeService(port: 1)])
+        #expect(many.services(of: ServerPlace("h744", 443), at: start) == [AlternativeService(port: 1001)])
         #expect(many.services(of: ServerPlace("h743", 443), at: start) == [])
     }
 
@@ -176,12 +194,12 @@ import Testing
         #expect(services.insert(far, at: start) == .stored(record(here, (same, start + 2_592_000)), evicted: []))
         let hosts = ["", "A", "a b", "[::1]", "::g", "a:b", "a..b", "::1%lo"]
         let bad =
-            hosts.map { (AlternativeService(host: $0, port: 1), start + 9) } + [
+            hosts.map { (AlternativeService(host: $0, port: 1001), start + 9) } + [
                 (AlternativeService(port: 0), start + 9)
             ]
         let entries = bad.map { AlternativeServicesRecord.Entry($0.0, expires: $0.1) }
         #expect(services.insert(AlternativeServicesRecord(origin: here, entries: entries), at: start) == .removed(here))
-        let good = record(here, (AlternativeService(host: "::1", port: 1), start + 9), (other, start + 9))
+        let good = record(here, (AlternativeService(host: "::1", port: 1001), start + 9), (other, start + 9))
         #expect(services.insert(good, at: start) == .stored(good, evicted: []))
         #expect(services.insert(record(here, (same, .min)), at: start) == .removed(here))
     }

@@ -28,6 +28,16 @@ import Testing
         #expect(rooted == AlternativeService(port: 443))
     }
 
+    // The "bad ports" of the Fetch Standard; RFC 9460 §7.2
+    @Test("a record that leads to the port of another service is passed over") func blockedPorts() {
+        #expect(choice(record(1, "a.example", "h3", port: 25)) == nil)
+        #expect(choice(record(1, "b.example", "h3", port: 6667), record(2, "c", "h3"))?.host == "c")
+        let own = HTTPSRecord.http3(
+            among: [record(1, "a.example", "h3")], of: ServerPlace("a.example", 6000)
+        ) { _ in true }
+        #expect(own == AlternativeService(port: 6000))
+    }
+
     @Test("a record that names other versions does not") func otherVersions() {
         #expect(choice(record(1, "a.example")) == nil)
         #expect(choice(record(1, "a.example", "h2")) == nil)

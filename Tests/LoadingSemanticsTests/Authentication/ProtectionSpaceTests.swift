@@ -43,6 +43,23 @@ import Testing
             space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
     }
 
+    // AUTH-12: a Basic challenge has to name a realm (RFC 7617 §2)
+    @Test func realmsThatAreNotNamed() {
+        func effectiveRealm(
+            _ place: ProtectionSpace.Place, _ realm: String?, _ scheme: AuthenticationScheme = .basic
+        ) -> String? {
+            ProtectionSpace(place: place, host: "Example.COM", port: 0, realm: realm, scheme: scheme).effectiveRealm
+        }
+        #expect(effectiveRealm(.server(.http), nil) == "example.com")
+        #expect(effectiveRealm(.server(.https), nil) == "example.com")
+        #expect(effectiveRealm(.proxy(.http), nil) == "example.com")
+        #expect(effectiveRealm(.server(.http), "r") == "r")
+        #expect(effectiveRealm(.server(.http), "") == "")
+        #expect(effectiveRealm(.server(.ftp), nil) == nil)
+        #expect(effectiveRealm(.server(.http), nil, .ntlm) == nil)
+        #expect(effectiveRealm(.server(.http), nil, .negotiate) == nil)
+    }
+
     // AUTH-28: what is said to a proxy within TLS is not said in the clear to the same place
     @Test func peers() throws {
         let peers = [

@@ -82,7 +82,7 @@ import Testing
         #expect(try decide([bare]) == .load(adding: HTTPFields(), because: .stale))
     }
 
-    // T-40: a hit asks nobody, and tells how old it is (RFC 9111 §4, §5.1).
+    // A hit tells how old it is (RFC 9111 §4, §5.1).
     @Test func ageOfAHit() throws {
         let stored = try CacheFixtures.response(
             [("Cache-Control", "max-age=60"), ("Age", "20"), ("X", "1")], delay: 2)
@@ -428,14 +428,5 @@ import Testing
         #expect(try decide([plain]) == .serve(0, age: 10, because: .fresh))
         #expect(try decide([varying]).reason == .otherVariant)
         #expect(outcome(try decide([varying])) == .validate)
-    }
-}
-
-extension CacheDecision {
-    var reason: CacheReason {
-        switch self {
-        case .serve(_, _, let reason), .revalidate(_, _, let reason), .load(_, let reason), .fail(_, let reason):
-            reason
-        }
     }
 }

@@ -202,6 +202,11 @@ import Testing
         HeadRow(head: [("ETag", #""b""#), ("Cache-Control", "no-store")], effect: .removes),
         HeadRow(head: [("ETag", #""a""#), ("Vary", "*")], effect: .removes),
         HeadRow(head: [("X", "2")], effect: .updates),
+        // CACHE-18: the HEAD's fields say nothing of the request whose answer is stored.
+        HeadRow(head: [("Vary", "ACCEPT, accept"), ("X", "2")], effect: .updates),
+        HeadRow(head: [("Vary", "Accept, Accept-Language"), ("X", "2")], effect: .castsDoubt),
+        HeadRow(head: [("Vary", "Accept-Language"), ("ETag", #""a""#)], effect: .castsDoubt),
+        HeadRow(head: [("Vary", ""), ("ETag", #""a""#)], effect: .castsDoubt),
         HeadRow(head: [("ETag", #""b""#), ("Content-Length", "5")], effect: .castsDoubt),
         HeadRow(head: [("ETag", #"W/"a""#)], effect: .castsDoubt),
         HeadRow(head: [("ETag", #""a""#), ("Content-Length", "6")], effect: .castsDoubt),
@@ -226,6 +231,7 @@ import Testing
             let response = try #require(changed[0]?.response)
             #expect(response.fields.values("X") == ["2"])
             #expect(response.needsValidation == false)
+            #expect(response.variant == stored.variant)
             #expect(response.responseTime == CacheFixtures.start + 100)
         case .castsDoubt:
             var doubted = stored

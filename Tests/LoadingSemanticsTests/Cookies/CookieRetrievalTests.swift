@@ -28,13 +28,13 @@ import Testing
     }
 
     // COOK-9, COOK-16: §5.8.3 steps 2 and 4
-    @Test("Longer paths come first, then older cookies, whose names may be empty")
+    @Test("Longer paths come first, then older cookies, whose values may be empty")
     mutating func order() throws {
-        for field in ["a=1; Path=/", "b=2; Path=/x/y", "c; Path=/x", "=d=4; Path=/x/y", "e=; Path=/x", "f=6; Path=/x/"]
+        for field in ["a=1; Path=/", "b=2; Path=/x/y", "c=; Path=/x", "d=4; Path=/x/y", "e=; Path=/x", "f=6; Path=/x/"]
         {
             #expect(try world.set(field, "http://example.com/") == nil)
         }
-        #expect(try world.field("http://example.com/x/y/z") == "b=2; d=4; f=6; c; e=; a=1")
+        #expect(try world.field("http://example.com/x/y/z") == "b=2; d=4; f=6; c=; e=; a=1")
         #expect(Cookie.field([]) == nil)
     }
 

@@ -5,7 +5,8 @@ import Testing
     // CACHE-17: RFC 9110 §5.6.7, the three forms.
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-        "sun, 6 NOV 1994 08:49:37 gmt", "Mon, 06 Nov 1994 08:49:37 UTC", "Sun, 06-Nov-1994 08:49:37 GMT",
+        "sun, 06 NOV 1994 08:49:37 gMT", "SUNDAY, 06-nov-94 08:49:37 Gmt", "Mon, 06 Nov 1994 08:49:37 GMT",
+        "Saturday, 06-Nov-94 08:49:37 GMT", "wed nov  6 08:49:37 1994",
     ])
     func oneMomentInManyForms(text: String) {
         #expect(HTTPDate.parse(text) == 784_111_777)
@@ -54,6 +55,19 @@ import Testing
         "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994 08:49:37:00 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 199 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT",
         "Sun, 06 Nov ١٩٩٤ 08:49:37 GMT", "a b c d e f g",
+        // Nearly one of the three forms
+        "Thu, 18 Aug 50 02:01:18 GMT", "Thu 18 Aug 2050 02:01:18 GMT", "Thu, 18  Aug  2050 02:01:18 GMT",
+        "Thu, 18-Aug-2050 02:01:18 GMT", "Thu, 18-Aug-50 02:01:18 GMT", "Thu, 18 Aug 2050 02:01:18 UTC",
+        "Thu, 18 Aug 2050 02:01:18 AEST", "Thu, 18 Aug 2050 02.01.18 GMT", "Thu, 8 Aug 2050 02:01:18 GMT",
+        "Thursday, 18-Aug-2050 02:01:18 GMT", "Thursday, 18 Aug 2050 02:01:18 GMT", "Thursday, 18 Aug 50 02:01:18 GMT",
+        "Thursday, 8-Aug-50 02:01:18 GMT", "Thursday 18-Aug-50 02:01:18 GMT", "Thu Aug 8 02:01:18 2050",
+        "Thu Aug 08 02:01:18 2050 GMT", "Thu Aug  18 02:01:18 2050", "Thu Aug  8 02:01:18 50",
+        "Thursday Aug  8 02:01:18 2050",
+        "Thu,18 Aug 2050 02:01:18 GMT", "Thu,  18 Aug 2050 02:01:18 GMT", "Xyz, 18 Aug 2050 02:01:18 GMT",
+        "18 Aug 2050 02:01:18 GMT", ", 18 Aug 2050 02:01:18 GMT", "Thu, 18 August 2050 02:01:18 GMT",
+        " Thu, 18 Aug 2050 02:01:18 GMT", "Thu, 18 Aug 2050 02:01:18 GMT ", "Thu, 18 Aug 2050 02:01:18  GMT",
+        "Thu, 18 Aug 2050 02:01:18GMT", "Thu, 18 Aug 2050 02:01:18 GMT, x", "Thu", "Thu,", "Thu, ", "Thu ", "Thu Aug",
+        "Thu, 18 Aug 2050 02:01:18 GMT, Thu, 18 Aug 2050 02:01:18 GMT", "2050-08-18T02:01:18Z",
     ])
     func anythingElseIsNoDate(text: String) {
         #expect(HTTPDate.parse(text) == nil)

@@ -51,7 +51,7 @@ import Testing
         let errors: [LoadError] = [
             .cancelled, .badURL, .timedOut, .unsupportedURL, .requestBodyStreamExhausted,
             .appTransportSecurityRequiresSecureConnection, .resourceExceedsMaximum, .resourceUnavailable,
-            .cannotLoadFromNetwork, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost,
+            .noThread, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost,
             .notConnectedToInternet, .tooManyRedirects, .redirectToNonExistentLocation, .cannotDecodeRawData,
             .cannotDecodeContentData, .badServerResponse(""), .cannotParseResponse(""), .secureConnectionFailed(0, ""),
             .certificateHasBadDate(0, ""), .certificateUntrusted(0, ""), .certificateHasUnknownRoot(0, ""),

@@ -16,7 +16,16 @@ import Testing
         ("text/plain; charset", MediaType(mimeType: "text/plain")),
         ("text/plain;;;", MediaType(mimeType: "text/plain")),
         ("text/plain; charset=\"utf", MediaType(mimeType: "text/plain", charset: "utf")),
-        ("text/plain; charset=\"u\\\"8\\", MediaType(mimeType: "text/plain", charset: "u\"8\\")),
+        // No charset has such a name.
+        ("text/plain; charset=\"u\\\"8\\", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=utf-8\n", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=\"utf-8\r\nX: y\"", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=utf-8 x", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=utf\0-8", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=\"a, b\"", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=<b>", MediaType(mimeType: "text/plain")),
+        ("text/plain; charset=ütf-8", MediaType(mimeType: "text/plain")),
+        ("text/plain\n; charset=utf-8", nil), ("text/\0plain", nil),
         ("; charset=utf-8", nil), ("", nil), ("  ", nil),
     ])
     func readsTheField(value: String, type: MediaType?) {
@@ -56,6 +65,21 @@ import Testing
         #expect(sniffed(png, options: "NoSniff") == nil)
         #expect(sniffed(png, options: "something, nosniff") == nil)
         #expect(sniffed([]) == nil)
+    }
+
+    // MISC-11: whether a response is looked into at all
+    @Test func whatDependsOnTheFirstBytes() {
+        func needsStart(_ hasContentType: Bool = false, _ options: String? = nil, _ pathExtension: String? = nil)
+            -> Bool
+        {
+            MediaTypeSniffing.needsStart(
+                hasContentType: hasContentType, contentTypeOptions: options, pathExtension: pathExtension)
+        }
+        #expect(needsStart())
+        #expect(needsStart(false, "other", "unknown"))
+        #expect(!needsStart(true))
+        #expect(!needsStart(false, "NOSNIFF"))
+        #expect(!needsStart(false, nil, "PNG"))
     }
 
     // MISC-11

@@ -136,6 +136,37 @@ import Testing
         #expect(try ["ws", "wss"].map { try line(rules, "\($0)://server.example/") } == expected)
     }
 
+    // STREAM-9, PROXY-1: a SOCKS proxy carries any port; a proxy for HTTPS makes tunnels
+    @Test(
+        "streams",
+        arguments: [
+            (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "HTTPSPort": .number(1)], "http b:1"),
+            (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b")], "http b:80"),
+            (["HTTPSEnable": .number(0), "HTTPSProxy": .text("b"), "HTTPSPort": .number(1)], "direct"),
+            (["HTTPSProxy": .text("b"), "HTTPSPort": .number(1)], "direct"),
+            (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "HTTPSPort": .number(-1)], "blocked"),
+            (["HTTPEnable": .number(1), "HTTPProxy": .text("a"), "HTTPPort": .number(1)], "direct"),
+            (["SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "SOCKSPort": .number(4)], "socks5 s:4"),
+            (
+                [
+                    "SOCKSEnable": .number(1), "SOCKSProxy": .text("s"), "HTTPSEnable": .number(1),
+                    "HTTPSProxy": .text("b"),
+                ], "socks5 s:1080"
+            ),
+            (
+                [
+                    "HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "kCFProxyUsernameKey": .text("u"),
+                    "kCFProxyPasswordKey": .text("p"),
+                ], "http b:80 as u|p"
+            ),
+            (["HTTPSEnable": .number(1), "HTTPSProxy": .text("b"), "ExceptionsList": .texts(["*.example"])], "direct"),
+        ] as [([String: ProxyDictionary.Value], String)])
+    func streams(values: [String: ProxyDictionary.Value], expected: String) {
+        let stream = ProxyDestination(traffic: .other, host: "server.example", port: 7)
+        #expect(line(rules(values).route(for: stream)) == expected)
+        #expect(rules(values).adviser(for: stream) == nil)
+    }
+
     // PROXY-1, S-5
     @Test("FTP and streams") func otherTraffic() throws {
         let rules = rules([

@@ -60,7 +60,12 @@ import Testing
     }
 
     // MISC-22
-    @Test(arguments: [("get", "GET"), ("Post", "POST"), ("PATCH", "PATCH"), ("custom", "custom"), ("Foo", "Foo")])
+    @Test(arguments: [
+        ("get", "GET"), ("hEAD", "HEAD"), ("Post", "POST"), ("puT", "PUT"), ("Delete", "DELETE"),
+        ("connect", "CONNECT"),
+        ("PATCH", "PATCH"), ("patch", "patch"), ("trace", "trace"), ("Options", "Options"), ("custom", "custom"),
+        ("Foo", "Foo"), ("", ""),
+    ])
     func methods(given: String, sent: String) {
         #expect(RequestMethod.canonical(given) == sent)
     }

@@ -21,6 +21,54 @@ import Testing
         #expect(ContentDisposition.filename(in: value) == name)
     }
 
+    // MISC-12: a name that is one, shows as what it is, and does not hide the file
+    @Test(
+        arguments: [
+            (".bashrc", "_bashrc"), ("..bashrc", "__bashrc"), ("../../etc/passwd", "___.._etc_passwd"),
+            ("...", nil), (". . .", nil), (" ", nil), ("name.", "name"), ("name. . ", "name"), ("  name ", "name"),
+            (" .name", "_name"), ("a\u{202E}gpj.exe", "agpj.exe"), ("\u{202E}.a", "_a"),
+            ("\u{2066}a\u{2069}\u{200F}\u{200E}\u{61C}.txt", "a.txt"), ("\u{FEFF}a\u{200B}\u{2060}\u{AD}.txt", "a.txt"),
+            ("a\u{85}\u{9F}\u{2028}\u{2029}b", "ab"), ("\u{E0001}a", "a"), ("\u{202E}", nil),
+            ("a\u{7F}b\0c\td", "abcd"),
+            // What joins letters stays.
+            ("\u{645}\u{6CC}\u{200C}\u{62E}", "\u{645}\u{6CC}\u{200C}\u{62E}"), ("👩\u{200D}👧.png", "👩\u{200D}👧.png"),
+            ("a b\u{301}.txt", "a b\u{301}.txt"), ("~", "~"), ("a\\\\b", "a\\b"),
+        ] as [(String, String?)])
+    func safeNames(given: String, name: String?) {
+        #expect(ContentDisposition.filename(in: "attachment; filename=\"\(given)\"") == name)
+        if !given.contains("\\") {
+            let path = SuggestedFilename.name(contentDisposition: nil, lastPathComponent: given, mimeType: nil)
+            #expect(path == name ?? "Unknown")
+        }
+    }
+
+    // MISC-12: no longer than a file system takes
+    @Test(
+        arguments: [
+            (String(repeating: "a", count: 255), String(repeating: "a", count: 255)),
+            (String(repeating: "a", count: 256), String(repeating: "a", count: 255)),
+            (String(repeating: "a", count: 300) + ".txt", String(repeating: "a", count: 251) + ".txt"),
+            (String(repeating: "ä", count: 200) + ".txt", String(repeating: "ä", count: 125) + ".txt"),
+            (String(repeating: "👩‍👩‍👧", count: 40) + ".gz", String(repeating: "👩‍👩‍👧", count: 14) + ".gz"),
+            ("a." + String(repeating: "b", count: 300), "a." + String(repeating: "b", count: 253)),
+            (
+                "e" + String(repeating: "\u{301}", count: 300) + ".x",
+                "e" + String(repeating: "\u{301}", count: 126) + ".x"
+            ),
+        ])
+    func longNames(given: String, name: String) {
+        let suggested = SuggestedFilename.name(
+            contentDisposition: "attachment; filename=\"\(given)\"", lastPathComponent: nil, mimeType: nil)
+        #expect(suggested == name)
+        #expect(suggested.utf8.count <= 255)
+    }
+
+    @Test func anExtensionThatIsAddedHasRoom() {
+        let name = SuggestedFilename.name(
+            contentDisposition: nil, lastPathComponent: String(repeating: "a", count: 255), mimeType: "text/html")
+        #expect(name == String(repeating: "a", count: 250) + ".html")
+    }
+
     // MISC-12: RFC 8187, preferred wherever it stands.
     @Test(arguments: [
         ("attachment; filename=\"EURO.txt\"; filename*=utf-8''%e2%82%ac%20rates.txt", "€ rates.txt"),

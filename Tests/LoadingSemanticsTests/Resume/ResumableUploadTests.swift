@@ -116,6 +116,80 @@ import Testing
         #expect(upload.resumePoint?.uploadURL == Self.uploadURL)
     }
 
+    // RES-14, R-10: a body goes to another origin only if its client agrees
+    @Test(arguments: ["https://b.example/u", "//a.example:8443/u", "https://sub.a.example/u"])
+    func anOfferOfAnotherOriginIsAskedAbout(location: String) throws {
+        var upload = ResumableUpload(
+            method: "POST", url: Self.url,
+            fields: HTTPFields(Self.own + [("Cookie", "a=b"), ("Origin", "https://a.example")]), length: 1000)
+        _ = upload.start()
+        guard
+            case .askToMove(let url) = upload.received104(
+                HTTPFields([Self.version, ("Location", location)]), from: Self.url)
+        else {
+            Issue.record("nobody was asked")
+            return
+        }
+        #expect(url == (location.hasPrefix("//") ? "https:" : "") + location)
+        #expect(upload.resumePoint == nil)
+        // Not twice.
+        #expect(upload.received104(HTTPFields([Self.version, ("Location", location)]), from: Self.url) == nil)
+        var refused = upload
+        #expect(refused.interrupted() == .giveUp)
+        upload.move(to: url)
+        guard case .send(let request, _) = upload.interrupted() else {
+            Issue.record("not resumed")
+            return
+        }
+        #expect(
+            request
+                == UploadRequest(
+                    purpose: .offsetRetrieval, method: "HEAD", url: url,
+                    fields: HTTPFields([("X-Own", "1"), Self.version]), body: nil))
+    }
+
+    /// How many requests carry a body until the upload is given up, of which a server keeps a thousandth each time.
+    private func requestsUntilTheEnd(length: Int64, isAnswered: Bool) -> Int {
+        var upload = offered(length)
+        var count = 1
+        upload.sentBody(length)
+        for round in 1...5000 {
+            let offset = Int64(round) * max(length / 1000, 1)
+            let step: UploadStep
+            if isAnswered {
+                step = upload.received(status: 201, fields: state(offset: offset))
+            } else {
+                _ = upload.interrupted()
+                step = upload.received(status: 204, fields: state(offset: offset))
+            }
+            guard case .send(let request, _) = step, let body = request.body else { return count }
+            count += 1
+            upload.sentBody(length - body.offset)
+        }
+        return count
+    }
+
+    // RES-16, RES-17: what creeps is not sent a thousand times
+    @Test(arguments: [1_000, 10_000_000] as [Int64], [true, false])
+    func anOffsetThatCreeps(length: Int64, isAnswered: Bool) {
+        #expect(requestsUntilTheEnd(length: length, isAnswered: isAnswered) == 65)
+    }
+
+    // RES-17: a network that loses connections again and again, but carries something each time
+    @Test func manyConnectionsThatCarryALittle() {
+        let length: Int64 = 1_000_000_000
+        var upload = offered(length)
+        upload.sentBody(3_000_000)
+        for round in 1..<500 {
+            _ = upload.interrupted()
+            // Of what the kernel took, most was lost.
+            let offset = Int64(round) * 1_000_000
+            #expect(
+                upload.received(status: 204, fields: state(offset: offset)) == append(from: offset, length - offset))
+            upload.sentBody(3_000_000)
+        }
+    }
+
     @Test func offersAreReadFromWhereTheyCome() {
         var upload = upload()
         _ = upload.start()
@@ -166,6 +240,7 @@ import Testing
         case .deliver: return "deliver"
         case .giveUp: return "give up"
         case .fail(let error): return "fail \(error.code)"
+        case .askToMove(let url): return "ask \(url)"
         }
     }
 

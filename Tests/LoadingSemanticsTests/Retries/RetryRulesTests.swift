@@ -49,6 +49,42 @@ import Testing
         #expect(tried == [true, true, false, false, false])
     }
 
+    private func refused(_ progress: LostExchange.Progress, refusals: Int, isServing: Bool) -> RetryDecision {
+        RetryRules.decide(
+            LostExchange(
+                method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
+                refusals: refusals, isServing: isServing))
+    }
+
+    // CONN-4: what a server has not processed while it processed others is no try
+    @Test(arguments: [.unsent, .refused] as [LostExchange.Progress])
+    func refusalsOfAServerThatServesAreNotCounted(progress: LostExchange.Progress) {
+        #expect((1...1000).allSatisfy { refused(progress, refusals: $0, isServing: true) == .retry })
+    }
+
+    // CONN-4: but who refuses everything is asked ever less often, and then no more
+    @Test func aServerThatRefusesEverything() {
+        let milliseconds: [Int64?] = (1...11).map {
+            switch refused(.refused, refusals: $0, isServing: false) {
+            case .retry: 0
+            case .retryAfter(let pause): pause / 1_000_000
+            case .fail: nil
+            }
+        }
+        #expect(milliseconds == [0, 0, 100, 200, 400, 800, 1000, 1000, 1000, nil, nil])
+    }
+
+    // CONN-10: a close in the midst of others may have been theirs; who is lost again and again has it himself
+    @Test(arguments: [(false, 3), (true, 10)]) func lostAmongOthers(isServing: Bool, most: Int) {
+        let tried = (1...12).filter {
+            RetryRules.decide(
+                LostExchange(
+                    method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: $0,
+                    isServing: isServing)) == .retry
+        }
+        #expect(tried == Array(1..<most))
+    }
+
     // CONN-10, ERR-5
     @Test func failureKeepsItsError() {
         let lost = LostExchange(

@@ -40,6 +40,10 @@ import Testing
         CertificateRules.refusal(of: Chain(certificates, anchor: anchor), for: host, at: now)
     }
 
+    private func refusals(_ certificates: [Facts], _ anchor: Chain.Anchor) -> [CertificateRefusal] {
+        CertificateRules.refusals(of: Chain(certificates, anchor: anchor), for: "a.example", at: Self.now)
+    }
+
     @Test("A chain that keeps every rule will do", arguments: [Chain.Anchor.system, .added])
     private func good(anchor: Chain.Anchor) {
         #expect(refusal([Self.leaf(), Self.issuer(), Self.root()], anchor) == nil)
@@ -51,8 +55,8 @@ import Testing
     func codes() {
         #expect(
             CertificateRefusal.allCases.map(\.code) == [
-                -1203, -1202, -1204, -1201, -1202, -1202, -1202, -1202, -1202, -1202, -1202,
-            ])
+                -1203, -1202, -1204, -1201,
+            ] + [Int](repeating: -1202, count: 18))
     }
 
     // RFC 5280 §6.1
@@ -140,12 +144,92 @@ import Testing
         #expect(refusal(chain, host: host) == (isFor ? nil : .wrongHost))
     }
 
+    // TLS-4, RFC 9525 §6.3
+    @Test(
+        "No star stands right below the suffix of a registry",
+        arguments: [
+            ("a.co.uk", "*.co.uk", false), ("a.co.uk", "a.co.uk", true), ("b.a.co.uk", "*.a.co.uk", true),
+            ("A.CO.UK", "*.Co.Uk", false), ("a.co.uk.", "*.co.uk", false), ("a.gov.zz", "*.gov.zz", false),
+            ("a.hoster.example", "*.hoster.example", true), ("a.b.example", "*.b.example", true),
+        ])
+    func registries(host: String, name: String, isFor: Bool) {
+        let listed: Set<String> = ["co.uk", "gov.zz"]
+        let suffixes = RegistrySuffixes { listed.contains($0) }
+        let chain = Chain([Self.leaf { $0.names = [.host(name)] }, Self.root()], anchor: .system)
+        let found = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: suffixes)
+        #expect(found == (isFor ? nil : .wrongHost))
+        // The words and countries of these are usual, so that they are known without a list.
+        let guess = CertificateRules.refusal(of: chain, for: host, at: Self.now, suffixes: .withoutList)
+        #expect(guess == (isFor ? nil : .wrongHost))
+    }
+
+    // RFC 5280 §4.1.2.6, §4.2
+    @Test("What a certificate says is readable, said once, and somebody's")
+    func encodings() {
+        let changes: [(CertificateRefusal?, (inout Facts) -> Void)] = [
+            (.malformed, { $0.encoding = nil }), (.unreadableExtension, { $0.encoding?.hasUnreadableExtension = true }),
+            (.duplicateExtension, { $0.encoding?.hasDuplicateExtension = true }),
+        ]
+        for (expected, change) in changes {
+            for chain in [
+                [Self.leaf(change), Self.issuer(), Self.root()], [Self.leaf(), Self.issuer(change), Self.root()],
+                [Self.leaf(), Self.issuer(), Self.root(change)],
+            ] {
+                #expect(refusal(chain) == expected)
+                #expect(CertificateRules.refusals(of: Chain(chain, anchor: .added)) == [expected].compactMap { $0 })
+            }
+        }
+        func nameless(_ facts: inout Facts) { facts.encoding?.hasSubject = false }
+        #expect(refusal([Self.leaf(nameless), Self.root()]) == .emptySubject)
+        #expect(refusal([Self.leaf(), Self.issuer(nameless), Self.root()]) == .emptySubject)
+        #expect(refusal([Self.leaf(), Self.root(nameless)]) == .emptySubject)
+        // Critical names take the place of a subject, but not of an authority's.
+        func named(_ facts: inout Facts) {
+            nameless(&facts)
+            facts.encoding?.hasCriticalNames = true
+        }
+        #expect(refusal([Self.leaf(named), Self.root()]) == nil)
+        #expect(refusal([Self.leaf(), Self.issuer(named), Self.root()]) == .emptySubject)
+    }
+
+    // RFC 5280 §4.2.1.10
+    @Test(
+        "A star stands for no name that an issuer may not give",
+        arguments: [
+            ("*.a.example", "b.a.example", true), ("*.A.Example", "b.a.example", true),
+            ("b.a.example", "c.a.example", false), ("*.a.example", "b.b.example", false),
+            // What is excluded is below what the star can stand for.
+            ("*.a.example", "c.b.a.example", false), ("*.a.example", ".b.a.example", false),
+            ("*.a.example", "", false), ("*.a.example", ".", false),
+        ])
+    func constraints(name: String, excluded: String, isRefused: Bool) {
+        let issuer = Self.issuer { $0.encoding?.constraints.excludedHosts = [Array(excluded.utf8)] }
+        for chain in [
+            [Self.leaf { $0.names = [.host(name)] }, issuer, Self.root()],
+            [Self.leaf { $0.names = [.host(name)] }, issuer],
+        ] {
+            #expect(
+                CertificateRules.refusals(of: Chain(chain, anchor: .added)) == (isRefused ? [.outsideConstraints] : []))
+        }
+        let strange = Self.issuer { $0.encoding?.constraints.isUnsupported = true }
+        #expect(refusal([Self.leaf(), strange, Self.root()]) == .unsupportedConstraints)
+    }
+
     // RFC 5280 §4.2.1.9
     @Test("Issuers are authorities, and have no more of them below than they may")
     func authorities() {
         #expect(refusal([Self.leaf(), Self.issuer { $0.isAuthority = false }, Self.root()]) == .notAnAuthority)
-        // A root of the first version says nothing, and one that was added may be no authority at all.
-        #expect(refusal([Self.leaf(), Self.root { $0.isAuthority = false }]) == nil)
+        for anchor in [Chain.Anchor.system, .added] {
+            #expect(refusal([Self.leaf(), Self.root { $0.isAuthority = false }], anchor) == .notAnAuthority)
+        }
+        // Nothing of that kind can be said in the first versions, and an issuer that is no root needs to say it.
+        for version in [1, 2] {
+            let old = Self.root {
+                $0.isAuthority = false; $0.encoding?.version = version
+            }
+            #expect(refusal([Self.leaf(), old]) == nil)
+            #expect(refusal([Self.leaf(), old, Self.root()]) == .notAnAuthority)
+        }
         #expect(refusal([Self.leaf(), Self.issuer { $0.pathLength = 0 }, Self.root()]) == nil)
         #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.pathLength = 0 }]) == .pathTooLong)
         #expect(refusal([Self.leaf(), Self.issuer(), Self.root { $0.pathLength = 1 }]) == nil)
@@ -167,15 +251,18 @@ import Testing
     @Test("The certificate says that it is for servers, if it was made since July 2019")
     func purposes() {
         let old: Int64 = 1_561_939_199
-        for (purposes, from, isGood) in [
-            (.server, Self.issued, true), ([.server, .any], Self.issued, true), (nil, Self.issued, false),
-            ([], Self.issued, false), (.any, Self.issued, false), (nil, old + 1, false), (nil, old, true),
-            (.any, old, true), ([], old, false), (.server, old, true),
-        ] as [(Facts.Purposes?, Int64, Bool)] {
+        for (purposes, from, isGood, isGoodBelowAdded) in [
+            (.server, Self.issued, true, true), ([.server, .any], Self.issued, true, true),
+            (nil, Self.issued, false, false), ([], Self.issued, false, false), (.any, Self.issued, false, false),
+            (nil, old + 1, false, false), (.server, old, true, true), ([], old, false, false),
+            // Older than the rule, but below the system's roots it always holds.
+            (nil, old, false, true), (.any, old, false, true),
+        ] as [(Facts.Purposes?, Int64, Bool, Bool)] {
             let leaf = Self.leaf {
                 $0.purposes = purposes; $0.validFrom = from; $0.validUntil = from + Self.day
             }
             #expect(refusal([leaf, Self.root()], at: from) == (isGood ? nil : .wrongPurpose))
+            #expect(refusal([leaf, Self.root()], .added, at: from) == (isGoodBelowAdded ? nil : .wrongPurpose))
         }
         #expect(refusal([Self.leaf(), Self.issuer { $0.purposes = [] }, Self.root()]) == .wrongPurpose)
         #expect(refusal([Self.leaf(), Self.issuer { $0.purposes = .any }, Self.root()]) == nil)
@@ -213,13 +300,18 @@ import Testing
     @Test("A certificate is valid for 825 days at most, and below the system's roots for 398")
     func lifetimes() {
         let (july2019, september2020): (Int64, Int64) = (1_561_939_200, 1_598_918_400)
+        let hour: Int64 = 3600
         for (from, seconds, anchor, isGood) in [
-            (july2019 - 1, 4000 * Self.day, .system, true), (july2019 - 1, 4000 * Self.day, .added, true),
-            (july2019, 825 * Self.day, .system, true), (july2019, 825 * Self.day + 1, .system, false),
-            (july2019, 825 * Self.day + 1, .added, false), (september2020 - 1, 825 * Self.day, .system, true),
-            (september2020, 398 * Self.day - 1, .system, true), (september2020, 398 * Self.day, .system, false),
-            (september2020, 398 * Self.day, .added, true), (Self.issued, 825 * Self.day, .added, true),
-            (Self.issued, 825 * Self.day + 1, .added, false), (Self.issued, .max - Self.issued, .added, false),
+            (july2019 - 1, 4000 * Self.day, .added, true), (july2019, 825 * Self.day, .added, true),
+            (july2019, 825 * Self.day + hour, .added, true), (july2019, 825 * Self.day + hour + 1, .added, false),
+            (september2020, 398 * Self.day + 1, .added, true), (Self.issued, 825 * Self.day, .added, true),
+            (Self.issued, 825 * Self.day + hour + 1, .added, false), (Self.issued, .max - Self.issued, .added, false),
+            // The system's roots: before September 2020 whenever it was.
+            (july2019 - 1, 825 * Self.day + hour, .system, true),
+            (july2019 - 1, 825 * Self.day + hour + 1, .system, false),
+            (july2019, 825 * Self.day + hour + 1, .system, false),
+            (september2020 - 1, 825 * Self.day + hour, .system, true),
+            (september2020, 398 * Self.day, .system, true), (september2020, 398 * Self.day + 1, .system, false),
         ] as [(Int64, Int64, Chain.Anchor, Bool)] {
             let leaf = Self.leaf {
                 $0.validFrom = from; $0.validUntil = from + seconds
@@ -229,7 +321,8 @@ import Testing
         let endless = Self.leaf {
             $0.validFrom = .min; $0.validUntil = .max; $0.purposes = nil
         }
-        #expect(refusal([endless, Self.root()]) == nil)
+        #expect(refusal([endless, Self.root()], .added) == nil)
+        #expect(refusals([endless, Self.root()], .system) == [.wrongPurpose, .lastsTooLong])
         // Issuers live longer.
         #expect(refusal([Self.leaf(), Self.issuer { $0.validFrom = Self.issued }, Self.root()]) == nil)
     }

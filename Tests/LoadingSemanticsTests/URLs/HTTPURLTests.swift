@@ -55,6 +55,18 @@ private struct Parts: Equatable {
         #expect(Parts(try HTTPURL(text)) == parts)
     }
 
+    // MISC-11
+    @Test(
+        arguments: [
+            ("http://a.example/", nil), ("http://a.example/a.b/c", nil),
+            ("http://a.example/a.b/c.Html?d.e#f.g", "Html"),
+            ("http://a.example/a.tar.gz", "gz"), ("http://a.example/.profile", nil), ("http://a.example/a.", nil),
+            ("http://a.example?a.b", nil), ("http://a.example/a.b/", nil),
+        ] as [(String, String?)])
+    func pathExtensions(text: String, pathExtension: String?) throws {
+        #expect(try HTTPURL(text).pathExtension == pathExtension)
+    }
+
     // CONN-9
     @Test(arguments: [
         ("http://[::1]/", Parts(.http, "::1", 80, "[::1]", "/")),

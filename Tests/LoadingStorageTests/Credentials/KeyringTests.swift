@@ -353,7 +353,9 @@ import Testing
             left = try user.ask("descriptors").filter { !before.contains($0) }
         } while left.count > 3 && ContinuousClock.now < deadline
         #expect(left.count <= 3 && left.allSatisfy { $0.hasSuffix("anon_inode:[eventfd]") }, "\(left)")
-        #expect(Set(try user.ask("threads")).subtracting(threads) == ["gmain", "gdbus"])
+        // Newer releases of GLib have one more, which starts those of pools.
+        let others = Set(threads).union(["pool-spawner"])
+        #expect(Set(try user.ask("threads")).subtracting(others) == ["gmain", "gdbus"])
         #expect(try user.ask("pipes") == ["default"])
     }
 }

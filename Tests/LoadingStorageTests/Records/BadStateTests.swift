@@ -1,4 +1,4 @@
-import CSQLite
+import CLoadingSQLite
 import Foundation
 import LoadingSemantics
 import TestSupport
@@ -47,7 +47,7 @@ import Testing
         #expect(scene.messages.count <= 1, comment)
         #expect(
             Set(names(scene.directory.path)).subtracting(
-                ["", "-wal", "-shm", ".damaged"].map { "url-loading-cookies.sqlite" + $0 }) == [])
+                ["", "-journal", ".damaged"].map { "url-loading-cookies.sqlite" + $0 }) == [])
     }
 
     @Test("damage at every 512 bytes", arguments: [UInt8(0), 0x55])
@@ -92,7 +92,6 @@ import Testing
         // So that no page is remembered.
         let other = try Database(scene.cookieFile)
         try other.run("DELETE FROM cookies WHERE name = 'c299'")
-        #expect(try other.value("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(0))
         try damagePage(with: Self.cookies[150].value, of: scene.cookieFile)
         #expect(archive.apply([.stored(.lasting("c150", "new")), .removed(Self.cookies[149].identity)]))
         #expect(archive.hasLostFile())

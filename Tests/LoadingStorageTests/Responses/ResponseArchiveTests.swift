@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import LoadingSemantics
 import StorageSteps
@@ -222,7 +221,7 @@ import Testing
             let archive = archive()
             #expect(store(archive, 1, 50_000))
         }
-        for end in ["", "-wal", "-shm"] { unlink(file + end) }
+        for end in ["", "-journal"] { unlink(file + end) }
         #expect(names(folder).count == 1)
         archive().removeAll()
         #expect(names(folder) == [])
@@ -366,10 +365,8 @@ import Testing
     /// Has SQLite do what it would not do for `Database`, each with a connection of its own.
     private func tamper(_ statements: String...) throws {
         for statement in statements {
-            var handle: OpaquePointer?
-            defer { sqlite3_close_v2(handle) }
-            try #require(sqlite3_open(file, &handle) == SQLITE_OK)
-            try #require(sqlite3_exec(handle, "PRAGMA writable_schema=ON; " + statement, nil, nil, nil) == SQLITE_OK)
+            let other = try OtherConnection(file)
+            try other.execute("PRAGMA writable_schema=ON; " + statement)
         }
     }
 

@@ -87,8 +87,11 @@ package struct CertificateProfile: Sendable {
     package var isAuthority = false
     /// How many authorities may stand below this one.
     package var pathLength: Int?
-    /// Further extensions by OpenSSL's names, or by numbers, in its notation; `keyUsage` takes the place of the usual one.
+    /// Further extensions by OpenSSL's names, or by numbers, in its notation; `keyUsage` and `basicConstraints` take the
+    /// place of the usual ones, and leave them out if they are empty.
     package var extensions: [String: String] = [:]
+    /// Of X.509; below 3 there are no extensions.
+    package var version = 3
 
     package init(commonName: String? = nil, names: [Name] = [], purposes: [Purpose] = []) {
         self.commonName = commonName

@@ -54,6 +54,9 @@ extension TestCertificate {
         guard ctt_builder_set_validity(builder, bounds.notBefore, bounds.notAfter) == 1 else {
             throw OpenSSLError("set the validity")
         }
+        guard ctt_builder_set_version(builder, Int32(profile.version)) == 1 else {
+            throw OpenSSLError("set the version")
+        }
         if let commonName = profile.commonName.map({ Array($0.utf8) }),
             ctt_builder_set_common_name(builder, commonName, commonName.count) != 1
         {

@@ -43,16 +43,18 @@ package final class ApacheServer: FarmServer {
     }
 
     /// Files over TLS, for everybody.
+    ///
+    /// - Parameter processing: The module that makes processes and threads: `event` or `prefork`.
     package convenience init(
         files: [String: [UInt8]], authority: TestCertificateAuthority, offersHTTP2: Bool, modules: [String] = [],
-        directives: String = ""
+        processing: String = "event", directives: String = ""
     ) throws {
         let directory = try TemporaryDirectory()
         let certificates = try CertificateFiles(try authority.issue(.localhost), of: authority)
         for (name, bytes) in files { try directory.write(bytes, to: "files/\(name)") }
         try self.init(in: directory, certificates: certificates) { port in
             Self.configuration(
-                directory.path, port: port, modules: ["ssl", "http2"] + modules,
+                directory.path, port: port, modules: ["ssl", "http2"] + modules, processing: processing,
                 directives: """
                     Protocols \(offersHTTP2 ? "h2 " : "")http/1.1
                     SSLEngine on
@@ -85,6 +87,11 @@ package final class ApacheServer: FarmServer {
     deinit { stop() }
 
     package func stop() { process.end() }
+
+    /// Has it read its configuration again: other processes take what comes, and those that are there end when they have
+    /// answered.
+    package func restartGracefully() { process.send(SIGUSR1) }
+
     package func restart(_ ending: ServerEnding) throws { try process.restart(ending) }
 
     /// In which gss-ntlmssp finds users with their passwords when the environment names it.
@@ -121,10 +128,11 @@ package final class ApacheServer: FarmServer {
     }
 
     private static func configuration(
-        _ directory: String, port: Int, modules: [String], directives: String
+        _ directory: String, port: Int, modules: [String], processing: String = "event", directives: String
     ) -> String {
         let user = geteuid() == 0 ? "User \(serverUser)\nGroup \(serverUser)" : ""
-        let modules = ["mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic"] + modules
+        let modules =
+            ["mpm_\(processing)", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic"] + modules
         return """
             ServerRoot \(directory)
             ServerName localhost

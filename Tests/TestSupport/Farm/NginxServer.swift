@@ -22,6 +22,8 @@ package final class NginxServer: FarmServer {
         package var keepAliveTimeout = 60
         /// Whether the secure port also speaks HTTP/2.
         package var offersHTTP2 = true
+        /// Whether it listens on ::1 too, where there is such an address: for who finds "localhost" by himself.
+        package var listensOnBothLoopbacks = false
         /// The status of the response about its certificate that the secure port staples, if it staples one.
         package var stapledStatus: TestCertificateAuthority.RevocationStatus?
         /// More directives for the server block.
@@ -94,6 +96,10 @@ package final class NginxServer: FarmServer {
     package func stop() {
         process.current.end()
     }
+
+    /// Has it read its configuration again: other workers take what comes, and those that are there end when they have
+    /// answered.
+    package func reload() { process.current.send(SIGHUP) }
 
     package func restart(_ ending: ServerEnding) throws {
         switch ending {
@@ -197,6 +203,14 @@ extension NginxServer {
         guard answer.contains(" 204 ") else { throw StartFailure(description: answer) }
     }
 
+    private static func listen(_ port: Int, _ parameters: String, _ options: Options) -> String {
+        var addresses = ["127.0.0.1"]
+        let hasOther = (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?
+            .contains("00000000000000000000000000000001")
+        if options.listensOnBothLoopbacks, hasOther == true { addresses.append("[::1]") }
+        return addresses.map { "listen \($0):\(port)\(parameters);" }.joined(separator: "\n")
+    }
+
     private static func configuration(
         directory: String, certificates: CertificateFiles, port: Int, securePort: Int, options: Options
     ) -> String {
@@ -223,8 +237,8 @@ extension NginxServer {
                 keepalive_timeout \(options.keepAliveTimeout)s;
                 client_max_body_size 0;
                 server {
-                    listen 127.0.0.1:\(port);
-                    listen 127.0.0.1:\(securePort) ssl\(options.offersHTTP2 ? " http2" : "");
+                    \(listen(port, "", options))
+                    \(listen(securePort, options.offersHTTP2 ? " ssl http2" : " ssl", options))
                     server_name localhost;
                     ssl_certificate \(certificates.chain.path);
                     ssl_certificate_key \(certificates.privateKey.path);

@@ -23,6 +23,11 @@ package enum ServerFarm {
         case kadmin = "kadmin.local"
         case kinit
         case vsftpd
+        case haproxy
+        case node
+        case gunicorn
+        case h2o
+        case lighttpd
         case dbusDaemon = "dbus-daemon"
         case dbusSend = "dbus-send"
         case gnomeKeyring = "gnome-keyring-daemon"
@@ -37,38 +42,96 @@ package enum ServerFarm {
         }
 
         /// Where scripts/install puts it.
-        private static let aioquicPython =
-            (ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory())
-            + "/.cache/swift-url-loading/aioquic/bin/python"
+        private static let aioquicPython = ServerFarm.cache + "/aioquic/bin/python"
+
+        /// The Debian package that has it; nil where it comes another way.
+        package var package: String? {
+            switch self {
+            case .nginx: "nginx-light"
+            case .nghttpx: "nghttp2-proxy"
+            case .gtlsserver: "ngtcp2-server"
+            case .aioquic: nil
+            case .danted: "dante-server"
+            case .krb5kdc, .kdb5Util: "krb5-kdc"
+            case .kadmin: "krb5-admin-server"
+            case .kinit: "krb5-user"
+            case .dbusDaemon, .dbusSend: "dbus"
+            case .gnomeKeyring: "gnome-keyring"
+            case .node: "nodejs"
+            case .caddy, .squid, .microsocks, .curl, .openssl, .apache2, .vsftpd, .haproxy, .gunicorn, .h2o, .lighttpd:
+                rawValue
+            }
+        }
 
         package var isInstalled: Bool { executable != nil }
+        /// The program itself, where it is absent.
+        package var missing: Missing? { isInstalled ? nil : Missing(name: rawValue, package: package) }
         package var description: String { rawValue }
 
         func requireExecutable() throws -> String {
-            guard let executable else { throw Missing(name: rawValue) }
+            guard let executable else { throw Missing(name: rawValue, package: package) }
             return executable
         }
     }
 
-    /// A program or a library that is not on this machine.
-    package struct Missing: Error, CustomStringConvertible {
-        let name: String
+    /// Where scripts/install puts what it notes and what is no package.
+    fileprivate static let cache =
+        (ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory()) + "/.cache/swift-url-loading"
 
-        package var description: String { "\(name) is not installed; scripts/install test installs it" }
+    /// The packages that scripts/install has found this release not to have.
+    package static let unpackaged: Set<String> = {
+        let text = try? String(contentsOfFile: cache + "/unpackaged", encoding: .utf8)
+        return Set((text ?? "").split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") })
+    }()
+
+    /// A program or a library that is not on this machine.
+    package struct Missing: Error, Equatable, CustomStringConvertible {
+        let name: String
+        let package: String?
+
+        package init(name: String, package: String?) {
+            self.name = name
+            self.package = package
+        }
+
+        package var description: String {
+            isUnpackaged(in: ServerFarm.unpackaged)
+                ? "\(name) is not installed, and this release has no package for it"
+                : "\(name) is not installed; scripts/install test installs it"
+        }
+
+        private func isUnpackaged(in unpackaged: Set<String>) -> Bool { package.map(unpackaged.contains) ?? false }
+
+        /// Throws where everything that can be tested has to be, as the variable `CI` says, unless the release has no such
+        /// package.
+        package func allowSkipping() throws(Missing) {
+            try allowSkipping(
+                whereAllIsNeeded: ProcessInfo.processInfo.environment["CI"] == "true", unpackaged: ServerFarm.unpackaged
+            )
+        }
+
+        /// Throws where everything that can be tested has to be, and this can: nobody can install what is no package.
+        package func allowSkipping(whereAllIsNeeded: Bool, unpackaged: Set<String>) throws(Missing) {
+            if whereAllIsNeeded, !isUnpackaged(in: unpackaged) { throw self }
+        }
     }
 }
 
 extension Trait where Self == ConditionTrait {
     /// Skips the test, by name, where the program is absent. Where all that is tested has to be, as the variable `CI` says, it
-    /// fails instead.
-    package static func needs(_ part: ServerFarm.Part) -> Self { needs(part.rawValue, part.isInstalled) }
+    /// fails instead, unless the release has no such package.
+    package static func needs(_ part: ServerFarm.Part) -> Self {
+        needs(part.rawValue, of: part.package, part.isInstalled)
+    }
 
     /// The same for a library that is looked for when it is needed.
-    package static func needs(_ name: String, _ isInstalled: @autoclosure @escaping @Sendable () -> Bool) -> Self {
-        let missing = ServerFarm.Missing(name: name)
+    package static func needs(
+        _ name: String, of package: String? = nil, _ isInstalled: @autoclosure @escaping @Sendable () -> Bool
+    ) -> Self {
+        let missing = ServerFarm.Missing(name: name, package: package)
         return .enabled("\(missing.description)") {
             if isInstalled() { return true }
-            if ProcessInfo.processInfo.environment["CI"] == "true" { throw missing }
+            try missing.allowSkipping()
             return false
         }
     }

@@ -79,6 +79,8 @@ final class ServingProcess: Sendable {
         }
     }
 
+    func send(_ signal: Int32) { process.current.send(signal) }
+
     /// Ends it, and starts it again on the same port.
     func restart(_ ending: ServerEnding) throws {
         end(ending)

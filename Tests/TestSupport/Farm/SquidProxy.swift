@@ -34,6 +34,8 @@ package final class SquidProxy: Sendable {
             try ServerFarm.Part.squid.requireExecutable(), output: directory.file("output")
         ) { port in
             let who = question.map { Self.configuration($0, directory) } ?? "http_access allow all"
+            // The servers here are where IPv4 has this machine, and nowhere else.
+            let hosts = try directory.write("127.0.0.1 localhost\n", to: "hosts")
             let configuration = try directory.write(
                 """
                 http_port 127.0.0.1:\(port)
@@ -42,6 +44,7 @@ package final class SquidProxy: Sendable {
                 cache_log \(directory.path)/cache.log
                 coredump_dir \(directory.path)
                 visible_hostname localhost
+                hosts_file \(hosts.path)
                 cache deny all
                 shutdown_lifetime 0 seconds
                 \(who)

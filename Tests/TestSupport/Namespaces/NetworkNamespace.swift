@@ -52,6 +52,19 @@ package enum NetworkNamespace {
         }
     }
 
+    /// Lets no more than so many bits a second out by an interface, and holds so many bytes of what is too much.
+    package static func limit(_ interface: String, bitsPerSecond: Int, queue: Int) throws {
+        guard isInside, let program = path(of: "tc") else { throw NoNetworkNamespace() }
+        let words = [
+            "qdisc", "add", "dev", interface, "root", "tbf", "rate", "\(bitsPerSecond)bit", "burst", "5kb", "limit",
+            "\(queue)",
+        ]
+        let (exit, output) = try ChildProcess.run(program, words)
+        guard exit == .code(0) else {
+            throw FailedCommand(command: "tc \(words.joined(separator: " "))", output: output)
+        }
+    }
+
     package static func raiseLoopback() throws { try ip("link", "set", "lo", "up") }
 
     package static func lowerLoopback() throws {

@@ -1,6 +1,7 @@
 /// What a client says first in a handshake, as far as tests ask (RFC 8446 §4.1.2).
 package struct ClientHello: Sendable, Equatable {
     package enum Extension: Int {
+        case applicationProtocols = 16
         case earlyData = 42
         case supportedVersions = 43
         case preSharedKey = 41
@@ -15,6 +16,15 @@ package struct ClientHello: Sendable, Equatable {
         var reader = Reader(extensions[Extension.supportedVersions.rawValue] ?? [])
         guard var list = reader.take(lengthOf: 1) else { return [] }
         return list.takeNumbers()
+    }
+
+    /// The names of ALPN that are offered, in their order (RFC 7301 §3.1).
+    package var applicationProtocols: [String] {
+        var reader = Reader(extensions[Extension.applicationProtocols.rawValue] ?? [])
+        guard var list = reader.take(lengthOf: 2) else { return [] }
+        var names: [String] = []
+        while let name = list.take(lengthOf: 1) { names.append(String(decoding: name.bytes, as: UTF8.self)) }
+        return names
     }
 
     package func has(_ extension: Extension) -> Bool { extensions[`extension`.rawValue] != nil }

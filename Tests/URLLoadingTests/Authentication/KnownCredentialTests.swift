@@ -37,6 +37,8 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let storage = URLCredentialStorage()
+        let other = BasicGuard(user: "other")
+        storage.set(other.credential, for: door.space(server))
         storage.set(door.credential, for: door.space(server))
         storage.setDefaultCredential(door.credential, for: BasicGuard(realm: "other").space(server))
         storage.setDefaultCredential(
@@ -44,7 +46,41 @@ import URLLoading
         let session = URLSession { $0.urlCredentialStorage = storage }
         defer { session.invalidateAndCancel() }
         #expect(try await status(session, server.url()) == 401)
-        #expect(server.authorizations == ["/ -"])
+        #expect(server.authorizations == ["/ -", "/ \(other.field())"])
+    }
+
+    // AUTH-12, AUTH-22: a challenge that names no realm is one of the host's; what was stored without a realm counts too
+    @Test("a challenge without a realm", arguments: ["127.0.0.1", nil, "other"])
+    func aChallengeWithoutARealm(realm: String?) async throws {
+        let door = door
+        let server = try ScriptedServer.answering { request in
+            request["Authorization"] == door.field()
+                ? .text("in") : CannedResponse.text("who?", status: 401).with(field: "WWW-Authenticate", "Basic")
+        }
+        defer { server.stop() }
+        func space(_ realm: String?) -> URLProtectionSpace {
+            URLProtectionSpace(
+                host: "127.0.0.1", port: server.port, protocol: NSURLProtectionSpaceHTTP, realm: realm,
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
+        }
+        let storage = URLCredentialStorage()
+        storage.set(door.credential, for: space(realm))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        #expect(try await status(session, server.url()) == (realm == "other" ? 401 : 200))
+        session.invalidateAndCancel()
+
+        let accepting = URLCredentialStorage()
+        let delegate = RecordingDelegate()
+        delegate.challenge = { $1(.useCredential, door.credential) }
+        let asking = URLSession(delegate) { $0.urlCredentialStorage = accepting }
+        asking.dataTask(with: server.url()).resume()
+        asking.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .challenge(1, "HTTPBasic 127.0.0.1", 0), .response(1, 200), .data(1, "in"), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+        #expect(accepting.allCredentials == [space("127.0.0.1"): ["Mufasa": door.credential]])
     }
 
     private func url(_ server: ScriptedServer, _ user: String, _ path: String = "/") throws -> URL {

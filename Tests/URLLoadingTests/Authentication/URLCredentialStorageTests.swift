@@ -1,4 +1,5 @@
 import Foundation
+import LoadingStorage
 import Testing
 
 @testable import URLLoading
@@ -22,7 +23,7 @@ import Testing
         storage.set(credential("b", "3", .permanent), for: space)
         #expect(storage.credentials(for: space)?.mapValues(\.password) == ["a": "2", "b": "3"])
         #expect(storage.allCredentials == [space: ["a": credential("a", "2"), "b": credential("b", "3", .permanent)]])
-        #expect(storage.defaultCredential(for: space) == nil)
+        #expect(storage.defaultCredential(for: space) == credential("a", "2"))
         storage.setDefaultCredential(credential("c", "4"), for: space)
         #expect(storage.defaultCredential(for: space)?.user == "c")
         #expect(storage.credentials(for: space)?.count == 3)
@@ -30,6 +31,47 @@ import Testing
         #expect(storage.defaultCredential(for: space) == nil)
         storage.remove(credential("a", "1"), for: space)
         #expect(storage.credentials(for: space)?.keys.sorted() == ["a", "b"])
+    }
+
+    // AUTH-23: as in swift-corelibs-foundation
+    @Test func theFirstCredentialIsTheDefault() {
+        storage.set(credential("a", "p", .none), for: space)
+        #expect(storage.defaultCredential(for: space) == nil)
+        storage.set(credential("b"), for: space)
+        storage.set(credential("c"), for: space)
+        #expect(storage.defaultCredential(for: space)?.user == "b")
+        storage.setDefaultCredential(credential("c"), for: space)
+        storage.set(credential("b", "2"), for: space)
+        #expect(storage.defaultCredential(for: space)?.user == "c")
+        // None of those that are left takes its place.
+        storage.remove(credential("c"), for: space)
+        #expect(storage.defaultCredential(for: space) == nil)
+        storage.set(credential("d"), for: space)
+        #expect(storage.defaultCredential(for: space)?.user == "d")
+        #expect(storage.credentials(for: space)?.keys.sorted() == ["b", "d"])
+    }
+
+    // AUTH-23: a default that is read late takes precedence over an implied one, and not over one that was set
+    @Test(arguments: [
+        (CredentialTable.DefaultChoice.ifThereIsNone, false, "stored"), (.ifThereIsNone, true, "set"),
+        (.always, false, "set"),
+    ])
+    func defaultsThatAreReadLate(choice: CredentialTable.DefaultChoice, isAllKnown: Bool, user: String) throws {
+        var table = CredentialTable()
+        var changes: [CredentialTable.Change] = []
+        let space = KnownSpace(space)
+        let set = try #require(KnownCredential(credential("set", "p", .permanent)))
+        _ = table.set(set, for: space, asDefault: choice, isAllKnown: isAllKnown, &changes)
+        #expect(table.defaultUser(for: space.values) == "set")
+        let records = ["set", "stored"].map {
+            StoredCredential(space: space.values.stored, user: $0, password: "p", isDefault: true)
+        }
+        let corrections = table.replaceLasting(with: records, at: 0).compactMap { change in
+            if case .stored(let record) = change { record } else { nil }
+        }
+        #expect(table.defaultUser(for: space.values) == user)
+        #expect(corrections.map(\.user) == ["set", "stored"])
+        #expect(corrections.filter(\.isDefault).map(\.user) == [user])
     }
 
     // AUTH-22, AUTH-24

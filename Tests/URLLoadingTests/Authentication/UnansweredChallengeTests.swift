@@ -29,7 +29,7 @@ import URLLoading
         late.current?(disposition, door.credential)
     }
 
-    // T-4, T-37: the answer that comes afterwards is of no use
+    // T-5, T-7: the answer that comes afterwards is of no use
     @Test("cancelled while the delegate is asked") func cancelledWhileTheDelegateIsAsked() async throws {
         let server = try server()
         defer { server.stop() }
@@ -130,7 +130,7 @@ import URLLoading
                 ])
     }
 
-    // T-4: an async caller who goes away
+    // T-56: an async caller who goes away
     @Test("an async call cancelled while the delegate is asked") func anAsyncCallCancelledWhileTheDelegateIsAsked()
         async throws
     {
@@ -176,7 +176,7 @@ import URLLoading
         }
     }
 
-    // T-4, CONN-10: the server goes while the delegate thinks
+    // T-35, CONN-10: the server goes while the delegate thinks
     @Test("the connection is gone when the answer comes") func theConnectionIsGoneWhenTheAnswerComes() async throws {
         let door = door
         let server = try ScriptedServer.answering { request in

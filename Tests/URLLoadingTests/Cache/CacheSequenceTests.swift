@@ -40,18 +40,22 @@ import URLLoading
         return delegate
     }
 
-    // T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
+    // T-40, T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
     @Test("stored, then a hit", arguments: [false, true]) func hit(hasQueue: Bool) async throws {
+        let delegate = Self.asked
         #expect(
             try await calls(
-                ["/fresh", "/fresh"], Self.asked, hasQueue ? OperationQueue(name: "calls", width: 1) : nil
+                ["/fresh", "/fresh"], delegate, hasQueue ? OperationQueue(name: "calls", width: 1) : nil
             ) == [
                 .created(1), .response(1, 200), .data(1, "hello"), .willCache(1, 5), .metrics(1), .completed(1, nil),
                 .created(2), .response(2, 200), .data(2, "hello"), .metrics(2), .completed(2, nil), .invalid,
             ])
+        #expect(
+            delegate.metrics.events.map { $0.transactionMetrics.map(\.resourceFetchType) }
+                == [[.networkLoad], [.localCache]])
     }
 
-    // CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
+    // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
     @Test("a hit on what needed a login, over TLS, brings neither a challenge nor a connection")
     func hitBehindALogin() async throws {
         let door = BasicGuard()

@@ -225,6 +225,23 @@ import URLLoading
                 == ["200 body 1", "200 body 1", "200 ", "200 body 333"])
     }
 
+    // CACHE-18, CACHE-20: what a HEAD asks for is not what the stored body was chosen by
+    @Test("a response to HEAD that varies by more makes no other variant of what is stored")
+    func headWithAnotherVary() async throws {
+        let server = try ScriptedServer.answering { request in
+            let response = CannedResponse.text("in \(request["Accept-Language"] ?? "")")
+                .with(field: "Cache-Control", "max-age=3600")
+            return request.method == "HEAD" ? response.with(field: "Vary", "Accept-Language") : response
+        }
+        defer { server.stop() }
+        let german = URLRequest(url: server.url("/")).with { $0.setValue("de", forHTTPHeaderField: "Accept-Language") }
+        let english = german.with { $0.setValue("en", forHTTPHeaderField: "Accept-Language") }
+        #expect(
+            try await load([german, english.with { $0.httpMethod = "HEAD" }, english])
+                == ["200 in de", "200 ", "200 in en"])
+        #expect(server.requests.map(\.method) == ["GET", "HEAD", "GET"])
+    }
+
     // CACHE-20, CACHE-6: RFC 9111 §5.2.2.5
     @Test("a response to HEAD that may not be stored takes what is stored along")
     func headWithoutStoring() async throws {
@@ -331,7 +348,7 @@ import URLLoading
         #expect(server.requests.count == 2)
     }
 
-    // CACHE-3, CACHE-4, CACHE-31: with an announced length and without
+    // CACHE-3, CACHE-4: with an announced length and without
     @Test("what is too large is not kept, and what was before goes", arguments: ["/large", "/chunks"])
     func tooLarge(path: String) async throws {
         try cache.storeCachedResponse(
@@ -342,6 +359,26 @@ import URLLoading
         #expect(try await load(fresh(path), fresh(path)) == ["200 300000 bytes", "200 300000 bytes"])
         #expect(server.requests.count == 2)
         #expect(try cache.currentMemoryUsage == 0)
+    }
+
+    // CACHE-31: beyond the limit memory is where it was, however long the body is
+    @Test("a body without end is not gathered for the cache", arguments: [nil, "max-age=60"])
+    func endlessBody(control: String?) async throws {
+        let endless = CannedResponse.endless
+        let server = try ScriptedServer.answering(control.map { endless.with(field: "Cache-Control", $0) } ?? endless)
+        defer { server.stop() }
+        let delegate = CountingDelegate()
+        delegate.during = { count, task in if count >= 64_000_000 { task.cancel() } }
+        // So a body of 5 MB is kept, but none that is larger.
+        let cache = URLCache(memoryCapacity: 100_000_000, diskCapacity: 0)
+        let session = URLSession(delegate) { $0.urlCache = cache }
+        let watch = try MemoryWatch()
+        session.dataTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        try await delegate.ended.wait()
+        #expect(delegate.received.current >= 64_000_000)
+        #expect(watch.growth() < Memory.limit(24_000_000))
+        #expect(cache.currentMemoryUsage == 0)
     }
 
     // CACHE-2

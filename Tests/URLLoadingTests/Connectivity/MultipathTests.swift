@@ -42,7 +42,7 @@ struct MultipathTests {
         return try #require(Int(values[index]))
     }
 
-    // C-29, MET-13: the kernel goes on by the other way, and so does the load
+    // C-29, MET-12: the kernel goes on by the other way, and so does the load
     @Test("a load goes on by its second way when the first is cut", arguments: [false, true])
     func secondWay(isSecure: Bool) async throws {
         let far = try FarNetwork()

@@ -144,6 +144,11 @@ import Testing
         let valued = try #require(
             cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes;Max-Age=5").first)
         #expect(!valued.isSecure && !valued.isHTTPOnly && !valued.isSessionOnly)
+        // Without anything that says when it ends a cookie ends with the session; `Discard` has no part in that.
+        let undated = try #require(cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes").first)
+        #expect(!undated.isSecure && !undated.isHTTPOnly)
+        #expect(undated.isSessionOnly)
+        #expect(undated == (try cookies("name=value").first))
         let nameless = try #require(cookies("name=value;Comment=value1;   =value2;CommentURL=value3").first)
         #expect(nameless.comment == "value1")
         #expect(nameless.commentURL == URL(string: "value3"))

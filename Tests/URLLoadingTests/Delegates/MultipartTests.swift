@@ -164,7 +164,30 @@ import URLLoading
         #expect(all == Data(twoParts.utf8))
     }
 
-    // MISC-23: a camera that is switched off
+    // MISC-23, CONN-27: where the connection's end alone ends the body, the last delimiter tells whether it is whole
+    @Test("parts until the connection ends", arguments: [true, false])
+    func partsUntilTheConnectionEnds(isClosed: Bool) async throws {
+        let text = body([("", "one"), ("", "two")], isClosed: isClosed)
+        let server = try ScriptedServer { connection in
+            _ = try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Type: \(Self.type)\r\n\r\n\(text)")
+        }
+        defer { server.stop() }
+        let last = isClosed ? "two" : "two\r\n"
+        #expect(
+            try await calls(server, RecordingDelegate()) == [
+                .created(1), .response(1, 200), .data(1, "one"), .response(1, 200), .data(1, last), .metrics(1),
+                .completed(1, isClosed ? nil : .networkConnectionLost), .invalid,
+            ])
+        let recorder = EventRecorder<Call>()
+        URLSession.shared.dataTask(with: server.url(), completionHandler: recorder.handler).resume()
+        #expect(
+            try await recorder.waitFor(count: 1) == [
+                isClosed ? .handled("two", 200, nil) : .handled(nil, nil, .networkConnectionLost)
+            ])
+    }
+
+    // MISC-23: a camera that is switched off, and ends its body in order
     @Test("a part that is cut off") func aPartThatIsCutOff() async throws {
         let text = body([("", "one")], isClosed: false) + "--cut\r\nX: y\r\n\r\nhal"
         let server = try server(text)

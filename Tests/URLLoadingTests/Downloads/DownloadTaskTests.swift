@@ -226,7 +226,7 @@ import URLLoading
         #expect(values == [false, false])
     }
 
-    // T-10, T-11, T-21
+    // T-14, T-16, T-21
     @Test("counters and progress") func countersAndProgress() async throws {
         let server = try ScriptedServer.answering(.bytes(Self.long))
         defer { server.stop() }

@@ -89,6 +89,48 @@ import URLLoading
         #expect(request["Accept-Encoding"] == "identity")
     }
 
+    // ENC-8: the file has the decoded bytes, and a range would be one of the coded
+    @Test("a coded download cannot be gone on with", arguments: [true, false]) func coded(isStopped: Bool) async throws
+    {
+        let body = String(repeating: "0123456789", count: 6_000)
+        let bytes = CodedBodies.gzip(body)
+        let half = bytes.count / 2
+        let server = try ScriptedServer { connection in
+            while try connection.nextRequest() != nil {
+                try connection.send(
+                    "HTTP/1.1 200 OK\r\nContent-Length: \(bytes.count)\r\nContent-Encoding: gzip\r\n"
+                        + "ETag: \"v1\"\r\nAccept-Ranges: bytes\r\n\r\n")
+                try connection.send(Array(bytes[..<half]))
+                if isStopped { return _ = try connection.waitForClose() }
+                try connection.send(Array(bytes[half...]))
+            }
+        }
+        defer { server.stop() }
+        let delegate = RecordingDownloadDelegate()
+        let resumeData = EventRecorder<Data?>()
+        delegate.during = { call, _, task in
+            guard isStopped, case .wrote = call, let task = task as? URLSessionDownloadTask else { return }
+            task.cancel { resumeData.record($0) }
+        }
+        let session = URLSession(delegate)
+        session.downloadTask(with: server.url()).resume()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        // It is asked for all the same.
+        #expect(server.requests.first?["Accept-Encoding"] == "gzip, deflate")
+        if isStopped {
+            #expect(try await resumeData.waitFor(count: 1).first == .some(nil))
+            #expect(calls.suffix(3) == [.metrics(1), .completed(1, .cancelled), .invalid])
+        } else {
+            #expect(delegate.contents.events == [Data(body.utf8)])
+            #expect(
+                calls == [
+                    .created(1), .wrote(1, 60_000, -1), .downloaded(1, 60_000), .metrics(1), .completed(1, nil),
+                    .invalid,
+                ])
+        }
+    }
+
     // RES-12, S-41, S-45
     @Test("a lost connection leaves resume data in the error") func aLostConnectionLeavesResumeDataInTheError()
         async throws

@@ -37,6 +37,17 @@ import Testing
         }
     }
 
+    // ERR-3, ERR-4: what this machine lacks is told by name
+    @Test("a library that is missing") func missingLibrary() {
+        let text = "libssl.so.3: cannot open shared object file: No such file or directory"
+        let error = URLError.make(.withoutLibrary(text), url: url)
+        #expect(error.code == .secureConnectionFailed)
+        #expect(error.localizedDescription == "A library could not be loaded: " + text)
+        let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(underlying?.domain == "URLLoadingLibraryErrorDomain")
+        #expect(underlying?.localizedDescription == text)
+    }
+
     // ERR-4
     @Test(arguments: [
         (-999, "cancelled"), (-1002, "unsupported URL"), (-1007, "too many HTTP redirects"),
@@ -52,7 +63,59 @@ import Testing
         #expect((error as NSError).code == code)
     }
 
-    // ERR-1, ERR-12, ERR-16: every number has its code, and none becomes −1
+    // ERR-12: the numbers alone. What ends with them comes with background sessions.
+    @Test("the codes of background sessions") func backgroundCodes() {
+        let codes: [URLError.Code] = [
+            .backgroundSessionRequiresSharedContainer, .backgroundSessionInUseByAnotherProcess,
+            .backgroundSessionWasDisconnected,
+        ]
+        #expect(codes.map(\.rawValue) == [-995, -996, -997])
+        let numbers: [Int] = [
+            NSURLErrorBackgroundSessionRequiresSharedContainer, NSURLErrorBackgroundSessionInUseByAnotherProcess,
+            NSURLErrorBackgroundSessionWasDisconnected,
+        ]
+        #expect(numbers == codes.map(\.rawValue))
+        #expect(codes.map { URLError.make(code: $0.rawValue, url: nil).code } == codes)
+    }
+
+    // ERR-16: whatever the kernel says
+    @Test("no errno becomes −1") func everyErrno() {
+        let makers: [(Int32) -> LoadError] = [
+            LoadError.connectionAttemptFailed, LoadError.cannotReadFile, LoadError.networkConnectionLost,
+            LoadError.cannotCreateFile, LoadError.cannotWriteToFile,
+        ]
+        for number in Int32(-1)...200 {
+            for make in makers { #expect(URLError.make(make(number), url: url).code != .unknown) }
+        }
+        #expect(URLError.make(.noThread, url: url).code == .cannotLoadFromNetwork)
+        #expect(URLError.make(.forkedProcess, url: url).code == .cannotLoadFromNetwork)
+        // A number that Foundation has no code for.
+        #expect(URLError.make(code: -31_415, url: url).code == .cannotLoadFromNetwork)
+    }
+
+    // ERR-16: no line of the library makes it
+    @Test("−1 stands nowhere in the sources") func sources() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
+        let makers: [Regex<Substring>] = [
+            /URLError\(\s*\.unknown/, /URLError(?:\.Code)?\.unknown/, /NSURLErrorUnknown/, /code: -1\b/,
+            /Code\(rawValue: [^)]*\) \?\? \.unknown/,
+        ]
+        var count = 0
+        var found: [String] = []
+        for case let file as URL in FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil) ?? .init()
+        {
+            guard file.pathExtension == "swift" else { continue }
+            count += 1
+            let text = try String(contentsOf: file, encoding: .utf8)
+            if makers.contains(where: { text.contains($0) }) { found.append(file.lastPathComponent) }
+        }
+        #expect(found == [])
+        #expect(count > 400)
+        #expect(makers.contains { "URLError(.unknown)".contains($0) })
+    }
+
+    // ERR-1, ERR-16: every number has its code, and none becomes −1
     @Test func codesKeepTheirNumbers() {
         let numbers =
             [-995, -996, -997, -999, -2000] + Array(-1022 ... -1000) + Array(-1103 ... -1100)

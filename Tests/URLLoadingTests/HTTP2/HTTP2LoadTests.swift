@@ -31,6 +31,16 @@ import URLLoading
         return String(decoding: try await session.data(for: request).0, as: UTF8.self)
     }
 
+    // CONN-5, S-6: no SPDY, and no extension of NPN (13172)
+    @Test("what a handshake offers") func offers() async throws {
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+        defer { server.stop() }
+        try await using { session async throws in _ = try await text(session, server) }
+        let hello = try #require(server.connections.first?.clientHello)
+        #expect(hello.applicationProtocols == ["h2", "http/1.1"])
+        #expect(hello.extensions[13_172] == nil)
+    }
+
     // CONN-2, CONN-3, S-9
     @Test("many at once, answered in another order") func many() async throws {
         let server = try server { http2, _ in
@@ -78,7 +88,7 @@ import URLLoading
             let error = await #expect(throws: URLError.self) { try await text(session, server) }
             #expect(error?.code == .networkConnectionLost)
         }
-        #expect(requests.current == 3)
+        #expect(requests.current == 10)
     }
 
     // CONN-4: those below the last stream go on, those above go elsewhere
@@ -385,7 +395,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-4, T-34: a response begins once
+    // CONN-4, CONN-10, T-38: a response begins once
     @Test("goodbye in the middle of a response that it says was not begun", arguments: [true, false])
     func goodbyeInTheMiddle(isGoodbye: Bool) async throws {
         let server = try server { http2, _ in

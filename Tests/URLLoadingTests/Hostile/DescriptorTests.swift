@@ -28,7 +28,7 @@ import URLLoading
             ? .answering(tls: TrustedAuthority.server()) { _ in .text("ok") } : .answering(.text("ok"))
     }
 
-    #if compiler(>=6.2)
+    #if compiler(>=6.3)
         // CONN-14, ERR-5: of 3,000 loads with more connections allowed than there are descriptors, none fails
         @Test("more loads than descriptors", .timeLimit(.minutes(3))) func moreLoadsThanDescriptors() async throws {
             let server = try ScriptedServer.answering { .text($0.target) }
@@ -58,7 +58,7 @@ import URLLoading
         }
     #endif
 
-    #if compiler(>=6.2)
+    #if compiler(>=6.3)
         // CONN-14, ERR-5: by address and by name, in the clear and over TLS
         @Test("no descriptor at all", .timeLimit(.minutes(1)), arguments: ["127.0.0.1", "localhost"], [false, true])
         func noDescriptorAtAll(host: String, isSecure: Bool) async throws {
@@ -86,7 +86,7 @@ import URLLoading
         }
     #endif
 
-    #if compiler(>=6.2)
+    #if compiler(>=6.3)
         /// Whether nothing has come after ten of the waits between two tries for a descriptor.
         private static func isStillWaiting(_ isDone: Watched<Bool>) -> Bool {
             // Not a timer of Dispatch, which needs a descriptor.

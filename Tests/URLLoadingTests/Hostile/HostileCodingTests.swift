@@ -35,11 +35,18 @@ import URLLoading
             ("deflate", CodedBodies.zlib("hello").replacing(at: 13, with: 1)),
             ("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
             ("zstd", Array("hello, this is not coded at all".utf8)),
-            ("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")),
         ])
     func aBodyWhoseCodingIsCorrupt(coding: String, body: [UInt8]) async throws {
         let heard = try await hear(coding, body)
         #expect(heard.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
+    }
+
+    // ERR-7: the body may be what it should be; its coding is none that is undone
+    @Test("more codings than anybody needs") func moreCodingsThanAnybodyNeeds() async throws {
+        #expect(
+            try await hear("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")) == [
+                .failed(.cannotDecodeContentData), .invalid,
+            ])
     }
 
     // ENC-4

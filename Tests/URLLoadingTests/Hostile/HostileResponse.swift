@@ -80,6 +80,11 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         ("a space before the colon", "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n"),
         ("a space in a name", "HTTP/1.1 200 OK\r\nContent Length: 0\r\n\r\n"),
         ("a name that is no token", "HTTP/1.1 200 OK\r\nContent-L\u{E9}ngth: 0\r\n\r\n"),
+        ("a CR that makes a field", "HTTP/1.1 200 OK\r\nX-Lang: de\rSet-Cookie: sid=evil\r\n\r\n"),
+        ("a CR that makes a body", "HTTP/1.1 200 OK\r\nX-Lang: de\r\r<html>forged</html>\r\n\r\n"),
+        ("CRs for all line ends", "HTTP/1.1 200 OK\rContent-Length: 5\r\rhello"),
+        ("a CR that makes a response", "HTTP/1.1 103 Early Hints\r\rHTTP/1.1 200 OK\r\n\r\n"),
+        ("a CR before the head", "\rHTTP/1.1 200 OK\r\n\r\n"),
         ("a NUL in a value", "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n"),
         ("a NUL in a name", "HTTP/1.1 200 OK\r\nX\0: ab\r\n\r\n"),
         ("a fold before any field", "HTTP/1.1 200 OK\r\n folded\r\n\r\n"),
@@ -90,7 +95,10 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
     // MARK: Says wrong lengths
 
     static let lengths: [HostileResponse] =
-        ["abc", "-1", "-5", "+5", "5a", "0x5", "5 5", "5.0", "5;6", "", "99999999999999999999", "\u{665}", "5, 6"]
+        [
+            "abc", "-1", "-5", "+5", "5a", "5s", "0x5", "5 5", "5.0", "5;6", "5,", ",5", "", "99999999999999999999",
+            "\u{665}", "5, 6",
+        ]
         .map {
             HostileResponse(
                 "Content-Length: \($0)", "HTTP/1.1 200 OK\r\nContent-Length: \($0)\r\n\r\nhello",
@@ -115,6 +123,9 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
             HostileResponse(
                 "a transfer coding that nobody asked for",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [.failed(.cannotParseResponse)]),
+            HostileResponse(
+                "an unknown transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: binary\r\n\r\nhello",
+                [.failed(.cannotParseResponse)]),
         ]
 
     // MARK: Says wrong chunks
@@ -132,6 +143,7 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         chunked("no line end after a chunk", "5\r\nhello5\r\nhello\r\n", .cannotParseResponse, body: "hello"),
         chunked("a chunk longer than said", "3\r\nhello\r\n", .cannotParseResponse, body: "hel"),
         chunked("a CR inside an extension", "5;a\rb\r\nhello", .cannotParseResponse),
+        chunked("a CR inside a trailer", "5\r\nhello\r\n0\r\nX: a\rY: b\r\n\r\n", .cannotParseResponse, body: "hello"),
         chunked("a trailer without colon", "5\r\nhello\r\n0\r\nX\r\n\r\n", .cannotParseResponse, body: "hello"),
         chunked(
             "an endless extension", "5;" + String(repeating: "x", count: 20_000) + "\r\nhello", .cannotParseResponse),
@@ -156,7 +168,6 @@ struct HostileResponse: Sendable, CustomTestStringConvertible {
         ("much space around a value", "HTTP/1.1 200 OK\r\nContent-Length: \t  5 \t \r\n\r\nhello"),
         ("a folded value", "HTTP/1.1 200 OK\r\nX: a\r\n  b\r\nContent-Length: 5\r\n\r\nhello"),
         ("no length", "HTTP/1.1 200 OK\r\n\r\nhello"),
-        ("an unknown transfer coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: binary\r\n\r\nhello"),
         (
             "chunk extensions",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n003\r\nllo\r\n0;x\r\n\r\n"

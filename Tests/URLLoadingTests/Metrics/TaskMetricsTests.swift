@@ -40,7 +40,7 @@ import URLLoading
         return known == known.sorted()
     }
 
-    // MET-1 to MET-6, MET-8, MET-9, MET-11, MET-14, MET-19
+    // MET-1 to MET-6, MET-8, MET-9, MET-11, MET-14
     @Test("a new connection to an address") func aNewConnectionToAnAddress() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
@@ -181,6 +181,19 @@ import URLLoading
         #expect(present(transaction) == "x--x--xxxx-")
         #expect(isInOrder(transaction))
         #expect(transaction.response == nil)
+    }
+
+    // T-39, MET-16: what never ran has made no request
+    @Test("a task that is cancelled before it ran") func cancelledBeforeItRan() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/"))).cancel()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let metrics = try #require(delegate.metrics.events.first)
+        #expect(metrics.transactionMetrics.isEmpty)
+        #expect(metrics.redirectCount == 0)
+        #expect(metrics.taskInterval.duration >= 0)
     }
 
     // MET-16: cancelled tasks have metrics too

@@ -209,7 +209,8 @@ import URLLoading
         let session = URLSession(delegate) { $0.usesScripts() }
         session.dataTask(with: script.url()).cancel()
         session.finishTasksAndInvalidate()
-        #expect(try await delegate.callsUntilInvalid() == [.created(1), .completed(1, .cancelled), .invalid])
+        #expect(
+            try await delegate.callsUntilInvalid() == [.created(1), .metrics(1), .completed(1, .cancelled), .invalid])
         #expect(script.calls.events == [])
     }
 

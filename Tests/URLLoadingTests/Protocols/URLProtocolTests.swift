@@ -143,6 +143,44 @@ import URLLoading
         #expect(String(decoding: data, as: UTF8.self) == "true what is sent POST")
     }
 
+    // T-68: whoever reads it gets all of it, also who comes later
+    @Test("a body is a new stream each time") func aBodyIsANewStreamEachTime() async throws {
+        let script = ScriptedProtocol.script { $0.answer("\(readBody($0)), \(readBody($0)), \(readBody($0))") }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("all".utf8)
+        let (data, _) = try await session().data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "all, all, all")
+        let (answer, _) = try await session().upload(for: request, from: Data("this".utf8))
+        #expect(String(decoding: answer, as: UTF8.self) == "this, this, this")
+        let folder = try TemporaryDirectory()
+        let (last, _) = try await session().upload(for: request, fromFile: try folder.write("file", to: "file"))
+        #expect(String(decoding: last, as: UTF8.self) == "file, file, file")
+    }
+
+    // T-68: what a protocol passes on to another session is sent whole, with its length
+    @Test("a body that a protocol passes on") func aBodyThatAProtocolPassesOn() async throws {
+        let server = try ScriptedServer.answering { .text("\($0["Content-Length"] ?? "none") \($0.bodyText)") }
+        defer { server.stop() }
+        let inner = URLSession { _ in }
+        // The script outlives the test, so the server stays out of it.
+        let url = server.url()
+        let script = ScriptedProtocol.script { loading in
+            var request = loading.request
+            _ = readBody(loading)
+            request.url = url
+            inner.dataTask(with: request) { data, _, _ in
+                loading.answer(String(decoding: data ?? Data(), as: UTF8.self))
+            }.resume()
+        }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "POST"
+        request.httpBody = Data("all".utf8)
+        let (data, _) = try await session().data(for: request)
+        #expect(String(decoding: data, as: UTF8.self) == "3 all")
+        inner.invalidateAndCancel()
+    }
+
     private final class Canonical: ScriptedProtocol, @unchecked Sendable {
         override class func canonicalRequest(for request: URLRequest) -> URLRequest {
             var request = request

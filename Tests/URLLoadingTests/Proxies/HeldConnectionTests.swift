@@ -8,7 +8,8 @@ import URLLoading
 /// Conversations that prove a connection to be the user's, where several ways lead to the server: what follows on a
 /// connection is for whom it leads to.
 @Suite(
-    .needs("Duktape", ProxyAdvisory.runsScripts), .needs("gss-ntlmssp", SecurityConversation.knowsNTLM),
+    .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts),
+    .needs("gss-ntlmssp", of: "gss-ntlmssp", SecurityConversation.knowsNTLM),
     .leavesNothing, .timeLimit(.minutes(2)))
 struct HeldConnectionTests {
     /// - Parameter ways: What a script says.

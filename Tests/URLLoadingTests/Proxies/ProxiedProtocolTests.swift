@@ -82,6 +82,89 @@ import URLLoading
         #expect(asked.events == ["true r"])
     }
 
+    /// A server that says hello, and then what it is told.
+    private func greeter() throws -> ScriptedServer {
+        try ScriptedServer { connection in
+            try connection.send("hello")
+            while case let bytes = try connection.receive(), !bytes.isEmpty { try connection.send(bytes) }
+        }
+    }
+
+    /// Whether both ends have heard each other. The write may be through before the first read.
+    private func isConversation(_ calls: [Call]) -> Bool {
+        let reads: [Call] = [.read("hello", false, nil), .read("echo", false, nil)]
+        return calls.filter { reads.contains($0) } == reads && calls.contains(.written(nil))
+    }
+
+    private func converse(
+        _ delegate: RecordingStreamDelegate, with host: String, _ port: Int, by dictionary: [AnyHashable: Any]
+    ) async throws -> [Call] {
+        let session = URLSession(delegate) { $0.connectionProxyDictionary = dictionary }
+        let task = session.streamTask(withHostName: host, port: port)
+        task.resume()
+        delegate.read(task, 5, 5)
+        delegate.write(task, "echo")
+        delegate.read(task, 4, 4)
+        task.closeWrite()
+        task.closeRead()
+        session.finishTasksAndInvalidate()
+        return try await delegate.callsUntilInvalid()
+    }
+
+    // STREAM-9, PROXY-1, AUTH-28: the proxy for HTTPS makes the tunnel, once it knows who the user is
+    @Test("a stream by the HTTPS proxy of a dictionary", arguments: [true, false])
+    func streamByDictionary(isLetIn: Bool) async throws {
+        let server = try greeter()
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let delegate = RecordingStreamDelegate()
+        delegate.challenge = { _, reply in
+            reply(isLetIn ? .useCredential : .performDefaultHandling, ProxyDoor.guard.credential)
+        }
+        var settings = door.settings()
+        settings["HTTPEnable"] = 0
+        let calls = try await converse(delegate, with: "far.test", 7, by: settings)
+        #expect(door.proxy.requests.first?.target == "far.test:7")
+        if isLetIn {
+            #expect(isConversation(calls), "\(calls)")
+            #expect(calls.contains(.completed(1, nil)))
+            #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+        } else {
+            #expect(calls.contains(.completed(1, .cannotConnectToHost)))
+            #expect(server.connectionCount == 0)
+        }
+    }
+
+    // STREAM-9, PROXY-1: and the SOCKS proxy goes before it
+    @Test("a stream by the SOCKS proxy of a dictionary") func streamBySOCKS() async throws {
+        let server = try greeter()
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let proxy = try ScriptedServer.socks5(to: server)
+        defer { proxy.stop() }
+        let calls = try await converse(
+            RecordingStreamDelegate(), with: "far.test", 7,
+            by: door.settings(["SOCKSEnable": 1, "SOCKSProxy": "127.0.0.1", "SOCKSPort": proxy.port]))
+        #expect(isConversation(calls), "\(calls)")
+        #expect(calls.contains(.completed(1, nil)))
+        #expect(proxy.connectionCount == 1 && door.proxy.connectionCount == 0)
+    }
+
+    // STREAM-9, PROXY-3: hosts that are excepted are gone to directly
+    @Test("a stream past the proxies of a dictionary") func streamPastProxies() async throws {
+        let server = try greeter()
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let calls = try await converse(
+            RecordingStreamDelegate(), with: "localhost", server.port,
+            by: door.settings(["ExceptionsList": ["localhost"]]))
+        #expect(isConversation(calls), "\(calls)")
+        #expect(door.proxy.connectionCount == 0)
+    }
+
     // MISC-17, PROXY-1, PROXY-5, AUTH-28: as HTTP, with the address as it is
     @Test("FTP by a proxy that loads it") func forwardedFTP() async throws {
         let door = try ProxyDoor.basic()

@@ -372,7 +372,7 @@ import URLLoading
         #expect(proxy.connectionCount == (what == "stays" ? 1 : 2))
     }
 
-    // T-10, AUTH-6: in each state the end comes once, and the proxy's connection goes
+    // T-5, T-7, AUTH-28: in each state the end comes once, and the proxy's connection goes
     @Test("cancelled while asked", arguments: [false, true]) func cancelled(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingEvents
+import LoadingSemantics
 import TestSupport
 import Testing
 import URLLoading
@@ -113,6 +115,84 @@ import URLLoading
         let cause = error?.userInfo[NSUnderlyingErrorKey] as? NSError
         #expect(cause?.domain == "kCFErrorDomainCFNetwork")
         #expect(cause?.code == (status == 407 ? 310 : 311))
+        #expect(error?.userInfo[FailedProxy.urlKey] as? String == "http://127.0.0.1:\(proxy.port)")
+        #expect(error?.userInfo[FailedProxy.statusKey] as? Int == status)
+    }
+
+    // PROXY-10: whoever tells people about it must not guess which of the two it was
+    @Test("which proxy has failed, if one has", arguments: ["HTTP", "HTTPS", "SOCKS"]) func failed(kind: String)
+        async throws
+    {
+        let port = try RefusingPort()
+        var settings: [AnyHashable: Any] = ["\(kind)Enable": 1, "\(kind)Proxy": "127.0.0.1", "\(kind)Port": port.port]
+        settings[kCFProxyUsernameKey] = "me"
+        settings[kCFProxyPasswordKey] = "secret"
+        let session = session(settings)
+        defer { session.invalidateAndCancel() }
+        let url = (kind == "HTTPS" ? "https" : "http") + "://a.test/"
+        let error = await #expect(throws: URLError.self) { try await text(session, url) }
+        let scheme = kind == "SOCKS" ? "socks5" : "http"
+        #expect(error?.userInfo[FailedProxy.urlKey] as? String == "\(scheme)://127.0.0.1:\(port.port)")
+        #expect(error?.userInfo[FailedProxy.statusKey] == nil)
+        let direct = await #expect(throws: URLError.self) {
+            try await text(session, "http://127.0.0.1:\(port.port)/")
+        }
+        #expect(direct?.code == .cannotConnectToHost)
+        #expect(direct?.userInfo[FailedProxy.urlKey] == nil)
+    }
+
+    // PROXY-10, CONN-15
+    @Test("a proxy that is silent") func silent() async throws {
+        let proxy = try ScriptedServer { try $0.waitForClose() }
+        defer { proxy.stop() }
+        let session = URLSession {
+            $0.timeoutIntervalForRequest = 0.2
+            $0.connectionProxyDictionary = http(proxy, "HTTPS")
+        }
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) { try await text(session, "https://a.test/") }
+        #expect(error?.code == .timedOut)
+        #expect(error?.userInfo[FailedProxy.urlKey] as? String == "http://127.0.0.1:\(proxy.port)")
+    }
+
+    // AUTH-28: what is said for a tunnel is shown as what is said to servers, and is no part of their exchange
+    @Test("heads of tunnels") func heads() async throws {
+        let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
+        defer { server.stop() }
+        let door = try ProxyDoor.basic(to: server)
+        defer { door.stop() }
+        let heads = Watched<[MessageHead]>([])
+        let metrics = MetricsDelegate()
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, reply in
+            challenge.protectionSpace.isProxy()
+                ? reply(.useCredential, ProxyDoor.guard.credential) : reply(.performDefaultHandling, nil)
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.connectionProxyDictionary = door.settings()
+        configuration.headObserver = { head in heads.withValue { $0.append(head) } }
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: server.url("/a", host: "localhost"), delegate: metrics)
+        #expect(String(decoding: data, as: UTF8.self) == "in")
+        let starts = heads.current.map { head in
+            let start =
+                switch head.start {
+                case .request(let method, let target): "\(method) \(target)"
+                case .response(let status): "\(status)"
+                }
+            return (head.isOfTunnel ? "tunnel: " : "") + start
+        }
+        let target = "localhost:\(server.port)"
+        #expect(
+            starts == [
+                "tunnel: CONNECT \(target)", "tunnel: 407", "tunnel: CONNECT \(target)", "tunnel: 200", "GET /a", "200",
+            ])
+        let sent = door.proxy.requests.map { request in
+            request.fields.map { MessageHead.Field($0.name, $0.value) }
+        }
+        #expect(heads.current.filter { $0.isOfTunnel && $0.isRequest }.map(\.fields) == sent)
+        #expect(metrics.metrics.current.first?.requestHead?.start == .request(method: "GET", target: "/a"))
     }
 
     // PROXY-5: the name is the proxy's to resolve
@@ -190,4 +270,8 @@ import URLLoading
             self.metrics.withValue { $0 += metrics.transactionMetrics }
         }
     }
+}
+
+extension MessageHead {
+    fileprivate var isRequest: Bool { if case .request = start { true } else { false } }
 }

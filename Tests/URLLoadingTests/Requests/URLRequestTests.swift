@@ -66,6 +66,47 @@ import Testing
         #expect(request.allHTTPHeaderFields == nil)
     }
 
+    // MISC-7: nil until fields were set, as in swift-corelibs-foundation
+    @Test func noFieldsAreNilUntilSomeWereSet() throws {
+        let fresh = URLRequest(url: url)
+        var request = fresh
+        request.setValue(nil, forHTTPHeaderField: "A")
+        #expect(request.allHTTPHeaderFields == nil)
+        request.allHTTPHeaderFields = [:]
+        #expect(request.allHTTPHeaderFields == [:])
+        #expect(request == fresh)
+        #expect(fresh.allHTTPHeaderFields == nil)
+        request.allHTTPHeaderFields = nil
+        #expect(request.allHTTPHeaderFields == nil)
+        request.setValue("1", forHTTPHeaderField: "A")
+        request.setValue(nil, forHTTPHeaderField: "A")
+        #expect(request.allHTTPHeaderFields == [:])
+        let data = try NSKeyedArchiver.archivedData(
+            withRootObject: request as NSURLRequest, requiringSecureCoding: true)
+        let decoded = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data)
+        #expect(decoded?.allHTTPHeaderFields == [:])
+        let mutable = NSMutableURLRequest(url: url)
+        #expect(mutable.allHTTPHeaderFields == nil)
+        mutable.allHTTPHeaderFields = [:]
+        #expect(mutable.allHTTPHeaderFields == [:])
+    }
+
+    // MISC-20: a new request resolves a relative URL; one that is set later is kept as it is
+    @Test func relativeURLs() throws {
+        let relative = try #require(URL(string: "/get", relativeTo: URL(string: "http://example.org/a")))
+        var request = URLRequest(url: relative)
+        #expect(request.url?.baseURL == nil)
+        #expect(request.url?.relativeString == "http://example.org/get")
+        #expect(URLRequest(url: relative, cachePolicy: .reloadIgnoringLocalCacheData).url?.baseURL == nil)
+        #expect(URLRequest(url: relative, timeoutInterval: 1).url?.baseURL == nil)
+        #expect(NSURLRequest(url: relative).url?.baseURL == nil)
+        #expect(NSMutableURLRequest(url: relative).url?.relativeString == "http://example.org/get")
+        request.url = relative
+        #expect(request.url?.relativeString == "/get")
+        #expect(request.url?.baseURL?.relativeString == "http://example.org/a")
+        #expect(request.url?.absoluteString == "http://example.org/get")
+    }
+
     // Law 2: nothing a caller puts in a field changes the message around it.
     @Test(arguments: ["a\nb", "a\r\nb", "a\rb", "a\0b", "a\r\n", "\n"])
     func refusesValuesThatBreakTheMessage(_ value: String) {
@@ -94,7 +135,8 @@ import Testing
 
     // MISC-22
     @Test(arguments: [
-        ("get", "GET"), ("Post", "POST"), ("delete", "DELETE"), ("Patch", "PATCH"), ("x-Custom", "x-Custom"),
+        ("get", "GET"), ("Post", "POST"), ("delete", "DELETE"), ("connect", "CONNECT"), ("patch", "patch"),
+        ("Trace", "Trace"), ("options", "options"), ("x-Custom", "x-Custom"),
     ])
     func methodsKeepTheirCaseUnlessKnown(_ set: String, _ expected: String) {
         var request = URLRequest(url: url)
@@ -129,6 +171,27 @@ import Testing
         second.setValue("2", forHTTPHeaderField: "A")
         #expect(first.value(forHTTPHeaderField: "A") == "1")
         #expect(first != second)
+    }
+
+    // MISC-21
+    @Test("what tells requests apart is in their hashes") func hashes() throws {
+        let changes: [(inout URLRequest) -> Void] = [
+            { $0.url = URL(string: "http://example.org/other") },
+            { $0.httpMethod = "PUT" },
+            { $0.mainDocumentURL = URL(string: "http://example.org/document") },
+            { $0.httpBodyStream = InputStream(data: Data("a".utf8)) },
+            { $0.httpBodyStream = InputStream(data: Data("a".utf8)) },
+        ]
+        let requests =
+            [URLRequest(url: url)]
+            + changes.map { change in
+                var request = URLRequest(url: url)
+                change(&request)
+                return request
+            }
+        // Each process has hashes of its own, so that two of these are equal by chance once in 2^60 runs.
+        #expect(Set(requests.map(\.hashValue)).count == requests.count)
+        #expect(Set(requests.map { NSMutableURLRequest($0).hash }).count == requests.count)
     }
 
     @Test func equalityIgnoresOrderAndCaseOfFields() {

@@ -60,7 +60,7 @@ import Testing
     @Test(arguments: [
         ("attachment; filename=\"report.pdf\"", "report.pdf"),
         ("attachment; filename=a.txt; filename*=UTF-8''%e2%82%ac.txt", "€.txt"),
-        ("attachment; filename=\"../../etc/passwd\"", ".._.._etc_passwd"), ("inline", "page.html"),
+        ("attachment; filename=\"../../etc/passwd\"", "___.._etc_passwd"), ("inline", "page.html"),
     ])
     func suggestedFilenames(_ disposition: String, _ name: String) {
         let response = response([("Content-Type", "text/html"), ("Content-Disposition", disposition)])

@@ -38,4 +38,22 @@ import Testing
         #expect(decoded?.mimeType == "a/b")
         #expect(decoded?.textEncodingName == nil)
     }
+
+    // MISC-12: whoever wrote it
+    @Test("the file name of an archive", arguments: [("kept.txt", "kept.txt"), ("../../up", "up"), ("", "Unknown")])
+    func archivedFilename(_ archived: String, _ name: String) throws {
+        let url = try #require(URL(string: "https://example.com/"))
+        let http = HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
+        let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
+        for response in [plain, try #require(http)] {
+            let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+            archiver.outputFormat = .xml
+            archiver.encode(response, forKey: NSKeyedArchiveRootObjectKey)
+            let text = String(decoding: archiver.encodedData, as: UTF8.self)
+            try #require(text.contains(">Unknown<"))
+            let changed = Data(text.replacingOccurrences(of: ">Unknown<", with: ">\(archived)<").utf8)
+            let read = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLResponse.self, from: changed)
+            #expect(read?.suggestedFilename == name)
+        }
+    }
 }

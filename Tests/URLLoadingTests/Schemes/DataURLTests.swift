@@ -30,6 +30,16 @@ import URLLoading
         #expect(response.expectedContentLength == 3)
     }
 
+    // MISC-16, MISC-10
+    @Test("a line end is in no name of an encoding, nor of a type") func lineEnds() async throws {
+        let (_, charset) = try await URLSession.shared.data(from: url("data:text/html;charset=utf-8%0D%0AX:y,x"))
+        #expect(charset.mimeType == "text/html")
+        #expect(charset.textEncodingName == nil)
+        let (_, type) = try await URLSession.shared.data(from: url("data:text/html%0AX:y,x"))
+        #expect(type.mimeType == "text/plain")
+        #expect(type.textEncodingName == "us-ascii")
+    }
+
     // MISC-16, S-70
     @Test("a download, and bytes") func aDownloadAndBytes() async throws {
         let (file, _) = try await URLSession.shared.download(from: url("data:;base64,aGk="))

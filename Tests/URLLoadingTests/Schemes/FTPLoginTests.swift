@@ -159,7 +159,7 @@ import URLLoading
         let asked: [Call] = isAsked ? [.challenge(1, "Default", 0)] : []
         #expect(try await delegate.callsUntilInvalid() == [.created(1)] + asked + goodEnd)
         #expect(proposed.events == (isAsked ? ["ann"] : []))
-        #expect(server.commands(on: 0) == ["USER anonymous", "PASS anonymous@"])
+        #expect(server.commands(on: 0) == ["USER anonymous", "PASS anonymous"])
         #expect(server.commands(on: 1).prefix(2) == ["USER ann", "PASS s3cret"])
     }
 
@@ -184,7 +184,7 @@ import URLLoading
         delegate.challenge = { $1(.performDefaultHandling, nil) }
         session.dataTask(with: server.url("/a.txt")).resume()
         _ = try await delegate.calls(untilCompletions: 3)
-        #expect(server.commands(on: 3) == ["USER anonymous", "PASS anonymous@"])
+        #expect(server.commands(on: 3) == ["USER anonymous", "PASS anonymous"])
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
     }

@@ -43,7 +43,7 @@ import URLLoading
         try await server.command("QUIT")
         #expect(
             server.commands == [
-                "USER anonymous", "PASS anonymous@", "TYPE I", "SIZE a.txt", "EPSV", "RETR a.txt", "QUIT",
+                "USER anonymous", "PASS anonymous", "TYPE I", "SIZE a.txt", "EPSV", "RETR a.txt", "QUIT",
             ])
         #expect(server.connectionCount == 1)
     }

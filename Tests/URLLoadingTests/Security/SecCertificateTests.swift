@@ -56,6 +56,36 @@ import URLLoading
         }
     }
 
+    // TLS-4, RFC 5280 §4.1: what a library reads that is not so strict is no certificate either
+    @Test(
+        "octets that are changed in one place",
+        arguments: [
+            ("the version", [0xA0, 0x03, 0x02, 0x01, 0x02], [0xA0, 0x03, 0x02, 0x01, 0x03]),
+            ("a truth value", [0x01, 0x01, 0xFF], [0x01, 0x01, 0x01]),
+            ("a date", Array("240101".utf8), Array("249901".utf8)),
+            // The constraints of the authority, which are critical, are those of none.
+            ("an extension", [0x30, 0x03, 0x01, 0x01, 0xFF], [0x31, 0x03, 0x01, 0x01, 0xFF]),
+        ] as [(String, [UInt8], [UInt8])])
+    func changedInOnePlace(what: String, from: [UInt8], to: [UInt8]) throws {
+        let start = Date(timeIntervalSince1970: 1_704_067_200)
+        let der = try TestCertificateAuthority(
+            .authority("Root").with { $0.validity = .between(start, start.addingTimeInterval(86_400)) }
+        ).root.der
+        #expect(SecCertificateCreateWithData(nil, Data(der) as CFData) != nil)
+        let place = try #require(der.indices.first { der[$0...].starts(with: from) })
+        let changed = der[..<place] + to + der[(place + from.count)...]
+        #expect(SecCertificateCreateWithData(nil, Data(changed) as CFData) == nil)
+    }
+
+    @Test("the length of a certificate has one form") func lengths() throws {
+        let der = try TestIdentity.selfSigned(.localhost).certificate.der
+        #expect(der.starts(with: [0x30, 0x82]))
+        let long = [0x30, 0x83, 0] + der.dropFirst(2)
+        #expect(SecCertificateCreateWithData(nil, Data(long) as CFData) == nil)
+        let endless = [0x30, 0x80] + der.dropFirst(4) + [0, 0]
+        #expect(SecCertificateCreateWithData(nil, Data(endless) as CFData) == nil)
+    }
+
     @Test(
         arguments: [
             (TestPrivateKey.Kind.ellipticP256, kSecAttrKeyTypeECSECPrimeRandom as String, 256, 65, 97),

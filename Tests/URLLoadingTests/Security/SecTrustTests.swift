@@ -66,6 +66,33 @@ import URLLoading
         #expect(verdict(try trust(TestIdentity.selfSigned(.localhost))) == Int(errSecNotTrusted))
     }
 
+    // TLS-5
+    @Test("the rule that refuses is told, in the same words as by the loader") func reasons() throws {
+        func reason(_ trust: SecTrust) -> [String?] {
+            var error: CFError?
+            #expect(!SecTrustEvaluateWithError(trust, &error))
+            let below = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+            #expect(below?.domain == NSOSStatusErrorDomain)
+            #expect(below?.code == error?.code)
+            return [error?.localizedDescription, error?.localizedFailureReason, below?.localizedDescription]
+        }
+        let root = authority.root
+        let unknown = "the issuer “Test Root” of “Test Intermediate” is neither in the chain nor a trusted root"
+        #expect(reason(try trust(identity)) == ["“Test Server” certificate is not trusted", unknown, unknown])
+        let other = "“Test Server” is for localhost, 127.0.0.1, 0:0:0:0:0:0:0:1, not for “other.example”"
+        #expect(
+            reason(try trust(identity, host: "other.example", anchors: [root])) == [
+                "“Test Server” certificate name does not match input", other, other,
+            ])
+        let until = Date(timeIntervalSince1970: 1_704_067_200)
+        let old = try authority.issue(.localhost.with { $0.validity = .between(until.addingTimeInterval(-60), until) })
+        let expired = "“Test Server” expired on Mon, 01 Jan 2024 00:00:00 GMT"
+        #expect(
+            reason(try trust(old, anchors: [root])) == [
+                "“Test Server” certificate is expired", expired, expired,
+            ])
+    }
+
     @Test func anchors() throws {
         let trusted = try TrustedAuthority.authority.issue(.localhost)
         let both = try trust(trusted, anchors: [authority.root])

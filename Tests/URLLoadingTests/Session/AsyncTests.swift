@@ -126,7 +126,7 @@ import URLLoading
                         return String(decoding: text, as: UTF8.self)
                     } catch {
                         held.fire()
-                        return "\((error as? URLError)?.code == .unknown)"
+                        return "\((error as? URLError)?.code == .resourceUnavailable)"
                     }
                 }
             }

@@ -88,7 +88,7 @@ import URLLoading
         session.invalidateAndCancel()
         let calls = try await delegate.callsUntilInvalid()
         for task in 1...2 { #expect(calls.of(task).suffix(2) == [.metrics(task), .completed(task, .cancelled)]) }
-        #expect(calls.of(3) == [.created(3), .completed(3, .cancelled)])
+        #expect(calls.of(3) == [.created(3), .metrics(3), .completed(3, .cancelled)])
         #expect(calls.last == .invalid)
         #expect([running, suspended, new].map(\.state) == [.completed, .completed, .completed])
     }
@@ -143,7 +143,6 @@ import URLLoading
         session.invalidateAndCancel()
         let end: [Call] =
             switch state {
-            case .new: [.completed(id, .cancelled)]
             case .told: []
             default: [.metrics(id), .completed(id, .cancelled)]
             }
@@ -178,7 +177,59 @@ import URLLoading
             #expect(await session.allTasks == [task])
             #expect(delegate.calls.events == [.created(1)])
         }
-        #expect(try await delegate.callsUntilInvalid() == [.created(1), .invalid])
+        // Nobody can resume it any more (T-6, T-60).
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+    }
+
+    // T-60, T-62, S-84: and neither does one that was suspended, nor the connection that it has
+    @Test("finishing waits for a suspended task only while there is one", arguments: [true, false])
+    func finishingWaitsForASuspendedTaskOnlyWhileThereIsOne(isSuspendedBefore: Bool) async throws {
+        let never = Signal("what never comes")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").bodyHeld(until: never))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        do {
+            let task = session.dataTask(with: server.url())
+            task.resume()
+            try await delegate.calls.wait(for: .response(1, 200))
+            if isSuspendedBefore { task.suspend() }
+            session.finishTasksAndInvalidate()
+            if !isSuspendedBefore { task.suspend() }
+            #expect(await session.allTasks == [task])
+        }
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+    }
+
+    // T-60, T-2: as long as somebody holds it, it goes on
+    @Test("a suspended task of an invalidated session is resumed") func aSuspendedTaskIsResumed() async throws {
+        let held = Signal("the body")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").bodyHeld(until: held))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        weak var known: URLSessionTask?
+        do {
+            let task = session.dataTask(with: server.url())
+            known = task
+            task.resume()
+            try await delegate.calls.wait(for: .response(1, 200))
+            session.finishTasksAndInvalidate()
+            task.suspend()
+            task.resume()
+        }
+        #expect(known != nil)
+        held.fire()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "x"), .metrics(1), .completed(1, nil), .invalid,
+            ])
     }
 
     // S-73: from within calls
@@ -273,6 +324,77 @@ import URLLoading
         #expect(URLSession.shared.configuration.urlCache === other)
     }
 
+    // C-35: also when it was made before, and for the loads as well
+    @Test("the shared session loads by the cache that is shared now") func theSharedSessionUsesTheSharedCache()
+        async throws
+    {
+        let server = try ScriptedServer.answering { request in
+            CannedResponse.text(request.path).with(field: "Cache-Control", "max-age=60").closing()
+        }
+        defer { server.stop() }
+        let before = URLCache.shared
+        defer { URLCache.shared = before }
+        func load() async throws {
+            #expect(try await URLSession.shared.data(from: server.url("/a")).0 == Data("/a".utf8))
+        }
+        let first = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        URLCache.shared = first
+        try await load()
+        try await load()
+        #expect(server.requests.count == 1)
+        #expect(first.cachedResponse(for: URLRequest(url: server.url("/a")))?.data == Data("/a".utf8))
+        let second = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        URLCache.shared = second
+        try await load()
+        #expect(server.requests.count == 2)
+        #expect(second.cachedResponse(for: URLRequest(url: server.url("/a")))?.data == Data("/a".utf8))
+    }
+
+    // C-35
+    @Test("the shared session has the cookies that are shared") func theSharedSessionUsesTheSharedCookies()
+        async throws
+    {
+        let server = try ScriptedServer.answering { request in
+            CannedResponse.text(request["Cookie"] ?? "none").with(field: "Set-Cookie", "shared=1; Path=/c35").closing()
+        }
+        defer { server.stop() }
+        let url = server.url("/c35/a")
+        let storage = HTTPCookieStorage.shared
+        defer { for cookie in storage.cookies(for: url) ?? [] { storage.deleteCookie(cookie) } }
+        #expect(URLSession.shared.configuration.httpCookieStorage === storage)
+        #expect(try await URLSession.shared.data(from: url).0 == Data("none".utf8))
+        #expect(storage.cookies(for: url)?.map { "\($0.name)=\($0.value)" } == ["shared=1"])
+        #expect(try await URLSession.shared.data(from: url).0 == Data("shared=1".utf8))
+    }
+
+    // C-35
+    @Test("the shared session has the credentials that are shared") func theSharedSessionUsesTheSharedCredentials()
+        async throws
+    {
+        let door = BasicGuard(realm: "c35")
+        let server = try ScriptedServer.answering { door.answer($0).closing() }
+        defer { server.stop() }
+        let storage = URLCredentialStorage.shared
+        let space = door.space(server)
+        #expect(URLSession.shared.configuration.urlCredentialStorage === storage)
+        storage.setDefaultCredential(door.credential, for: space)
+        defer { storage.remove(door.credential, for: space) }
+        let (data, response) = try await URLSession.shared.data(from: server.url("/a"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 200 && data == Data("GET /a ".utf8))
+        #expect(server.authorizations == ["/a -", "/a \(door.field())"])
+    }
+
+    // C-35
+    @Test("the shared session asks the protocols of the process") func theSharedSessionAsksTheProtocols() async throws {
+        let script = ScriptedProtocol.script { $0.answer("by a protocol") }
+        #expect(URLProtocol.registerClass(ScriptedProtocol.self))
+        defer { URLProtocol.unregisterClass(ScriptedProtocol.self) }
+        #expect(try await URLSession.shared.data(from: script.url()).0 == Data("by a protocol".utf8))
+        URLProtocol.unregisterClass(ScriptedProtocol.self)
+        let failure = await #expect(throws: URLError.self) { try await URLSession.shared.data(from: script.url()) }
+        #expect(failure?.code == .unsupportedURL)
+    }
+
     #if compiler(>=6.2)
         // T-61
         @Test("no task can be made afterwards") func noTaskCanBeMadeAfterwards() async {
@@ -283,6 +405,45 @@ import URLLoading
             }
         }
     #endif
+
+    // T-61, T-56: another part of the program may invalidate the session at any moment, so async calls throw
+    @Test("an async load in an invalidated session") func anAsyncLoadInAnInvalidatedSession() async throws {
+        let session = URLSession { _ in }
+        session.invalidateAndCancel()
+        let request = URLRequest(url: try url())
+        let loads: [@Sendable () async throws -> Void] = [
+            { _ = try await session.data(for: request) },
+            { _ = try await session.bytes(for: request) },
+            { _ = try await session.download(for: request) },
+            { _ = try await session.download(resumeFrom: Data()) },
+            { _ = try await session.upload(for: request, from: Data()) },
+            { _ = try await session.upload(for: request, fromFile: URL(fileURLWithPath: "/")) },
+        ]
+        for load in loads {
+            #expect(await #expect(throws: URLError.self) { try await load() }?.code == .cancelled)
+        }
+    }
+
+    // T-61, T-56
+    @Test("async loads against invalidation") func asyncLoadsAgainstInvalidation() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        for _ in 0..<200 {
+            let session = URLSession { _ in }
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        do {
+                            #expect(try await session.data(from: server.url()).0 == Data("x".utf8))
+                        } catch {
+                            #expect((error as? URLError)?.code == .cancelled)
+                        }
+                    }
+                }
+                group.addTask { session.invalidateAndCancel() }
+            }
+        }
+    }
 
     // T-63, S-88, S-89
     @Test("flush and reset answer on the delegate queue") func flushAndResetAnswerOnTheDelegateQueue() async throws {

@@ -109,7 +109,7 @@ import URLLoading
         #expect(configuration.urlCache == nil)
     }
 
-    #if compiler(>=6.2)
+    #if compiler(>=6.3)
         // S-85: nobody has to invalidate anything
         @Test("a process ends in the middle of its tasks") func aProcessEndsInTheMiddleOfItsTasks() async throws {
             let server = try ScriptedServer.answering(.endless)

@@ -24,16 +24,85 @@ import URLLoading
         suspended.suspend()
         let new = session.dataTask(with: server.url("/held"))
         let handled = session.dataTask(with: server.url("/held")) { _, _, _ in }
-        _ = session.dataTask(with: server.url("/forgotten"))
-        #expect(await session.allTasks == [running, suspended, new, handled])
+        let forgotten = session.dataTask(with: server.url("/forgotten")).taskIdentifier
+        let tasks = await session.allTasks
+        #expect(tasks.dropLast() == [running, suspended, new, handled])
+        #expect(tasks.last?.taskIdentifier == forgotten)
         let (data, uploads, downloads) = await session.tasks
-        #expect(data == [running, suspended, new, handled])
+        #expect(data == tasks)
         #expect(uploads.isEmpty)
         #expect(downloads.isEmpty)
         held.fire()
         session.invalidateAndCancel()
         _ = try await delegate.callsUntilInvalid()
         #expect(await session.allTasks == [])
+    }
+
+    // T-60, T-6: as in swift-corelibs-foundation
+    @Test("a task that is cancelled before it began is not listed") func aTaskThatIsCancelledBeforeItBegan()
+        async throws
+    {
+        let delegate = RecordingDelegate()
+        let queue = OperationQueue(name: "calls", width: 1)
+        let session = URLSession(delegate, queue: queue)
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let tasks = [
+            session.dataTask(with: url), session.dataTask(with: url), session.downloadTask(with: url),
+            session.uploadTask(withStreamedRequest: URLRequest(url: url)),
+        ]
+        let listed = EventRecorder<[Int]>()
+        queue.isSuspended = true
+        // On the queue before the end of any task.
+        session.getAllTasks { listed.record($0.map(\.taskIdentifier)) }
+        session.getTasksWithCompletionHandler { data, uploads, downloads in
+            listed.record((data + uploads + downloads).map(\.taskIdentifier))
+        }
+        tasks[1].resume()
+        for task in tasks.dropFirst() { task.cancel() }
+        queue.isSuspended = false
+        // The second has begun, and its end has not been told.
+        #expect(try await listed.waitFor(count: 2) == [[1, 2], [1, 2]])
+        session.invalidateAndCancel()
+        _ = try await delegate.callsUntilInvalid()
+    }
+
+    // T-60: the session holds what it has made
+    @Test("a task that only the session holds is resumed") func aTaskThatOnlyTheSessionHolds() async throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        weak var task = session.dataTask(with: server.url())
+        task?.resume()
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .response(1, 200), .data(1, "x"), .metrics(1), .completed(1, nil), .invalid,
+            ])
+        #expect(task == nil)
+    }
+
+    // T-60, S-82: with a task that nobody resumed
+    @Test("a session that only its task knows goes when it is invalidated") func aSessionThatOnlyItsTaskKnows()
+        async throws
+    {
+        let delegate = RecordingDelegate()
+        weak var session: URLSession?
+        do {
+            let made = URLSession(delegate)
+            session = made
+            _ = made.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
+        }
+        try #require(session != nil)
+        #expect(await session?.allTasks.map(\.taskIdentifier) == [1])
+        session?.invalidateAndCancel()
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .metrics(1), .completed(1, .cancelled), .invalid,
+            ])
+        let end = ContinuousClock.now + .testDeadline
+        while session != nil, ContinuousClock.now < end { await Task.yield() }
+        #expect(session == nil)
     }
 
     // T-11: identifiers are of one session

@@ -121,16 +121,49 @@ import URLLoading
         #expect(kept.data == Data("hello".utf8))
     }
 
-    // S-48: a delegate of one kind is also one of those above it
+    // S-48: a delegate of one kind is also one of those above it. What background sessions ask for comes with them.
     @Test("kinds of delegates") func kindsOfDelegates() {
-        let download: any URLSessionDelegate = RecordingDownloadDelegate()
-        #expect(download is any URLSessionTaskDelegate)
-        #expect(download is any URLSessionDataDelegate)
-        #expect(download is any URLSessionDownloadDelegate)
-        #expect(!(download is any URLSessionStreamDelegate))
-        let task: any URLSessionDelegate = EndDelegate()
-        #expect(task is any URLSessionTaskDelegate)
-        #expect(!(task is any URLSessionDataDelegate))
+        func kinds(_ delegate: any URLSessionDelegate) -> [Bool] {
+            [
+                delegate is any URLSessionTaskDelegate, delegate is any URLSessionDataDelegate,
+                delegate is any URLSessionDownloadDelegate, delegate is any URLSessionStreamDelegate,
+            ]
+        }
+        #expect(kinds(RecordingDownloadDelegate()) == [true, true, true, false])
+        #expect(kinds(RecordingStreamDelegate()) == [true, true, false, true])
+        #expect(kinds(EndDelegate()) == [true, false, false, false])
+        #expect(kinds(EveryKindDelegate()) == [true, true, true, true])
+    }
+
+    // S-48: each kind of task calls the protocol of its kind, and those above it
+    @Test("a delegate of every kind") func aDelegateOfEveryKind() async throws {
+        let server = try ScriptedServer { connection in
+            // A stream says nothing first.
+            if let request = try? connection.nextRequest() { try connection.send(.text("x").closing(), to: request) }
+        }
+        defer { server.stop() }
+        let delegate = EveryKindDelegate()
+        let session = URLSession(delegate)
+        let tasks: [URLSessionTask] = [
+            session.dataTask(with: server.url()), session.downloadTask(with: server.url()),
+            session.streamTask(to: server),
+        ]
+        for (number, task) in tasks.enumerated() {
+            task.resume()
+            if let stream = task as? URLSessionStreamTask { stream.closeWrite() }
+            try await delegate.calls.waitUntil { $0.count { $0.hasSuffix("completed") } > number }
+        }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.calls.waitUntil { $0.last == "session: invalid" }
+        #expect(
+            calls.dropLast().filter { !$0.hasPrefix("3") } == [
+                "1 data: response", "1 data: data", "1 task: metrics", "1 task: completed",
+                "2 download: wrote", "2 download: finished", "2 task: metrics", "2 task: completed",
+            ])
+        // Either direction may be the first to be closed.
+        let ofStream = calls.filter { $0.hasPrefix("3") }
+        #expect(ofStream.dropLast().sorted() == ["3 stream: read closed", "3 stream: write closed"])
+        #expect(ofStream.last == "3 task: completed")
     }
 
     // S-72: a task that has failed stays failed, and a new one of the same session gets what it wanted
@@ -174,5 +207,57 @@ import URLLoading
             try await delegate.callsUntilInvalid() == [
                 .created(1), .metrics(1), .completed(1, .timedOut), .invalid,
             ])
+    }
+}
+
+/// Has a method of each protocol.
+private final class EveryKindDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate,
+    URLSessionStreamDelegate
+{
+    let calls = EventRecorder<String>()
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        calls.record("session: invalid")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        calls.record("\(task.taskIdentifier) task: metrics")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        calls.record("\(task.taskIdentifier) task: completed")
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        calls.record("\(dataTask.taskIdentifier) data: response")
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        calls.record("\(dataTask.taskIdentifier) data: data")
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {
+        calls.record("\(downloadTask.taskIdentifier) download: wrote")
+    }
+
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
+    ) {
+        calls.record("\(downloadTask.taskIdentifier) download: finished")
+    }
+
+    func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
+        calls.record("\(streamTask.taskIdentifier) stream: read closed")
+    }
+
+    func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
+        calls.record("\(streamTask.taskIdentifier) stream: write closed")
     }
 }

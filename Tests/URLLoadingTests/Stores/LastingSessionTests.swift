@@ -69,6 +69,20 @@ import Testing
         #expect(try user.run("default", url("/private")) == [proof])
     }
 
+    // C-36: four stores, and one reason
+    @Test("without a writable home one line is said")
+    func noHome() throws {
+        defer { server.stop() }
+        let nowhere = ["XDG_CACHE_HOME": "/proc/nowhere/cache", "XDG_DATA_HOME": "/proc/nowhere/data"]
+        let lines = try user.run(
+            ["default", "keep", "me", "secret", "r", url("/login"), url("/fresh"), url("/large"), url("/private")],
+            environment: nowhere)
+        let said = lines.filter { $0.hasPrefix("URLLoading: ") }
+        #expect(said.count == 1)
+        #expect(said.first?.hasPrefix("URLLoading: cannot ") == true)
+        #expect(said.first?.hasSuffix("What is stored is kept in memory.") == true)
+    }
+
     // C-36
     @Test("what is kept is for this user's eyes only")
     func modes() throws {

@@ -200,12 +200,11 @@ import URLLoading
             delegate.read(task, 1, 1)
             delegate.write(task, "a")
         }
+        session.finishTasksAndInvalidate()
         #expect(
-            try await delegate.calls.waitFor(count: 3) == [
-                .created(1), .read(nil, false, .cancelled), .written(.cancelled),
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .read(nil, false, .cancelled), .written(.cancelled), .completed(1, .cancelled), .invalid,
             ])
-        session.invalidateAndCancel()
-        _ = try await delegate.callsUntilInvalid()
     }
 
     // STREAM-2: what is asked for later fails too

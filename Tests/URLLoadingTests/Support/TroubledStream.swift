@@ -10,6 +10,8 @@ final class TroubledStream: InputStream {
         case failsLater
         /// Is closed by somebody else when it has given some.
         case isClosed
+        /// Says that it has read more than there was room for.
+        case claimsTooMuch
         /// Cannot be opened.
         case doesNotOpen
     }
@@ -40,6 +42,7 @@ final class TroubledStream: InputStream {
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         guard status == .open else { return -1 }
+        if trouble == .claimsTooMuch { return length + 1 }
         let count = min(left, length)
         left -= count
         if count > 0 {

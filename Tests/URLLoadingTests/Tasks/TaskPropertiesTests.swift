@@ -141,6 +141,43 @@ import URLLoading
     }
 
     // T-21
+    @Test("progress that is first asked for in mid-body, and after the end") func lateProgress() async throws {
+        let ticks = Ticks()
+        let server = try ScriptedServer.answering(.paced(.init(repeating: 120, count: 100), portion: 25, by: ticks))
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let (task, other) = (session.dataTask(with: server.url()), session.dataTask(with: server.url()))
+        task.resume()
+        ticks.release()
+        let end = ContinuousClock.now + .testDeadline
+        while task.countOfBytesReceived < 25, ContinuousClock.now < end { await Task.yield() }
+        let progress = task.progress
+        #expect([progress.completedUnitCount, progress.totalUnitCount] == [25, 100])
+        for _ in 0..<3 { ticks.release() }
+        _ = try await delegate.calls(untilCompletions: 1)
+        other.resume()
+        for _ in 0..<4 { ticks.release() }
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        let late = other.progress
+        #expect([late.completedUnitCount, late.totalUnitCount] == [100, 100])
+        #expect(late.isFinished)
+        #expect(progress.isFinished)
+    }
+
+    // T-21: a failure is no finish
+    @Test("progress that is first asked for after a failure") func lateProgressOfAFailure() async throws {
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate)
+        let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
+        task.cancel()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(!task.progress.isFinished)
+    }
+
+    // T-21
     @Test("progress counts both directions") func progressCountsBothDirections() async throws {
         let server = try ScriptedServer.answering { .text($0.bodyText) }
         defer { server.stop() }

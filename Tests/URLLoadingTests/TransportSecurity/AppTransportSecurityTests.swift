@@ -131,7 +131,7 @@ import URLLoading
         }
     }
 
-    // TLS-1, TLS-2, TLS-3, ERR-10
+    // S-11, TLS-1, TLS-2, TLS-3, ERR-10: settings without a word demand HTTPS; without settings there is nothing to demand it
     @Test("a load under such settings", arguments: loads) func aLoadUnderSuchSettings(row: Row) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(tls: row.tls.map { try $0() }) { _ in .text("ok") }
@@ -147,7 +147,7 @@ import URLLoading
         if row.code == Self.cleartext { #expect(server.connectionCount == 0) }
     }
 
-    // TLS-1: every kind of task
+    // S-11, TLS-1: every kind of task
     @Test("uploads and downloads") func uploadsAndDownloads() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }

@@ -42,6 +42,23 @@ import URLLoading
         }
     }
 
+    /// A row of a leaf below an issuer that asks for a policy.
+    private static func policy(
+        _ name: String, _ code: URLError.Code? = nil, _ extensions: [String: String]
+    ) -> Row {
+        row(name, code) {
+            let profile = CertificateProfile.authority("Issuer").with {
+                $0.extensions = [
+                    "policyConstraints": "critical,requireExplicitPolicy:0",
+                    "certificatePolicies": "1.3.6.1.4.1.55738.2",
+                ]
+            }
+            return try TLSServerOptions(
+                authority: TrustedAuthority.authority.intermediate(profile),
+                profile: .localhost.with { $0.extensions = extensions })
+        }
+    }
+
     private static func days(_ count: Double)
         -> CertificateProfile.Validity
     {
@@ -70,6 +87,13 @@ import URLLoading
         leaf("SHA-384") { $0.digest = .sha384 },
         leaf("several purposes") { $0.purposes = [.clientAuthentication, .serverAuthentication] },
         leaf("825 days") { $0.validity = days(825) },
+        leaf("825 days and an hour") { $0.validity = days(825 + 1 / 24) },
+        issuer("an issuer for anything") { $0.purposes = [.other(objectIdentifier: "2.5.29.37.0")] },
+        issuer("an issuer for anything and for clients") {
+            $0.purposes = [.other(objectIdentifier: "2.5.29.37.0"), .clientAuthentication]
+        },
+        leaf("no subject, and critical names") { $0.commonName = nil },
+        policy("a policy that the issuer asks for", nil, ["certificatePolicies": "1.3.6.1.4.1.55738.2"]),
         leaf("older than the rules of 2019") {
             $0.validity = .between(june2019, Date(timeIntervalSinceNow: 86_400))
             $0.purposes = []
@@ -164,7 +188,7 @@ import URLLoading
             return try TLSServerOptions(authority: issuer, profile: .localhost.with { $0.digest = .md5 })
         },
         leaf("826 days", untrusted) { $0.validity = days(826) },
-        leaf("a second more than 825 days", untrusted) { $0.validity = days(825 + 1 / 86_400) },
+        leaf("a second more than 825 days and an hour", untrusted) { $0.validity = days(825 + 3601 / 86_400) },
         leaf("a hundred years", untrusted) { $0.validity = days(36_500) },
         leaf("an unknown critical extension", untrusted) {
             $0.extensions["1.3.6.1.4.1.55738.1"] = "critical,DER:05:00"
@@ -186,7 +210,28 @@ import URLLoading
         issuer("an expired issuer", .serverCertificateHasBadDate) { $0.validity = .expired },
         issuer("an issuer that is not valid yet", .serverCertificateNotYetValid) { $0.validity = .notYetValid },
         issuer("an issuer for clients", untrusted) { $0.purposes = [.clientAuthentication] },
-        issuer("an issuer for anything", untrusted) { $0.purposes = [.other(objectIdentifier: "2.5.29.37.0")] },
+        issuer("an issuer without basic constraints", untrusted) { $0.extensions["basicConstraints"] = "" },
+        issuer("an issuer without a subject", untrusted) { $0.commonName = nil },
+        leaf("no subject, and names that are not critical", untrusted) {
+            $0.commonName = nil
+            $0.names = []
+            $0.extensions["subjectAltName"] = "DNS:localhost"
+        },
+        leaf("an extension twice", untrusted) {
+            $0.extensions["1.3.6.1.4.1.55738.1"] = "DER:05:00"
+            $0.extensions["1.3.6.1.4.1.55738.01"] = "DER:05:00"
+        },
+        leaf("an extension that cannot be read", untrusted) { $0.extensions["2.5.29.32"] = "DER:05:00" },
+        policy("no policy where the issuer asks for one", untrusted, [:]),
+        policy("another policy", untrusted, ["certificatePolicies": "1.3.6.1.4.1.55738.3"]),
+        issuer("an issuer with critical constraints on identifiers", untrusted) {
+            $0.extensions["nameConstraints"] = "critical,permitted;RID:1.2.3.4"
+        },
+        row("a wildcard for what the issuer may not name", untrusted, host: "b.wild.localhost") {
+            let issuer = try TrustedAuthority.authority.intermediate(
+                .authority("Issuer").with { $0.extensions["nameConstraints"] = "excluded;DNS:a.wild.localhost" })
+            return try TLSServerOptions(authority: issuer, profile: .server("*.wild.localhost"))
+        },
         issuer("an issuer with RSA of 1024 bits", untrusted) { $0.key = .rsa(bits: 1024) },
         issuer("an issuer with a curve of 224 bits", untrusted) { $0.key = .elliptic("secp224r1") },
         issuer("an issuer signed with SHA-1", untrusted) { $0.digest = .sha1 },
@@ -246,9 +291,14 @@ import URLLoading
         #expect((task.error as? URLError)?.code == row.code)
         #expect(server.requests.count == (row.code == nil ? 1 : 0))
         guard row.isAboutTrust else { return }
+        // TLS-5: which rule it was, is told below the error; the evaluation of a trust says it in the same words.
+        let below = error?.userInfo[NSUnderlyingErrorKey] as? NSError
+        #expect(below?.domain == (row.code == nil ? nil : "URLLoadingTLSErrorDomain"))
         // TLS-5: whom it was about is told.
         #expect((error?.failureURLPeerTrust != nil) == (row.code != nil))
-        #expect(try evaluates(options, row.host) == (row.code == nil))
+        let refusal = try refusal(options, row.host)
+        #expect((refusal == nil) == (row.code == nil))
+        #expect(refusal?.localizedFailureReason == below?.localizedDescription)
     }
 
     /// How a load ends.
@@ -261,7 +311,7 @@ import URLLoading
     }
 
     // AUTH-30: a program that evaluates a trust by itself comes to what the loader does.
-    private func evaluates(_ options: TLSServerOptions, _ host: String) throws -> Bool {
+    private func refusal(_ options: TLSServerOptions, _ host: String) throws -> NSError? {
         let sent = [options.identity.certificate] + (options.sentChain ?? options.identity.intermediates)
         let chain = try sent.map { try #require(SecCertificateCreateWithData(nil, Data($0.der) as CFData)) }
         var made: SecTrust?
@@ -271,6 +321,8 @@ import URLLoading
         if let response = options.ocspResponse {
             #expect(SecTrustSetOCSPResponse(trust, Data(response) as CFData) == errSecSuccess)
         }
-        return SecTrustEvaluateWithError(trust, nil)
+        var error: CFError?
+        #expect(SecTrustEvaluateWithError(trust, &error) == (error == nil))
+        return error
     }
 }

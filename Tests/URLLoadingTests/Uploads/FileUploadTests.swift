@@ -12,7 +12,7 @@ import URLLoading
     }
 
     // ERR-8, T-38
-    @Test("a file that can't be sent", arguments: ["missing", "directory", "pipe", "device", "remote", "nul"])
+    @Test("a file that can't be sent", arguments: ["missing", "directory", "remote", "nul"])
     func aFileThatCantBeSent(what: String) async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
@@ -20,12 +20,10 @@ import URLLoading
         let file = directory.file(what)
         switch what {
         case "directory": try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
-        case "pipe": #expect(mkfifo(file.path, 0o600) == 0)
         default: break
         }
         let url =
             switch what {
-            case "device": URL(fileURLWithPath: "/dev/zero")
             case "remote": server.url("/x")
             case "nul": URL(fileURLWithPath: "/etc/passwd\0x")
             default: file
@@ -33,12 +31,67 @@ import URLLoading
         let code: URLError.Code =
             switch what {
             case "directory": .fileIsDirectory
-            case "pipe", "device": .noPermissionsToReadFile
             default: .fileDoesNotExist
             }
         #expect(
             try await calls(server, url) == [.created(1), .metrics(1), .completed(1, code), .invalid])
         #expect(server.connectionCount == 0)
+    }
+
+    // T-15, T-53: what has no size is sent as it is read, to its end
+    @Test("what is no regular file", arguments: ["pipe", "device", "proc"])
+    func whatIsNoRegularFile(what: String) async throws {
+        let server = try ScriptedServer.answering { request in
+            let framing = request["Content-Length"] ?? request["Transfer-Encoding"] ?? "nothing"
+            return .text("\(framing) \(request.body.weight)")
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let pipe = directory.file("pipe")
+        let bytes = [UInt8].pattern(count: 300_000)
+        var expected = bytes
+        switch what {
+        case "pipe": #expect(mkfifo(pipe.path, 0o600) == 0)
+        case "device": expected = []
+        default: expected = try Array(Data(contentsOf: URL(fileURLWithPath: "/proc/version")))
+        }
+        async let written: Void = what == "pipe" ? Data(bytes).write(to: pipe) : ()
+        let file = what == "pipe" ? pipe : URL(fileURLWithPath: what == "device" ? "/dev/null" : "/proc/version")
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "PUT"
+        let (data, _) = try await session.upload(for: request, fromFile: file)
+        #expect(String(decoding: data, as: UTF8.self) == "chunked \(expected.weight)")
+        try await written
+    }
+
+    // T-51: a file of /proc can be read again, a pipe cannot
+    @Test("what is no regular file, sent again", arguments: ["pipe", "proc"])
+    func whatIsNoRegularFileSentAgain(what: String) async throws {
+        let server = try ScriptedServer.answering { request in
+            request.path == "/" ? .redirect(to: "/b", status: 307) : .text(request.body.weight)
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let pipe = directory.file("pipe")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        async let written: Void = what == "pipe" ? Data("some text".utf8).write(to: pipe) : ()
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "PUT"
+        let file = what == "pipe" ? pipe : URL(fileURLWithPath: "/proc/version")
+        let result: String
+        do {
+            let (data, _) = try await session.upload(for: request, fromFile: file)
+            result = String(decoding: data, as: UTF8.self)
+        } catch let error as URLError {
+            result = "\(error.errorCode)"
+        }
+        try await written
+        let version = try Array(Data(contentsOf: URL(fileURLWithPath: "/proc/version")))
+        #expect(result == (what == "pipe" ? "\(URLError.Code.requestBodyStreamExhausted.rawValue)" : version.weight))
     }
 
     // ERR-8: root may read everything

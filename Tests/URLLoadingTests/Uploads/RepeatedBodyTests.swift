@@ -231,4 +231,59 @@ import URLLoading
                 ])
         #expect(server.requests.map(\.body.count) == [Self.body.count, Self.body.count])
     }
+
+    /// A server that asks each request without a login who the user is.
+    private static func asking() throws -> ScriptedServer {
+        try .answering { request in
+            request["Authorization"] == nil
+                ? .text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"x\"")
+                : .text("\(request.method) \(request.body.weight)")
+        }
+    }
+
+    // AUTH-35, T-51: the delegate is asked for the body again, and has none
+    @Test("a challenge after a body that there is once", arguments: [Kind.stream, .requestStream])
+    func aChallengeAfterABodyThatThereIsOnce(kind: Kind) async throws {
+        let server = try Self.asking()
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let delegate = RecordingUploadDelegate()
+        delegate.stream = { number, answer in
+            answer(number == 0 && kind == .stream ? InputStream(data: Data(Self.body)) : nil)
+        }
+        delegate.challenge = { _, answer in
+            answer(.useCredential, URLCredential(user: "a", password: "b", persistence: .none))
+        }
+        let session = URLSession(delegate)
+        _ = try start(kind, session, UploadRun(server: server).request, directory)
+        session.finishTasksAndInvalidate()
+        #expect(
+            try await delegate.callsUntilInvalid().withoutSent
+                == [.created(1)] + questions(kind, first: true) + [.challenge(1, "HTTPBasic x", 0)]
+                + questions(kind, first: false) + [
+                    .metrics(1), .completed(1, .requestBodyStreamExhausted), .invalid,
+                ])
+        #expect(server.requests.count == 1)
+    }
+
+    // AUTH-35: nobody can be asked for it
+    @Test("a challenge after a body that there is once, without a delegate") func aChallengeWithoutADelegate()
+        async throws
+    {
+        let server = try Self.asking()
+        defer { server.stop() }
+        let storage = URLCredentialStorage()
+        storage.setDefaultCredential(
+            URLCredential(user: "a", password: "b", persistence: .forSession),
+            for: URLProtectionSpace(
+                host: "127.0.0.1", port: server.port, protocol: "http", realm: "x",
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic))
+        let session = URLSession { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        let calls = EventRecorder<Call>()
+        let request = UploadRun(server: server).request.with { $0.httpBodyStream = InputStream(data: Data(Self.body)) }
+        session.dataTask(with: request, completionHandler: calls.handler).resume()
+        #expect(try await calls.waitFor(count: 1) == [.handled(nil, nil, .requestBodyStreamExhausted)])
+        #expect(server.requests.count == 1)
+    }
 }

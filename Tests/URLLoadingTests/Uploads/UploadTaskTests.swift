@@ -165,7 +165,7 @@ import URLLoading
             ])
     }
 
-    // S-35
+    // T-47, T-53
     @Test("a handler's task without a body") func aHandlersTaskWithoutABody() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }

@@ -283,7 +283,7 @@ import URLLoading
         "the suggested name",
         arguments: [
             ("/dir/name.txt", "", "name.txt"), ("/x", "attachment; filename=\"a b.txt\"", "a b.txt"),
-            ("/x", "attachment; filename=../../etc/passwd.txt", ".._.._etc_passwd.txt"),
+            ("/x", "attachment; filename=../../etc/passwd.txt", "___.._etc_passwd.txt"),
             ("/x", "attachment; filename=\"no.txt\"; filename*=UTF-8''na%C3%AFve.txt", "na\u{EF}ve.txt"),
         ])
     func theSuggestedName(path: String, disposition: String, name: String) async throws {

@@ -17,7 +17,7 @@ struct CommandScene {
     var kept: URL { folder.file("a.download") }
 
     /// The program stands beside the tests.
-    private static func executable() throws -> String {
+    static func executable() throws -> String {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("urlsession").path
     }

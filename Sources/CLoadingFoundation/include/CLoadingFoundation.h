@@ -1,0 +1,15 @@
+// Names by which Foundation knows the classes of URLLoading. Those it looks up are in `records.S`, for the Swift runtime to find.
+#ifndef C_LOADING_FOUNDATION_H
+#define C_LOADING_FOUNDATION_H
+
+#pragma clang assume_nonnull begin
+
+/// What stands for a class in archives: the same class under the name of the toolchain's module, from which
+/// `NSStringFromClass` makes Apple's. A class that is not to be archived, or is the program's own, stands for itself.
+///
+/// It has no instances, and is good for asking its name, its superclass and its class methods.
+const void *clf_class_for_archives(const void *type);
+
+#pragma clang assume_nonnull end
+
+#endif

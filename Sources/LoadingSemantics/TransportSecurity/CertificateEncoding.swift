@@ -1,0 +1,172 @@
+/// The octets of a certificate, read by the grammar of RFC 5280 §4.1: what a TLS library does not tell, or overlooks.
+///
+/// The grammar is kept as strictly as Apple's parser keeps it, which is more than libraries do that also read BER: lengths
+/// and truth values have one form, versions that are not known and extensions that are critical and not readable are
+/// none. What that parser leaves to the evaluation is told here: a duplicate extension, and one that is known, not
+/// critical and not readable.
+package struct CertificateEncoding: Sendable, Equatable {
+    /// 1, 2 or 3.
+    package var version = 3
+    /// Whether the subject names anything.
+    package var hasSubject = true
+    /// Whether there are subject alternative names, and nobody may pass them over.
+    package var hasCriticalNames = false
+    package var hasDuplicateExtension = false
+    /// Whether an extension is not of the form that is known for it.
+    package var hasUnreadableExtension = false
+    package var constraints = NameConstraints()
+
+    /// What an authority's name constraints say (RFC 5280 §4.2.1.10), as far as it matters here.
+    package struct NameConstraints: Sendable, Equatable {
+        /// The host names that are excluded with all below them, in lower case.
+        package var excludedHosts: [[UInt8]] = []
+        /// Whether they are critical, and about a form of name that nothing here can compare.
+        package var isUnsupported = false
+
+        package init() {}
+    }
+
+    package init() {}
+
+    /// Nil when the octets are not one certificate.
+    package init?(der: [UInt8]) {
+        var all = DERReader(der[...])
+        guard var outer = all.enter(), all.isAtEnd, var certificate = outer.enter(),
+            Self.takeAlgorithm(&outer), Self.takeBitString(&outer), outer.isAtEnd,
+            readVersion(&certificate), let serial = certificate.take(DERReader.Tag.integer),
+            // RFC 5280 allows 20 octets; there are authorities that took more.
+            (1...37).contains(serial.count),
+            Self.takeAlgorithm(&certificate), certificate.enter() != nil, Self.takeValidity(&certificate),
+            let subject = certificate.take(DERReader.Tag.sequence), Self.takeKey(&certificate),
+            // Unique identifiers.
+            certificate.takeIfPresent(DERReader.Tag.implicit(1), DERReader.isBitString),
+            certificate.takeIfPresent(DERReader.Tag.implicit(2), DERReader.isBitString)
+        else { return nil }
+        hasSubject = !subject.isEmpty
+        let hasReadExtensions = certificate.takeIfPresent(DERReader.Tag.explicit(3)) { readExtensions($0) }
+        guard hasReadExtensions, certificate.isAtEnd else { return nil }
+    }
+
+    /// A number that is left out where it would be 0.
+    private mutating func readVersion(_ certificate: inout DERReader) -> Bool {
+        version = 1
+        return certificate.takeIfPresent(DERReader.Tag.explicit(0)) { content in
+            var reader = DERReader(content)
+            guard let number = reader.take(DERReader.Tag.integer), reader.isAtEnd, number.count == 1,
+                let value = number.first, value == 1 || value == 2
+            else { return false }
+            version = Int(value) + 1
+            return true
+        }
+    }
+
+    private static func takeAlgorithm(_ reader: inout DERReader) -> Bool {
+        guard var algorithm = reader.enter(), algorithm.take(DERReader.Tag.objectIdentifier) != nil else {
+            return false
+        }
+        return (algorithm.isAtEnd || algorithm.next() != nil) && algorithm.isAtEnd
+    }
+
+    private static func takeBitString(_ reader: inout DERReader) -> Bool {
+        reader.take(DERReader.Tag.bitString).map(DERReader.isBitString) ?? false
+    }
+
+    private static func takeKey(_ reader: inout DERReader) -> Bool {
+        guard var key = reader.enter() else { return false }
+        return takeAlgorithm(&key) && takeBitString(&key) && key.isAtEnd
+    }
+
+    /// That the times can be read is for others to see.
+    private static func takeValidity(_ reader: inout DERReader) -> Bool {
+        guard var validity = reader.enter() else { return false }
+        for _ in 0..<2 {
+            guard let time = validity.next(), [DERReader.Tag.utcTime, DERReader.Tag.generalizedTime].contains(time.tag)
+            else { return false }
+        }
+        return validity.isAtEnd
+    }
+
+    private mutating func readExtensions(_ content: ArraySlice<UInt8>) -> Bool {
+        var reader = DERReader(content)
+        guard var extensions = reader.enter(), reader.isAtEnd else { return false }
+        var known: Set<ArraySlice<UInt8>> = []
+        return extensions.takeAll { element in
+            guard let (identifier, isCritical, value) = Self.parts(of: element) else { return false }
+            if !known.insert(identifier).inserted { hasDuplicateExtension = true }
+            if !read(CertificateExtension(identifier), isCritical: isCritical, value) {
+                if isCritical { return false }
+                hasUnreadableExtension = true
+            }
+            return true
+        }
+    }
+
+    private static func parts(
+        of element: DERReader.Element
+    ) -> (identifier: ArraySlice<UInt8>, isCritical: Bool, value: ArraySlice<UInt8>)? {
+        guard element.tag == DERReader.Tag.sequence else { return nil }
+        var reader = DERReader(element.content)
+        var isCritical = false
+        guard let identifier = reader.take(DERReader.Tag.objectIdentifier),
+            reader.takeIfPresent(
+                DERReader.Tag.boolean,
+                {
+                    guard let value = DERReader.boolean($0) else { return false }
+                    isCritical = value
+                    return true
+                }),
+            let value = reader.take(DERReader.Tag.octetString), reader.isAtEnd
+        else { return nil }
+        return (identifier, isCritical, value)
+    }
+
+    /// Whether an extension is of its form. Those that nothing here knows may be of any.
+    private mutating func read(
+        _ known: CertificateExtension?, isCritical: Bool, _ value: ArraySlice<UInt8>
+    ) -> Bool {
+        guard let known else { return true }
+        if known == .nameConstraints {
+            guard let read = NameConstraints(value, isCritical: isCritical) else { return false }
+            constraints = read
+            return true
+        }
+        guard known.isWellFormed(value) else { return false }
+        if known == .subjectAlternativeName { hasCriticalNames = isCritical }
+        return true
+    }
+}
+
+extension CertificateEncoding.NameConstraints {
+    /// Nil when they are not of their form.
+    fileprivate init?(_ value: ArraySlice<UInt8>, isCritical: Bool) {
+        var outer = DERReader(value)
+        guard var trees = outer.enter(), outer.isAtEnd,
+            trees.takeIfPresent(DERReader.Tag.explicit(0), { read($0, isCritical: isCritical, isExcluded: false) }),
+            trees.takeIfPresent(DERReader.Tag.explicit(1), { read($0, isCritical: isCritical, isExcluded: true) }),
+            trees.isAtEnd
+        else { return nil }
+    }
+
+    private mutating func read(_ content: ArraySlice<UInt8>, isCritical: Bool, isExcluded: Bool) -> Bool {
+        var trees = DERReader(content)
+        return trees.takeAll { tree in
+            guard tree.tag == DERReader.Tag.sequence else { return false }
+            var reader = DERReader(tree.content)
+            guard let base = reader.next(), CertificateExtension.isGeneralName(base),
+                // From 0 labels on; to any number of them.
+                reader.takeIfPresent(DERReader.Tag.implicit(0), { $0.elementsEqual([0]) }), reader.isAtEnd
+            else { return false }
+            switch base.tag {
+            case DERReader.Tag.implicit(2):
+                if isExcluded { excludedHosts.append(base.content.map(asciiLowercase)) }
+            case DERReader.Tag.implicit(1), DERReader.Tag.explicit(4), DERReader.Tag.implicit(6),
+                DERReader.Tag.implicit(7):
+                // Mailboxes, directory names, URIs and addresses are compared by the TLS library.
+                break
+            default:
+                if isCritical { isUnsupported = true }
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// Percent-encoding of any bytes: what a server or a person has written need not be UTF-8.
+enum PercentCoding {
+    /// What is no code stays as it is.
+    static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2, let high = value(digits.first),
+                let low = value(digits.last)
+            {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return decoded
+    }
+
+    static func decoded(_ text: String) -> String {
+        String(decoding: decoded(Array(text.utf8)[...]), as: UTF8.self)
+    }
+
+    /// Everything but letters and digits.
+    static func encoded(_ bytes: [UInt8]) -> [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded: [UInt8] = []
+        for byte in bytes {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: encoded.append(byte)
+            default: encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return encoded
+    }
+
+    private static func value(_ digit: UInt8?) -> UInt8? {
+        switch digit {
+        case let digit? where 0x30...0x39 ~= digit: digit - 0x30
+        case let digit? where 0x41...0x46 ~= digit: digit - 0x41 + 10
+        case let digit? where 0x61...0x66 ~= digit: digit - 0x61 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import LoadingPipeline
+
+@Suite(.leakChecked) struct BodyCollectorTests {
+    /// A body that came in pieces of that size.
+    private func body(_ count: Int, pieces: Int, announced: Int64) -> Data {
+        var collector = BodyCollector()
+        collector.expect(announced)
+        let whole = [UInt8].pattern(count: count)
+        for start in stride(from: 0, to: count, by: pieces) {
+            let isAppended = whole[start..<min(start + pieces, count)].withUnsafeBytes { collector.append($0) }
+            #expect(isAppended)
+        }
+        return collector.take()
+    }
+
+    // T-30: small, from the allocator, and mapped; with what the server says, and with what it says wrongly
+    @Test(
+        "a body is what came, however it grew",
+        arguments: [0, 1, 256, 257, 16_384, 1 << 20, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 9_000_001], [-1, 0, 1, 2])
+    func contents(count: Int, announcement: Int) {
+        let announced = announcement < 1 ? Int64(announcement) : Int64(announcement == 1 ? count : 2 * count + 1)
+        #expect(body(count, pieces: 100_000, announced: announced) == Data([UInt8].pattern(count: count)))
+    }
+
+    @Test("bytes that are read into the collector") func room() throws {
+        var collector = BodyCollector()
+        let whole = [UInt8].pattern(count: 9_000_000)
+        while collector.count < whole.count {
+            let found = collector.room(min(300_000, whole.count - collector.count))
+            let room = try #require(found)
+            room.copyBytes(from: whole[collector.count..<collector.count + room.count])
+            collector.filled(room.count)
+        }
+        let (taken, rest) = (collector.take(), collector.take())
+        #expect(taken == Data(whole))
+        #expect(rest.isEmpty)
+    }
+
+    // T-30: the program decides how long a body stays, not the allocator
+    @Test("a large body's memory goes back with the body") func memoryGoesBack() {
+        let count = 20_000_000
+        var resident: [Int] = []
+        for _ in 0..<4 {
+            let body = body(count, pieces: 128 * 1024, announced: Int64(count))
+            #expect(body.count == count)
+            withExtendedLifetime(body) {}
+            resident.append(Memory.resident)
+        }
+        // The second would stay: what was freed once is the measure of what is kept.
+        #expect((resident.last ?? 0) - (resident.first ?? 0) < Memory.limit(8_000_000), "\(resident)")
+    }
+}

@@ -1,0 +1,22 @@
+import CLoadingSQLite
+import Testing
+
+/// A database as another program has it open, which may do what `Database` never does.
+final class OtherConnection {
+    private let sqlite: clq_functions
+    private let handle: OpaquePointer
+
+    init(_ path: String) throws {
+        sqlite = try #require(clq_load()).pointee
+        var handle: OpaquePointer?
+        let code = sqlite.open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil)
+        self.handle = try #require(handle)
+        try #require(code == SQLITE_OK)
+    }
+
+    deinit { _ = sqlite.close_v2(handle) }
+
+    func execute(_ statements: String) throws {
+        try #require(sqlite.exec(handle, statements, nil, nil, nil) == SQLITE_OK)
+    }
+}

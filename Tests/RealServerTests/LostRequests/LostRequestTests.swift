@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Healthy servers that take few requests on a connection, keep idle ones for a short time, or replace their workers: no
+/// request may be lost that is safe to send again.
+@Suite struct LostRequestTests {
+    // CONN-4, CONN-10: nginx says which requests it has not processed, so none is lost, whatever its method
+    @Test(
+        "a server that takes few requests on a connection", .needs(.nginx), .timeLimit(.minutes(2)),
+        arguments: LimitedServer.sharpest, LostRequests.Kind.allCases)
+    func few(server: LimitedServer, kind: LostRequests.Kind) async throws {
+        let result = try await LostRequests.count(kind, from: server, for: .milliseconds(1500))
+        #expect(result.lost == [:])
+        #expect(result.answered > server.concurrency)
+    }
+
+    private static let environment = ProcessInfo.processInfo.environment
+    /// For how many seconds each row of the table is counted, if it is.
+    private static let seconds = environment["LOST_REQUESTS"].flatMap { Int($0) }
+    /// The file that rows are added to, if anybody wants them.
+    private static let rows = environment["LOST_REQUESTS_ROWS"]
+
+    // CONN-4, CONN-10: `scripts/lost-requests` prints the rows
+    @Test(
+        "the table", .enabled("scripts/lost-requests") { LostRequestTests.seconds != nil },
+        arguments: LimitedServer.all,
+        LostRequests.Kind.allCases)
+    func table(server: LimitedServer, kind: LostRequests.Kind) async throws {
+        let name = "\(server.testDescription) | \(kind.rawValue)"
+        if let missing = server.make.missing {
+            try Self.add("| \(name) | \(missing) | |")
+            return try missing.allowSkipping()
+        }
+        let result = try await LostRequests.count(kind, from: server, for: .seconds(Self.seconds ?? 1))
+        try Self.add(result.row(name))
+        #expect(result.losses(of: kind, to: server) == [:])
+    }
+
+    private static func add(_ row: String) throws {
+        guard let rows else { return }
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: rows))
+        defer { try? file.close() }
+        // A pipe has no end to go to.
+        _ = try? file.seekToEnd()
+        try file.write(contentsOf: Data((row + "\n").utf8))
+    }
+
+    @Test("which losses are failures") func failures() {
+        let result = LostRequests(answered: 5, lost: [-1005: 2, -1001: 1])
+        #expect(result.row("s | POST") == "| s | POST | 5 | 2 of -1005, 1 of -1001 |")
+        #expect(LostRequests(answered: 5).row("s | GET") == "| s | GET | 5 | 0 |")
+        for kind in LostRequests.Kind.allCases {
+            let first = LimitedServer(make: .caddy, offersHTTP2: false)
+            #expect(result.losses(of: kind, to: first) == (kind == .get ? result.lost : [:]))
+            #expect(result.losses(of: kind, to: LimitedServer(make: .caddy)) == result.lost)
+        }
+    }
+}

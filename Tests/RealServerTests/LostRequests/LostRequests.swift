@@ -1,0 +1,98 @@
+import Foundation
+import TestSupport
+import URLLoading
+
+/// What became of the requests that many tasks made of one server, for a while.
+struct LostRequests {
+    enum Kind: String, CaseIterable, Sendable {
+        case get = "GET"
+        /// With a body that can be sent again.
+        case post = "POST"
+        /// With a body that is read from a stream, of which the delegate gives another when it is asked.
+        case stream = "POST of a stream"
+    }
+
+    var answered = 0
+    /// How many came to nothing, by the codes of their errors.
+    var lost: [Int: Int] = [:]
+
+    /// Of the table.
+    func row(_ name: String) -> String {
+        let lost = lost.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }.joined(separator: ", ")
+        return "| \(name) | \(answered) | \(lost.isEmpty ? "0" : lost) |"
+    }
+
+    /// Those that must not be: of what is safe to send again, and of whatever the server says that it has not processed.
+    func losses(of kind: Kind, to server: LimitedServer) -> [Int: Int] {
+        kind == .get || server.tellsWhatItHasProcessed ? lost : [:]
+    }
+
+    private static let body = Data([UInt8].pattern(count: 2_000))
+
+    /// Gives streams.
+    private final class Delegate: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            completionHandler(InputStream(data: LostRequests.body))
+        }
+    }
+
+    static func count(_ kind: Kind, from limited: LimitedServer, for duration: Duration) async throws -> LostRequests {
+        let (server, reload) = try limited.start()
+        defer { server.stop() }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.timeoutIntervalForRequest = 30
+        let session = URLSession(configuration: configuration, delegate: Delegate(), delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        let request = request(kind, server)
+        let end = ContinuousClock.now + duration
+        let reloading = Task {
+            guard limited.isReloaded else { return }
+            while !Task.isCancelled {
+                try await Task.sleep(for: .milliseconds(500))
+                reload()
+            }
+        }
+        defer { reloading.cancel() }
+        return await withTaskGroup(of: LostRequests.self) { group in
+            for _ in 0..<limited.concurrency {
+                group.addTask { await load(request, kind, by: session, until: end, idle: limited.idleSeconds) }
+            }
+            return await group.reduce(into: LostRequests()) { $0.add($1) }
+        }
+    }
+
+    private static func request(_ kind: Kind, _ server: any FarmServer) -> URLRequest {
+        var request = URLRequest(url: server.secureURL(kind == .get ? "/small" : "/post"))
+        if kind != .get { request.httpMethod = "POST" }
+        if kind == .post { request.httpBody = body }
+        return request
+    }
+
+    private static func load(
+        _ request: URLRequest, _ kind: Kind, by session: URLSession, until end: ContinuousClock.Instant, idle: Int
+    ) async -> LostRequests {
+        var result = LostRequests()
+        repeat {
+            var request = request
+            if kind == .stream { request.httpBodyStream = InputStream(data: body) }
+            do {
+                _ = try await session.data(for: request)
+                result.answered += 1
+            } catch {
+                result.lost[(error as? URLError)?.errorCode ?? 0, default: 0] += 1
+            }
+            // Some a little sooner than the server closes what is idle, and some a little later.
+            if idle > 0 { try? await Task.sleep(for: .milliseconds(idle * 1000 + .random(in: -60...60))) }
+        } while ContinuousClock.now < end
+        return result
+    }
+
+    private mutating func add(_ other: LostRequests) {
+        answered += other.answered
+        lost.merge(other.lost) { $0 + $1 }
+    }
+}

@@ -1,0 +1,150 @@
+import Dispatch
+import Foundation
+import Glibc
+import URLLoading
+
+/// What the program does in processes that cannot load.
+enum LimitedProcess {
+    /// Says what becomes of a task; not in the process's own time, since that may have no other thread.
+    private final class Teller: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        // Sendable because it never changes.
+        let name: String
+        let done = DispatchSemaphore(value: 0)
+
+        init(_ name: String) { self.name = name }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            say(name, LimitedProcess.text(error))
+            done.signal()
+        }
+
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { done.signal() }
+    }
+
+    private static func say(_ words: String...) {
+        print(words.joined(separator: ": "))
+        fflush(nil)
+    }
+
+    private static func text(_ error: (any Error)?) -> String {
+        guard let error = error as? URLError else { return "no error" }
+        let cause = (error.userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription
+        return "\(error.code.rawValue)" + (cause.map { " \($0)" } ?? "")
+    }
+
+    private static func load(_ name: String, _ url: URL, in session: URLSession) {
+        wait(begin(name, url, in: session).done, name)
+    }
+
+    private static func begin(
+        _ name: String, _ url: URL, in session: URLSession
+    ) -> (task: URLSessionTask, done: DispatchSemaphore) {
+        let done = DispatchSemaphore(value: 0)
+        let task = session.dataTask(with: url) { data, response, error in
+            let status = (response as? HTTPURLResponse)?.statusCode
+            say(name, status.map { "\($0) \(String(decoding: data ?? Data(), as: UTF8.self))" } ?? text(error))
+            done.signal()
+        }
+        task.resume()
+        return (task, done)
+    }
+
+    private static func wait(_ done: DispatchSemaphore, _ name: String) {
+        if done.wait(timeout: .now() + 10) == .timedOut {
+            say(name, "no end")
+            exit(3)
+        }
+    }
+
+    private static func contents(_ name: String, of url: URL) {
+        do {
+            say(name, "\(try Data(contentsOf: url).count) bytes")
+        } catch {
+            say(name, "\((error as? CocoaError)?.code.rawValue ?? 0)")
+        }
+    }
+
+    // MARK: Forked off
+
+    static func fork(_ url: URL) {
+        let session = URLSession(configuration: .ephemeral)
+        load("before", url, in: session)
+        let held = url.appendingPathComponent("held")
+        let name = DispatchQueue(label: "name")
+        nonisolated(unsafe) var prefix = "held"
+        let done = DispatchSemaphore(value: 0)
+        let running = session.dataTask(with: held) { data, response, error in
+            let prefix = name.sync { prefix }
+            let status = (response as? HTTPURLResponse)?.statusCode
+            say(prefix, status.map { "\($0) \(String(decoding: data ?? Data(), as: UTF8.self))" } ?? text(error))
+            done.signal()
+        }
+        running.resume()
+        // Another one over the same connection limit has been answered when that one is on its way.
+        load("beside", url, in: session)
+        let child = forkProcess()
+        if child == 0 {
+            prefix = "child, cancelled"
+            load("child, old session", url, in: session)
+            let teller = Teller("child, delegate")
+            let other = URLSession(configuration: .ephemeral, delegate: teller, delegateQueue: nil)
+            other.dataTask(with: url).resume()
+            wait(teller.done, teller.name)
+            running.cancel()
+            wait(done, "child, cancelled")
+            load("child, new session", url, in: URLSession(configuration: .ephemeral))
+            contents("child, contents", of: url)
+            let nested = DispatchSemaphore(value: 0)
+            session.dataTask(with: url) { _, _, _ in
+                contents("child, contents in a handler", of: url)
+                nested.signal()
+            }.resume()
+            wait(nested, "child, contents in a handler")
+            other.invalidateAndCancel()
+            wait(teller.done, "child, invalid")
+            say("child, invalid")
+            _exit(0)
+        }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        load("after", url.appendingPathComponent("release"), in: session)
+        wait(done, "held")
+    }
+
+    /// Swift hides `fork`, and rightly so: a program that calls it lives without its threads.
+    private static func forkProcess() -> pid_t {
+        typealias Fork = @convention(c) () -> pid_t
+        guard let function = dlsym(nil, "fork") else { return -1 }
+        return unsafeBitCast(function, to: Fork.self)()
+    }
+
+    // MARK: Without threads
+
+    static func loadWithoutThreads(_ url: URL) {
+        // Root is not limited.
+        guard setgid(65_534) == 0, setuid(65_534) == 0 else { exit(4) }
+        var before = rlimit()
+        getrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &before)
+        var none = rlimit(rlim_cur: 0, rlim_max: before.rlim_max)
+        setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &none)
+        let session = URLSession(configuration: .ephemeral)
+        load("handler", url, in: session)
+        let teller = Teller("delegate")
+        let other = URLSession(configuration: .ephemeral, delegate: teller, delegateQueue: nil)
+        other.dataTask(with: url).resume()
+        wait(teller.done, teller.name)
+        let done = DispatchSemaphore(value: 0)
+        session.dataTask(with: url) { _, _, error in
+            say("cancelled", text(error))
+            done.signal()
+        }.cancel()
+        wait(done, "cancelled")
+        contents("contents", of: url)
+        other.finishTasksAndInvalidate()
+        wait(teller.done, "invalid")
+        say("invalid")
+        // What was missing may come.
+        setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &before)
+        load("with threads", url, in: session)
+    }
+}

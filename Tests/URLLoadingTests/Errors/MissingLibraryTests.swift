@@ -1,0 +1,39 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A program on whose machine some libraries cannot be loaded: it finds other files of their names first.
+@Suite(.leavesNothing) struct MissingLibraryTests {
+    private func run(without names: [String], _ addresses: URL...) throws -> [String] {
+        let libraries = try TemporaryDirectory()
+        for name in names { _ = try libraries.write("no library", to: name) }
+        let variables = ["LD_LIBRARY_PATH": libraries.path]
+        return try SessionUser().run(["ephemeral"] + addresses.map(\.absoluteString), environment: variables)
+            .map { $0.replacingOccurrences(of: libraries.path + "/", with: "") }
+    }
+
+    // ERR-3, TLS-5
+    @Test("an error says which library there is none of, and all else works") func openSSL() throws {
+        let server = try ScriptedServer.answering(.text("in clear"))
+        let secure = try ScriptedServer.answering(.text("secure"), tls: TrustedAuthority.server())
+        defer {
+            server.stop()
+            secure.stop()
+        }
+        let refusal = "failed -1200 A library could not be loaded: libssl.so.3: file too short"
+        #expect(
+            try run(without: ["libssl.so.3", "libssl.so"], secure.url(), server.url(), secure.url())
+                == [refusal, "200 in clear", refusal])
+    }
+
+    // CONN-6: it is offered on the port of the server itself, where nobody hears datagrams
+    @Test("without the libraries of HTTP/3 there is TCP") func http3() throws {
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
+            let port = request["Host"]?.split(separator: ":").last ?? ""
+            return .text("over TCP").with(field: "Alt-Svc", "h3=\":\(port)\"")
+        }
+        defer { server.stop() }
+        let names = ["libngtcp2_crypto_gnutls.so.2", "libngtcp2_crypto_gnutls.so.8"]
+        #expect(try run(without: names, server.url(), server.url()) == ["200 over TCP", "200 over TCP"])
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Processes that cannot load: the program of `Tests/SessionUser` in one.
+@Suite(.leavesNothing) struct ProcessTests {
+    private static let forked =
+        "-2000 A process that was forked off cannot load before it has executed a program"
+
+    // T-7: every task has an end
+    @Test("in a process that was forked off") func forked() throws {
+        let released = Signal("the response")
+        let server = try ScriptedServer.answering { request in
+            switch request.path {
+            case "/held": return CannedResponse.text("held").held(until: released)
+            case "/release":
+                released.fire()
+                return .text("released")
+            default: return .text("x")
+            }
+        }
+        defer { server.stop() }
+        let lines = try SessionUser().run("forked", server.url().absoluteString)
+        #expect(
+            lines.dropLast(2) == [
+                "before: 200 x", "beside: 200 x", "child, old session: \(Self.forked)",
+                "child, delegate: \(Self.forked)",
+                "child, cancelled: -999", "child, new session: \(Self.forked)", "child, contents: 256",
+                "child, contents in a handler: 256",
+                "child, invalid",
+            ])
+        // The parent's loads go on, and end in any order.
+        #expect(lines.suffix(2).sorted() == ["after: 200 released", "held: 200 held"])
+        // What the child did has touched no connection of its parent's.
+        #expect(server.requests.map(\.path).sorted() == ["/", "/", "/held", "/release"])
+    }
+
+    // T-7
+    @Test("without threads", .enabled(if: geteuid() == 0)) func withoutThreads() throws {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let reason = "-2000 No thread could be started to load with"
+        let lines = try SessionUser().run("without-threads", server.url().absoluteString)
+        // A user who may not write into the home of the test is told so.
+        #expect(
+            lines.filter { !$0.hasPrefix("URLLoading:") } == [
+                "handler: \(reason)", "delegate: \(reason)", "cancelled: -999", "contents: 256", "invalid",
+                "with threads: 200 x",
+            ])
+    }
+}

@@ -1,0 +1,88 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+/// Calls among the caller's own operations on the delegate queue.
+@Suite(.leavesNothing) struct DeliveryOrderTests {
+    enum Kind: CaseIterable, Sendable {
+        case serial
+        case underlying
+        /// On a serial queue below, which alone sees to the order.
+        case underlyingOfAnyWidth
+        case main
+
+        /// - Parameter below: To be held by the caller, since an operation queue does not hold it.
+        func queue(over below: DispatchQueue) -> OperationQueue {
+            let queue = OperationQueue()
+            switch self {
+            case .serial: queue.maxConcurrentOperationCount = 1
+            case .underlying:
+                queue.maxConcurrentOperationCount = 1
+                queue.underlyingQueue = below
+            case .underlyingOfAnyWidth: queue.underlyingQueue = below
+            case .main: return .main
+            }
+            return queue
+        }
+    }
+
+    private final class Delegate: NSObject, URLSessionDataDelegate, Sendable {
+        let marked = Watched<Set<Int>>([])
+        let ended = Watched(0)
+        /// Ended before the operation that was enqueued before they were begun.
+        let early = Watched<[Int]>([])
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            let id = task.taskIdentifier
+            if !marked.current.contains(id) { early.withValue { $0.append(id) } }
+            ended.withValue { $0 += 1 }
+        }
+    }
+
+    // S-76, T-64: 5,000 tasks that end at once
+    @Test("no call overtakes an operation that was enqueued before its cause", arguments: Kind.allCases)
+    func noCallOvertakesAnOperation(kind: Kind) async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let delegate = Delegate()
+        let below = DispatchQueue(label: "delegate")
+        defer { withExtendedLifetime(below) {} }
+        let queue = kind.queue(over: below)
+        let session = URLSession(delegate, queue: queue)
+        let rounds = 5_000
+        for _ in 0..<rounds {
+            queue.addOperation {
+                let task = session.dataTask(with: url)
+                queue.addOperation { _ = delegate.marked.withValue { $0.insert(task.taskIdentifier) } }
+                task.resume()
+                task.cancel()
+            }
+        }
+        try await delegate.ended.wait(for: "all ends", within: .seconds(60)) { $0 == rounds ? () : nil }
+        #expect(delegate.early.current == [])
+        session.invalidateAndCancel()
+    }
+
+    // S-76, T-65: what comes while an operation waits is told together, in order
+    @Test("what waits for a busy queue needs few operations") func whatWaitsNeedsFewOperations() async throws {
+        let bytes = [UInt8](repeating: 120, count: 4_000)
+        let server = try ScriptedServer.answering(
+            .init(body: .chunks(Array(repeating: Array(bytes[..<40]), count: 100), trailers: [])))
+        defer { server.stop() }
+        let queue = StoppedQueue(width: 1)
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate, queue: queue)
+        session.dataTask(with: server.url()).resume()
+        try await queue.hasOperation.wait()
+        try await server.waitForRequests(1)
+        queue.isSuspended = false
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(
+            calls == [
+                .created(1), .response(1, 200), .data(1, String(decoding: bytes, as: UTF8.self)), .metrics(1),
+                .completed(1, nil), .invalid,
+            ])
+    }
+}

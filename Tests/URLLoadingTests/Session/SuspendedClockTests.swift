@@ -1,0 +1,43 @@
+import Foundation
+import TestSupport
+import Testing
+import URLLoading
+
+@Suite(.leavesNothing) struct SuspendedClockTests {
+    // T-2, C-7: neither a load that begins suspended has a clock, nor one that is told so again
+    @Test("while tasks are suspended their time stands still") func timeStandsStill() async throws {
+        let silence = Signal("the end")
+        let server = try ScriptedServer.answering { request in
+            request.path == "/silent" ? CannedResponse.text("x").held(until: silence) : .text("x")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession(delegate) {
+            $0.timeoutIntervalForResource = 2
+            $0.httpMaximumConnectionsPerHost = 50
+        }
+        // Some are told before they begin, some after.
+        let tasks = (0..<20).map { _ in session.dataTask(with: server.url("/")) }
+        for task in tasks {
+            task.resume()
+            task.suspend()
+        }
+        // It begins later than they, and its time is as long: when it is over, theirs would be too.
+        session.dataTask(with: server.url("/silent")).resume()
+        let early = try await delegate.calls(untilCompletions: 1)
+        #expect(early.filter(\.isCompletion) == [.completed(21, .timedOut)])
+        // The loop sees most of them suspended twice in a row.
+        for task in tasks {
+            task.resume()
+            task.suspend()
+        }
+        await session.flush()
+        for task in tasks { task.resume() }
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid()
+        #expect(
+            Set(calls.filter(\.isCompletion).map { "\($0)" })
+                == Set((1...20).map { "\(Call.completed($0, nil))" } + ["\(Call.completed(21, .timedOut))"]))
+        silence.fire()
+    }
+}
