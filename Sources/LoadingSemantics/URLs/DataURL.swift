@@ -15,12 +15,15 @@ package struct DataURL: Sendable, Equatable {
         guard let colon = url.firstIndex(of: UInt8(ascii: ":")), String(url[..<colon])?.lowercased() == "data",
             let comma = url.firstIndex(of: UInt8(ascii: ","))
         else { return nil }
-        // What separates is not percent-coded. A coded one belongs to a type, a name or a value (RFC 2397 §3).
+        // What separates is not percent-coded. A coded one belongs to a name or a value (RFC 2397 §3); in a media type it is
+        // a mistake about which nothing is guessed, and so is a charset that is coded.
         var parts: [Part] = []
         for text in url[url.index(after: colon)..<comma].split(
             separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         {
-            guard let part = Part(text) else { return nil }
+            guard let part = Part(text),
+                parts.isEmpty ? !part.name.utf8.contains(UInt8(ascii: ";")) : !part.isCodedCharset
+            else { return nil }
             parts.append(part)
         }
         guard let bytes = PercentEncoding.decode(url[url.index(after: comma)...]) else { return nil }
@@ -39,6 +42,7 @@ package struct DataURL: Sendable, Equatable {
         var name: String
         /// What follows the first "=".
         var value: String?
+        private var isValueCoded = false
 
         /// Nil for what cannot be decoded.
         init?(_ text: Substring.UTF8View) {
@@ -48,7 +52,11 @@ package struct DataURL: Sendable, Equatable {
             guard sides.count > 1 else { return }
             guard let value = PercentEncoding.decode(sides[1]) else { return nil }
             self.value = Self.trimmed(value)
+            isValueCoded = sides[1].contains(UInt8(ascii: "%"))
         }
+
+        var isCharset: Bool { name.lowercased() == "charset" }
+        var isCodedCharset: Bool { isCharset && isValueCoded }
 
         var isBase64: Bool { value == nil && name.lowercased() == "base64" }
 
@@ -64,10 +72,9 @@ package struct DataURL: Sendable, Equatable {
         guard let first = parts.first, first.value == nil else { return standardType }
         let isBare = first.name.isEmpty && parts.count > 1
         let name = isBare ? "text/plain" : first.name
-        guard !name.utf8.contains(UInt8(ascii: ";")), var type = MediaType(contentType: name),
-            type.mimeType.utf8.contains(UInt8(ascii: "/"))
+        guard var type = MediaType(contentType: name), type.mimeType.utf8.contains(UInt8(ascii: "/"))
         else { return standardType }
-        let charset = parts.dropFirst().first { $0.name.lowercased() == "charset" }?.value
+        let charset = parts.dropFirst().first { $0.isCharset }?.value
         type.setCharset(charset.map { $0.utf8.first == UInt8(ascii: "\"") ? FieldParameters.unquoted($0) : $0 })
         return type
     }

@@ -9,6 +9,7 @@ extension Cookie {
         static let comment = "Comment"
         static let commentURL = "CommentURL"
         static let setByJavaScript = "SetInJavaScript"
+        static let discard = "Discard"
     }
 
     /// - Parameter partition: The jar of its own it is to lie in.
@@ -33,6 +34,7 @@ extension Cookie {
         annotations[Annotation.comment] = cookie.comment
         annotations[Annotation.commentURL] = cookie.commentURL?.absoluteString
         annotations[Annotation.setByJavaScript] = cookie.setByJavaScript
+        if expires == nil, !cookie.isSessionOnly { annotations[Annotation.discard] = "FALSE" }
     }
 }
 
@@ -42,7 +44,8 @@ extension HTTPCookie.Values {
         self.init(
             version: cookie.annotations[Annotation.version].flatMap { Int($0) } == 1 ? 1 : 0, name: cookie.name,
             value: cookie.value, expires: cookie.expires.map { Date(timeIntervalSince1970: $0) },
-            isSessionOnly: cookie.expires == nil, domain: cookie.isHostOnly ? cookie.domain : "." + cookie.domain,
+            isSessionOnly: cookie.expires == nil && cookie.annotations[Annotation.discard] != "FALSE",
+            domain: cookie.isHostOnly ? cookie.domain : "." + cookie.domain,
             path: cookie.path, isSecure: cookie.isSecure, isHTTPOnly: cookie.isHTTPOnly,
             comment: cookie.annotations[Annotation.comment],
             commentURL: cookie.annotations[Annotation.commentURL].flatMap { URL(string: $0) },

@@ -47,16 +47,18 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
         let version = Self.text(properties[.version]).flatMap { Int($0) } == 1 ? 1 : 0
         let created = (properties[.created] as? Date)?.ifFinite ?? Date()
         var expires: Date?
-        var isSessionOnly: Bool
         if version == 0 {
             expires = (properties[.expires] as? Date)?.ifFinite ?? Self.text(properties[.expires]).flatMap(Self.date)
-            isSessionOnly = expires == nil
         } else {
             let age = Self.text(properties[.maximumAge]).flatMap { Double($0) }
             expires = age.flatMap { created.addingTimeInterval($0).ifFinite }
-            isSessionOnly = expires == nil
         }
-        if let discard = Self.text(properties[.discard]), discard == "TRUE" { isSessionOnly = true }
+        let isSessionOnly =
+            switch Self.text(properties[.discard]) {
+            case "TRUE": true
+            case "FALSE": false
+            default: expires == nil
+            }
         if isSessionOnly { expires = nil }
 
         var ports = Self.text(properties[.port]).map { $0.split(separator: ",").compactMap { Int($0) } }
@@ -82,7 +84,11 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
             properties[.expires] = expires
             if values.version == 1 { properties[.maximumAge] = String(expires.timeIntervalSince(values.created)) }
         }
-        if values.isSessionOnly { properties[.discard] = "TRUE" }
+        if values.isSessionOnly {
+            properties[.discard] = "TRUE"
+        } else if values.expires == nil {
+            properties[.discard] = "FALSE"
+        }
         if values.isSecure { properties[.secure] = "TRUE" }
         if values.isHTTPOnly { properties[.httpOnly] = "TRUE" }
         properties[.comment] = values.comment
@@ -101,7 +107,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     open var value: String { values.value }
     /// When the cookie ends, or nil if it ends with the session.
     open var expiresDate: Date? { values.expires }
-    /// Whether the cookie ends with the session.
+    /// Whether the cookie ends with the session: as `Discard` says, and where that says nothing, if there is no other end.
     open var isSessionOnly: Bool { values.isSessionOnly }
     /// The domain, in lower case. With a leading dot subdomains get the cookie too, else only this host.
     open var domain: String { values.domain }

@@ -198,6 +198,9 @@ final class SessionCore: @unchecked Sendable {
             .sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
 
+    /// The outstanding tasks as a program is told of them: none once the session has cancelled all, whose ends are on their way.
+    var listedTasks: [URLSessionTask] { lock.withLock { cancelsTasks } ? [] : outstandingTasks }
+
     /// A task was resumed for the first time or has an end to deliver: it lives until then.
     func hold(_ task: TaskCore) {
         lock.lock()

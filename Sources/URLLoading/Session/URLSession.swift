@@ -106,9 +106,9 @@ open class URLSession: NSObject, @unchecked Sendable {
         core.flushStores { [core] in core.delivery.schedule(completionHandler) }
     }
 
-    /// Gives every task that was made and has not ended, on the delegate queue.
+    /// Gives every task that was made and has not ended, on the delegate queue: none after `invalidateAndCancel`.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.delivery.schedule { [core] in completionHandler(core.outstandingTasks) }
+        core.delivery.schedule { [core] in completionHandler(core.listedTasks) }
     }
 
     /// Gives the tasks that have not ended, by kind, on the delegate queue.
@@ -119,7 +119,7 @@ open class URLSession: NSObject, @unchecked Sendable {
             ) -> Void
     ) {
         core.delivery.schedule { [core] in
-            let tasks = core.outstandingTasks
+            let tasks = core.listedTasks
             completionHandler(
                 tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask },
                 tasks.compactMap { $0 as? URLSessionUploadTask },

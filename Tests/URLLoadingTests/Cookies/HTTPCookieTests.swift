@@ -144,11 +144,16 @@ import Testing
         let valued = try #require(
             cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes;Max-Age=5").first)
         #expect(!valued.isSecure && !valued.isHTTPOnly && !valued.isSessionOnly)
-        // Without anything that says when it ends a cookie ends with the session; `Discard` has no part in that.
         let undated = try #require(cookies("name=value;Secure=1;Discard=TRUE;HttpOnly=Yes").first)
-        #expect(!undated.isSecure && !undated.isHTTPOnly)
-        #expect(undated.isSessionOnly)
-        #expect(undated == (try cookies("name=value").first))
+        #expect(!undated.isSecure && !undated.isHTTPOnly && !undated.isSessionOnly)
+        #expect(undated.expiresDate == nil)
+        // Where nothing is said of its end, a cookie ends with the session.
+        #expect(try #require(cookies("name=value").first).isSessionOnly)
+        // What a cookie says of its end is kept.
+        #expect(HTTPCookie(properties: try #require(undated.properties)) == undated)
+        let storage = HTTPCookieStorage()
+        storage.setCookie(undated)
+        #expect(storage.cookies?.map(\.isSessionOnly) == [false])
         let nameless = try #require(cookies("name=value;Comment=value1;   =value2;CommentURL=value3").first)
         #expect(nameless.comment == "value1")
         #expect(nameless.commentURL == URL(string: "value3"))

@@ -239,11 +239,10 @@ import URLLoading
         let session = URLSession { $0.urlCache = nil }
         defer { session.invalidateAndCancel() }
         let (bytes, _) = try await session.bytes(from: server.url("/", host: "localhost"))
-        var iterator = bytes.makeAsyncIterator()
-        _ = try await iterator.next()
         try await isFull.wait()
         #expect(!isOpenedEarly.current)
-        for _ in 1..<(1 << 20) { _ = try await iterator.next() }
+        var iterator = bytes.makeAsyncIterator()
+        for _ in 0..<(1 << 20) { _ = try await iterator.next() }
         try await sent.wait(for: "the window to open") { $0 == -1 ? () : nil }
     }
 

@@ -66,6 +66,34 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
     }
 
+    // T-60, S-83: as in swift-corelibs-foundation
+    @Test("no task is listed after the session has cancelled all") func noTaskAfterTheSessionHasCancelledAll()
+        async throws
+    {
+        let held = Signal("the response")
+        let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
+        defer { server.stop() }
+        defer { held.fire() }
+        let delegate = RecordingDelegate()
+        let queue = OperationQueue(name: "calls", width: 1)
+        let session = URLSession(delegate, queue: queue)
+        let (running, new) = (session.dataTask(with: server.url()), session.dataTask(with: server.url()))
+        running.resume()
+        let listed = EventRecorder<[Int]>()
+        // Before the end of any task.
+        queue.isSuspended = true
+        session.getAllTasks { listed.record($0.map(\.taskIdentifier)) }
+        session.invalidateAndCancel()
+        new.resume()
+        session.getAllTasks { listed.record($0.map(\.taskIdentifier)) }
+        session.getTasksWithCompletionHandler { data, uploads, downloads in
+            listed.record((data + uploads + downloads).map(\.taskIdentifier))
+        }
+        queue.isSuspended = false
+        #expect(try await listed.waitFor(count: 3) == [[], [], []])
+        _ = try await delegate.callsUntilInvalid()
+    }
+
     // T-60: the session holds what it has made
     @Test("a task that only the session holds is resumed") func aTaskThatOnlyTheSessionHolds() async throws {
         let server = try ScriptedServer.answering(.text("x"))

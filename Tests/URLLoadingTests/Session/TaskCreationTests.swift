@@ -89,7 +89,10 @@ import URLLoading
 
     // S-35, S-34: a stream to a host. Foundation has no `NetService` on Linux.
     @Test("a stream task") func streamTask() async throws {
-        let server = try ScriptedServer { try $0.send("hello") }
+        let server = try ScriptedServer {
+            try $0.send("hello")
+            try $0.waitForClose()
+        }
         defer { server.stop() }
         let delegate = RecordingStreamDelegate()
         let session = URLSession(delegate)
