@@ -54,6 +54,8 @@ package final class EventLoop: @unchecked Sendable {
     let baton = Atomic<UInt64>(0)
     /// Whether a thread was started for the loop, which then always has one.
     private let hasThread = Atomic(false)
+    /// Held while one is started.
+    private let startLock = Lock()
 
     /// After so many jobs those who have been called for have their turn in between.
     private static let jobsTogether = 32
@@ -116,10 +118,13 @@ package final class EventLoop: @unchecked Sendable {
 
     private func startThread() -> Bool {
         if ForkedProcess.isOne { return false }
-        guard !hasThread.exchange(true, ordering: .acquiringAndReleasing) else { return true }
-        if LoopThread.runIfPossible(self) { return true }
-        hasThread.store(false, ordering: .releasing)
-        return false
+        // Who comes second waits: what he posts is done only if the thread did start.
+        return startLock.withLock {
+            if hasThread.load(ordering: .relaxed) { return true }
+            guard LoopThread.runIfPossible(self) else { return false }
+            hasThread.store(true, ordering: .relaxed)
+            return true
+        }
     }
 
     // MARK: On the loop: descriptors

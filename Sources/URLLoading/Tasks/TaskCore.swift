@@ -59,6 +59,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
         /// A body that was gathered has been told before the end.
         var hasToldBody = false
+        /// Whether somebody is about to end the task without a load.
+        var isEndClaimed = false
         /// How many parts of a body in parts have been told.
         var partCount = 0
         /// The task, from `resume` to the end (T-9). Nil while it is suspended in an invalidated session.
@@ -220,7 +222,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         core.loop.post {
             if let load = self.load {
                 load.cancel(.cancelled)
-            } else if !self.isAwaitingLoad {
+            } else if !self.isAwaitingLoad, self.claimEnd() {
                 self.end(.cancelled, body: self.unstartedBody)
             }
         }
@@ -229,7 +231,17 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of its
     /// parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
+        guard claimEnd() else { return }
         WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
+    }
+
+    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
+    /// meanwhile, and who found that it has none.
+    private func claimEnd() -> Bool {
+        locked { values in
+            defer { values.isEndClaimed = true }
+            return !values.isEndClaimed
+        }
     }
 
     /// What a task has that never ran.
