@@ -55,6 +55,6 @@ import Testing
     func nextLook(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double) {
         let look = clock(active: 1).nextLook(
             at: 2 * Self.second, idle: idle, total: total, countsSilence: counts, looks: looks)
-        #expect(look == Int64(next * 1e9))
+        #expect(look == Int64((next * 1e9).rounded()))
     }
 }
