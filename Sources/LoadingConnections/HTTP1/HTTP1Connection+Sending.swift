@@ -184,8 +184,8 @@ extension HTTP1Connection {
     private func fail(writing failure: StreamFailure) {
         guard failure.isPeerGone else { return fail(LoadError(failure)) }
         stopSending()
-        // Otherwise the readiness that is being handled, or that the kernel has still to tell of, leads there.
-        if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
+        // In the next turn: what the loop reads into may be in use for another connection in this one.
+        stream.callAgain()
     }
 }
 

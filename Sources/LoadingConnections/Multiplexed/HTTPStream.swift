@@ -92,7 +92,10 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         case .failure(let error):
             self.observer = nil
             stopSending()
-            observer.exchangeFailed(ExchangeFailure(error: LoadError(error), progress: .unsent))
+            observer.exchangeFailed(
+                ExchangeFailure(
+                    error: LoadError(error), progress: .unsent, wasAlone: connection.requestCount == 0,
+                    lastAnswer: connection.home.lastAnswer))
         }
     }
 

@@ -4,7 +4,7 @@ package enum RetryRules {
     package static let maximumAttempts = 3
     /// The same of one that answers others meanwhile: it takes few requests on each connection, and closes so that what it says
     /// of that is lost. It may also be the request that has it close.
-    private static let maximumAttemptsAmongOthers = 10
+    private static let maximumLossesAmongOthers = 10
 
     /// How long a request waits, in milliseconds, after each refusal in a row by a server that processes no request at
     /// all. After the last of them it fails.
@@ -27,8 +27,10 @@ package enum RetryRules {
         // On a new connection a close without an answer is the server's answer, and asking again only doubles the load.
         case .sent:
             let isSafe = lost.isReusedConnection && RequestMethod.isIdempotent(lost.method) && lost.isBodyReplayable
-            let most = lost.isServing ? maximumAttemptsAmongOthers : maximumAttempts
-            return isSafe && lost.attempts < most ? .retry : .fail(error)
+            let mayGoOn =
+                lost.isServing
+                ? lost.lossesAmongOthers < maximumLossesAmongOthers : lost.attempts < maximumAttempts
+            return isSafe && mayGoOn ? .retry : .fail(error)
         case .answered: return .fail(error)
         }
     }

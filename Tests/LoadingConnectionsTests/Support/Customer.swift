@@ -110,6 +110,12 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         connection.putBack()
     }
 
+    /// Sends a request over the connection that was kept.
+    func send(_ method: String) { carrier?.start(request(method), observer: self) }
+
+    /// How the exchange failed.
+    private(set) var failure: ExchangeFailure?
+
     private func note(_ event: String) { house.heard.record("\(name) \(event)") }
 
     func connectionIsBeingMade() { note("is served") }
@@ -157,5 +163,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         carrier = nil
         note("is done")
     }
-    func exchangeFailed(_ failure: ExchangeFailure) { note("lost \(failure.error.code)") }
+    func exchangeFailed(_ failure: ExchangeFailure) {
+        self.failure = failure
+        note("lost \(failure.error.code)")
+    }
 }
