@@ -60,7 +60,7 @@ lint: layers
 format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
 
-# Imports may point down the house only.
+# A module may import only modules below it.
 layers:
 	scripts/check-layers
 
