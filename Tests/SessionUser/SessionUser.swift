@@ -7,6 +7,7 @@ import URLLoading
 /// line, or the code and the text of its error, and ends without waiting for anything; an ephemeral one flushes and
 /// resets its session before. With `keep` it has a permanent password for the server of the first URL. With `download`
 /// it downloads the URLs, and holds the errors to its end.
+/// `session-user import` reads nothing as a PKCS #12 archive, and prints the status.
 /// `session-user forked URL` and `session-user without-threads URL` are those of ``LimitedProcess``.
 @main enum SessionUser {
     static func main() async {
@@ -15,6 +16,13 @@ import URLLoading
         if kind == "forked" || kind == "without-threads" {
             guard let url = arguments.first.flatMap({ URL(string: $0) }) else { exit(2) }
             if kind == "forked" { LimitedProcess.fork(url) } else { LimitedProcess.loadWithoutThreads(url) }
+            fflush(nil)
+            exit(0)
+        }
+        if kind == "import" {
+            var items: CFArray?
+            let status = SecPKCS12Import(Data() as CFData, [:] as CFDictionary, &items)
+            print(status, SecCopyErrorMessageString(status, nil) ?? "")
             fflush(nil)
             exit(0)
         }
