@@ -53,6 +53,19 @@ import Testing
         #expect(rest.first == "200 ok" && rest.count == 3)
     }
 
+    // MISC-28, T-39
+    @Test("a task that ended before it began") func neverBegun() throws {
+        let server = try server()
+        defer { server.stop() }
+        let (log, rest) = try run("1", ["cancelled", "http://me:treasure@127.0.0.1:\(server.port)/end?key=treasure"])
+        #expect(
+            log.map { plain($0, server) } == [
+                "URLLoading: 1.1 GET http://127.0.0.1:PORT/end?...: failed -999, cancelled"
+            ])
+        #expect(rest == ["failed -999"])
+        #expect(server.connectionCount == 0)
+    }
+
     // MISC-28
     @Test("no secret is in the log, and values are at 3 alone", arguments: ["1", "2", "3"])
     func secrets(level: String) throws {
