@@ -76,6 +76,7 @@ import URLLoading
                 text += String(decoding: data ?? Data(), as: UTF8.self)
                 isAtEnd = isLast
             }
+            task.closeWrite()
             #expect(text == "HTTP/1.1 200 OK\r\nSet-Cookie: c=d\r\n\r\n" + request)
         }
         #expect(storage.cookies?.map(\.name) == ["a"])

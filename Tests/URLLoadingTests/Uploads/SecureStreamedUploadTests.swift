@@ -109,7 +109,7 @@ import URLLoading
             calls.withoutSent
                 == [
                     .created(1), .challenge(1, "ServerTrust", 0), .needsStream(1, 0), .redirect(1, 307),
-                    .challenge(1, "ServerTrust", 0), .needsStream(1, 1),
+                    .challenge(1, "ServerTrust", 0), .needsStream(1, 0),
                 ] + Self.success.withoutSent)
     }
 
