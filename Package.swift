@@ -147,7 +147,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingSemantics", "TestSupport"],
+            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",

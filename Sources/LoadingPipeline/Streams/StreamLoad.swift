@@ -11,7 +11,7 @@ package import LoadingTransport
 /// Nothing is read that nobody has asked for, beyond `StreamMachine.readAhead`; then the peer has to wait.
 package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
-    private let log: EventLog?
+    let log: EventLog?
     private let limits: Limits
     /// Held until the end.
     private(set) var client: (any StreamClient)?

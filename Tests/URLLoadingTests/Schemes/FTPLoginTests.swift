@@ -68,6 +68,24 @@ import URLLoading
         #expect(delegate.metrics.events.first?.transactionMetrics.count == 4)
     }
 
+    // AUTH-9: the 64th credential that is refused is the last one
+    @Test("a delegate that never gives up", .timeLimit(.minutes(1))) func aDelegateThatNeverGivesUp() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, handler in
+            // Another one each time. Beyond the limit it gives up, so that the test ends.
+            let count = challenge.previousFailureCount
+            if count > 70 { return handler(.cancelAuthenticationChallenge, nil) }
+            handler(.useCredential, URLCredential(user: "ann", password: "\(count)", persistence: .none))
+        }
+        let asked = (0..<64).map { Call.challenge(1, "Default", $0) }
+        #expect(
+            try await calls(delegate, server.url("/a.txt"))
+                == [.created(1)] + asked + [.metrics(1), .completed(1, .userAuthenticationRequired), .invalid])
+        #expect(server.connectionCount == 65)
+    }
+
     // MISC-17, AUTH-9, AUTH-11: what the address says is proposed, and once it was refused no more
     @Test("the URL's refused") func theURLsRefused() async throws {
         let server = try server()
