@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -227,15 +229,16 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let ann = ann
-        let pause = Signal("nothing")
-        delegate.challenge = { _, handler in
-            try? pause.wait(within: .milliseconds(1500))
-            handler(.useCredential, ann)
-        }
-        let session = URLSession(delegate) { $0.timeoutIntervalForRequest = 0.7 }
+        let held = Watched<RecordingDelegate.ChallengeHandler?>(nil)
+        delegate.challenge = { _, handler in held.withValue { $0 = handler } }
+        let stepped = try SteppedLoop()
+        let session = URLSession(delegate) { $0.loop = stepped.loop }
         session.dataTask(with: server.url("/a.txt")).resume()
         session.finishTasksAndInvalidate()
+        let handler = try await held.wait(for: "the question") { $0 }
+        held.withValue { $0 = nil }
+        try await stepped.step(by: TimeLimits.seconds(1000))
+        handler(.useCredential, ann)
         #expect(try await delegate.callsUntilInvalid().contains(.completed(1, nil)))
     }
 }
