@@ -5,7 +5,7 @@ URL ?=
 FILTER ?=
 filter = $(if $(FILTER),--filter '$(FILTER)')
 
-.PHONY: run test plain test-plain test-tsan test-asan soak fuzz bench lint format layers clean
+.PHONY: run test plain test-plain test-tsan test-asan soak fuzz bench lint format layers behaviour clean
 
 # Builds the client and shows the main job; with URL=https://… it loads that URL.
 run:
@@ -54,14 +54,19 @@ bench:
 	scripts/bench --markdown docs/benchmarks.md
 
 lint: layers
+	scripts/behaviour --check
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
 
-# Imports may point down the house only.
+# A module may import only modules below it.
 layers:
 	scripts/check-layers
+
+# Rewrites the lists of tests in docs/behaviour.
+behaviour:
+	scripts/behaviour
 
 clean:
 	rm -rf .build Benchmarks/.build Fuzz/.build

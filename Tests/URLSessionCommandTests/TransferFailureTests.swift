@@ -81,6 +81,29 @@ import URLSessionCommandCore
                 == "could not connect to [::1]:9 (connection refused): is the server running, and is it that port?")
     }
 
+    // ERR-3, TLS-5: the server is not to blame
+    @Test func aLibraryThatIsMissing() {
+        let library = NSError(
+            domain: "URLLoadingLibraryErrorDomain", code: 0,
+            userInfo: [NSLocalizedDescriptionKey: "libssl.so.3: no such file"])
+        let error = URLError(.secureConnectionFailed, userInfo: [NSUnderlyingErrorKey: library])
+        #expect(
+            TransferFailure(error, .init(url: "https://h/"))
+                == TransferFailure(
+                    .tlsHandshake, "no secure connection to h (libssl.so.3: no such file): install that library"))
+    }
+
+    // ERR-6: a server of FTP speaks no HTTP
+    @Test func anAnswerThatIsNone() {
+        let error = URLError(.cannotParseResponse)
+        #expect(
+            TransferFailure(error, .init(url: "FTP://h/a"))
+                == TransferFailure(.badServerResponse, "h did not answer with correct FTP: is this the right port?"))
+        #expect(
+            TransferFailure(error, .init(url: "http://h/a")).message
+                == "h did not answer with correct HTTP: is this the right port, and http or https?")
+    }
+
     // PROXY-10: it is the proxy that is not there, whose number Apple's loader tells
     @Test(arguments: [306, 310])
     func aProxyThatIsNotThere(_ number: Int) {

@@ -143,7 +143,10 @@ extension HTTP1Connection {
         machine.sentBytes()
         if sent.head > 0 {
             observer?.exchangeSentHead(bytes: sent.head)
-            if !unsent.hasHead { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
+            if !unsent.hasHead {
+                let timeout = pool.loop.limits.continueTimeout
+                perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now), continueTimeout: timeout))
+            }
         }
         let onWire = sent.body + sent.framing
         if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }
@@ -184,8 +187,8 @@ extension HTTP1Connection {
     private func fail(writing failure: StreamFailure) {
         guard failure.isPeerGone else { return fail(LoadError(failure)) }
         stopSending()
-        // Otherwise the readiness that is being handled, or that the kernel has still to tell of, leads there.
-        if stream.mayHaveMore, !isPaused, !isHandlingReadiness { receive() }
+        // In the next turn: what the loop reads into may be in use for another connection in this one.
+        stream.callAgain()
     }
 }
 

@@ -227,17 +227,14 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         environment.loop.arm(timer, at: nextLook, for: self)
     }
 
-    var nextLook: Int64 {
-        clock.nextLook(
-            at: environment.loop.now, idle: request.idleTimeout, total: request.totalTimeout,
-            countsSilence: idleTimeIsRunning,
+    private var nextLook: Int64 {
+        let loop = environment.loop
+        return clock.nextLook(
+            at: loop.now, idle: request.idleTimeout, total: request.totalTimeout, countsSilence: idleTimeIsRunning,
             // What a server acknowledges of a body is seen by looking.
-            looks: request.body.isNone ? 1 : Self.looksAtBody)
+            looks: request.body.isNone ? 1 : loop.limits.progressChecksPerTimeout,
+            shortest: loop.limits.shortestTimerPeriod)
     }
-
-    /// How often in an idle time it is looked what the server has acknowledged of a body: so much of it is the most by which
-    /// the end comes late.
-    private static let looksAtBody = 8.0
 
     /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
     /// while waiting for a route (CONN-13), not while the client holds up the flow.

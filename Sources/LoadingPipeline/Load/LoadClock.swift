@@ -10,9 +10,6 @@ struct LoadClock: Equatable {
     private var start: Int64 = 0
     private var suspension: Int64 = 0
 
-    /// The shortest time between two looks, in seconds: a request that allows no time must not keep the loop busy.
-    private static let shortestLook = 0.01
-
     mutating func begin(at now: Int64) {
         start = now
         lastActivity = now
@@ -40,10 +37,14 @@ struct LoadClock: Equatable {
     ///   - idle: Nil if silence is nobody's concern.
     ///   - countsSilence: Whether silence counts now. If not, it may by the time of the next look.
     ///   - looks: How often progress is looked for that nobody reports, in one idle time.
-    func nextLook(at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1) -> Int64 {
+    ///   - shortest: The least time until then where no limit ends before, in seconds: a request that allows no time must
+    ///     not keep the loop busy.
+    func nextLook(
+        at now: Int64, idle: Double?, total: Double, countsSilence: Bool, looks: Double = 1, shortest: Double
+    ) -> Int64 {
         let end = start.addingSeconds(total)
         guard let idle else { return end }
-        let pause = max(idle / max(looks, 1), Self.shortestLook)
+        let pause = max(idle / max(looks, 1), shortest)
         guard countsSilence else { return min(end, now.addingSeconds(pause)) }
         let silence = lastActivity.addingSeconds(idle)
         return min(end, looks > 1 ? min(silence, now.addingSeconds(pause)) : silence)

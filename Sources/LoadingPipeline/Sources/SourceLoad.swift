@@ -360,7 +360,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     private func armTimer() {
         guard !isSuspended else { return }
         let look = clock.nextLook(
-            at: loop.now, idle: idleTimeout, total: totalTimeout, countsSilence: idleTimeIsRunning)
+            at: loop.now, idle: idleTimeout, total: totalTimeout, countsSilence: idleTimeIsRunning,
+            shortest: loop.limits.shortestTimerPeriod)
         loop.arm(timer, at: look, for: self)
     }
 

@@ -43,6 +43,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// What the request leaves out on a connection that may be proved to be the user's already.
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
+    /// How often the request, which may have been processed, was lost while the server answered others.
+    private var lossesAmongOthers = 0
     /// How often in a row the server has refused the request and answered no other.
     private var refusals = 0
     /// When the request was lost last, or begun.
@@ -465,20 +467,25 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         // A stream that was read from is asked for again.
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
-            isBodyReplayable: true, attempts: attempts, refusals: refusals + 1, isServing: isServing)
+            isBodyReplayable: true, attempts: attempts,
+            lossesAmongOthers: lossesAmongOthers + (failure.progress == .sent && isServing ? 1 : 0),
+            refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
         let wasNotSeen = failure.progress == .refused || failure.progress == .unsent
         guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss else {
             return end { $0.exchangeFailed(failure.error) }
         }
-        let decision = RetryRules.decide(lost)
+        let decision = RetryRules.decide(lost, limits: environment.loop.limits)
         if case .fail = decision { return end { $0.exchangeFailed(failure.error) } }
         if !wasNotSeen { loss = failure.error }
         if failure.progress == .refused || wasNotSeen && isServing {
             // It was no try.
             attempts -= 1
             refusals = isServing ? 0 : refusals + 1
+        } else if isServing {
+            attempts -= 1
+            lossesAmongOthers = lost.lossesAmongOthers
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }

@@ -11,7 +11,7 @@ package import LoadingTransport
 /// Nothing is read that nobody has asked for, beyond `StreamMachine.readAhead`; then the peer has to wait.
 package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
-    private let log: EventLog?
+    let log: EventLog?
     private let limits: Limits
     /// Held until the end.
     private(set) var client: (any StreamClient)?
@@ -393,7 +393,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     /// Has the client told when this machine would take another way to the peer than the connection goes.
     private func watchRoutes() {
         guard client?.wantsBetterRoutes == true else { return }
-        let watch = RouteWatch.shared
+        let watch = RouteWatch.watch(for: environment.loop)
         routes = watch.wait(since: watch.mark(on: environment.loop), on: environment.loop) { [weak self] in
             guard let self, !self.hasEnded else { return }
             if self.connection?.hasBetterRoute == true { self.client?.loadHasBetterRoute(self) }
@@ -414,7 +414,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         // A question may be answered meanwhile, so there is a look now and then.
         var deadline = clock.nextLook(
             at: environment.loop.now, idle: machine.isConnecting ? limits.idle : nil, total: limits.total,
-            countsSilence: idleTimeIsRunning)
+            countsSilence: idleTimeIsRunning,
+            shortest: environment.loop.limits.shortestTimerPeriod)
         if let own = machine.deadline { deadline = min(deadline, own) }
         environment.loop.arm(timer, at: deadline, for: self)
     }

@@ -13,7 +13,10 @@ struct HTTP1Framing {
     private(set) var asksToClose = false
     private(set) var asksToKeepAlive = false
     private var chunkedCount = 0
+    /// `identity`, which was a coding until RFC 7230.
+    private var namesIdentity = false
     /// Any coding but `chunked`. No request of ours asks for one, so it is not known what came instead of the body.
+    /// `chunked` with parameters is another one: it has none (RFC 9112 §7.1).
     private var hasUnsupportedCoding = false
 
     /// Every position lies inside `bytes`.
@@ -31,17 +34,19 @@ struct HTTP1Framing {
 
     /// The body's length for a response that may have one, and whether its framing leaves the connection reusable.
     ///
-    /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, or with a doubled `chunked`, or of
-    /// version 1.0, may have been understood otherwise by somebody on the way: the connection ends with it.
+    /// `Transfer-Encoding` wins over `Content-Length`, but a message with both, with `chunked` twice, with `identity`, or
+    /// of version 1.0, may be read otherwise by an intermediary: the connection ends with it.
     func bodyLength(minorVersion: Int) throws(HTTP1ParseError) -> (length: HTTP1BodyLength, mayReuse: Bool) {
         if hasUnsupportedCoding { throw .unsupportedTransferCoding }
         if chunkedCount > 0 {
-            if case .absent = contentLength, chunkedCount == 1, minorVersion > 0 { return (.chunked, true) }
+            if case .absent = contentLength, chunkedCount == 1, !namesIdentity, minorVersion > 0 {
+                return (.chunked, true)
+            }
             return (.chunked, false)
         }
         switch contentLength {
         case .absent: return (.untilClose, false)
-        case .value(let value): return (.known(value), true)
+        case .value(let value): return (.known(value), !namesIdentity)
         case .malformed: throw .malformedContentLength
         case .conflicting: throw .conflictingContentLengths
         }
@@ -84,12 +89,11 @@ struct HTTP1Framing {
 
     private mutating func readTransferEncoding(_ bytes: UnsafeRawBufferPointer, _ position: HTTPFields.Position) {
         Self.forEachElement(of: position, in: bytes) { start, end in
-            var nameEnd = start
-            while nameEnd < end, bytes[nameEnd] != Octet.semicolon { nameEnd &+= 1 }
-            nameEnd = bytes.startOfTrailingWhitespace(from: start, to: nameEnd)
-            if start == nameEnd || bytes.matches("identity", from: start, to: nameEnd) { return }
-            if bytes.matches("chunked", from: start, to: nameEnd) {
+            if start == end { return }
+            if bytes.matches("chunked", from: start, to: end) {
                 chunkedCount &+= 1
+            } else if bytes.matches("identity", from: start, to: end) {
+                namesIdentity = true
             } else {
                 hasUnsupportedCoding = true
             }

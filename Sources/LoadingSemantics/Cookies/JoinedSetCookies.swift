@@ -1,6 +1,7 @@
 /// Several `Set-Cookie` fields that came as one, as in a dictionary of fields (COOK-10).
 package enum JoinedSetCookies {
-    /// Cuts at the commas behind which a cookie begins: a token and "=". Those in a date or a comment stay.
+    /// Cuts at the commas behind which a cookie begins: a token and "=". Those in a date or a comment stay. Behind ", " the
+    /// token may be missing: such a field is no cookie, but it would become part of the cookie before it.
     package static func split(_ joined: String) -> [Substring] {
         let bytes = joined.utf8
         var fields: [Substring] = []
@@ -26,7 +27,7 @@ package enum JoinedSetCookies {
         else { return false }
         var name = trimmed[..<end]
         while let last = name.last, isBlank(last) { name.removeLast() }
-        return !name.isEmpty && name.allSatisfy(ChallengeReader.isToken)
+        return name.isEmpty ? trimmed.startIndex > text.startIndex : name.allSatisfy(ChallengeReader.isToken)
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }

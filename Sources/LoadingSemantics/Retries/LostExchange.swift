@@ -18,8 +18,11 @@ package struct LostExchange: Sendable, Equatable {
     package var isReusedConnection: Bool
     /// True without a body; a stream that has been read from cannot be replayed.
     package var isBodyReplayable: Bool
-    /// How often this request has been tried, this time included; tries that the server has not processed are not counted.
+    /// How often this request has been tried, this time included. Not counted are tries that the server has not processed, and
+    /// those before that are `lossesAmongOthers`.
     package var attempts: Int
+    /// How often this request, when it may have been processed, was lost while the server answered others, this time included.
+    package var lossesAmongOthers: Int
     /// How often in a row, this time included, the server has refused it and processed no other request meanwhile.
     package var refusals: Int
     /// Whether the server has answered others since this request was lost before, or was begun.
@@ -27,13 +30,14 @@ package struct LostExchange: Sendable, Equatable {
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
-        refusals: Int = 1, isServing: Bool = false
+        lossesAmongOthers: Int = 0, refusals: Int = 1, isServing: Bool = false
     ) {
         self.method = method
         self.progress = progress
         self.isReusedConnection = isReusedConnection
         self.isBodyReplayable = isBodyReplayable
         self.attempts = attempts
+        self.lossesAmongOthers = lossesAmongOthers
         self.refusals = refusals
         self.isServing = isServing
     }

@@ -36,13 +36,13 @@ package struct CertificateEncoding: Sendable, Equatable {
             readVersion(&certificate), let serial = certificate.take(DERReader.Tag.integer),
             // RFC 5280 allows 20 octets; there are authorities that took more.
             (1...37).contains(serial.count),
-            Self.takeAlgorithm(&certificate), certificate.enter() != nil, Self.takeValidity(&certificate),
-            let subject = certificate.take(DERReader.Tag.sequence), Self.takeKey(&certificate),
+            Self.takeAlgorithm(&certificate), Self.takeName(&certificate) != nil, Self.takeValidity(&certificate),
+            let hasSubject = Self.takeName(&certificate), Self.takeKey(&certificate),
             // Unique identifiers.
             certificate.takeIfPresent(DERReader.Tag.implicit(1), DERReader.isBitString),
             certificate.takeIfPresent(DERReader.Tag.implicit(2), DERReader.isBitString)
         else { return nil }
-        hasSubject = !subject.isEmpty
+        self.hasSubject = hasSubject
         let hasReadExtensions = certificate.takeIfPresent(DERReader.Tag.explicit(3)) { readExtensions($0) }
         guard hasReadExtensions, certificate.isAtEnd else { return nil }
     }
@@ -65,6 +65,23 @@ package struct CertificateEncoding: Sendable, Equatable {
             return false
         }
         return (algorithm.isAtEnd || algorithm.next() != nil) && algorithm.isAtEnd
+    }
+
+    /// Whether a Name names anything; nil if it is none. Its sets are not empty, and have an attribute and its value each
+    /// (RFC 5280 §4.1.2.4).
+    private static func takeName(_ reader: inout DERReader) -> Bool? {
+        guard var name = reader.enter() else { return nil }
+        if name.isAtEnd { return false }
+        let isName = name.takeAll { part in
+            guard part.tag == DERReader.Tag.set else { return false }
+            var attributes = DERReader(part.content)
+            return attributes.takeAll { attribute in
+                guard attribute.tag == DERReader.Tag.sequence else { return false }
+                var pair = DERReader(attribute.content)
+                return pair.take(DERReader.Tag.objectIdentifier) != nil && pair.next() != nil && pair.isAtEnd
+            }
+        }
+        return isName ? true : nil
     }
 
     private static func takeBitString(_ reader: inout DERReader) -> Bool {

@@ -156,7 +156,7 @@ package final class ByteStream: ReadinessHandler {
                 mayWrite = false
                 return .wouldBlock
             case .wantsRead: return .wouldBlock
-            case .failed(let error): return .failed(.tls(error))
+            case .failed(let error): return writeFailed(.tls(error))
             }
         }
         let count = cll_send(descriptor, bytes.baseAddress, bytes.count)
@@ -169,7 +169,7 @@ package final class ByteStream: ReadinessHandler {
             mayWrite = false
             return .wouldBlock
         }
-        return .failed(.posix(POSIXFailure(code)))
+        return writeFailed(.posix(POSIXFailure(code)))
     }
 
     /// Moves at most so many bytes from a pipe, which has them, to the plain socket.
@@ -183,7 +183,15 @@ package final class ByteStream: ReadinessHandler {
             mayWrite = false
             return .wouldBlock
         }
-        return .failed(.posix(POSIXFailure(code)))
+        return writeFailed(.posix(POSIXFailure(code)))
+    }
+
+    /// The peer may have sent something before it closed the connection, and the loop may not have heard of that yet. So the
+    /// next read asks the kernel, and reading ends only with the end of the connection.
+    private func writeFailed(_ failure: StreamFailure) -> StreamWrite {
+        mayRead = true
+        hasHungUp = true
+        return .failed(failure)
     }
 
     /// Whether a read may bring something; false after a read that emptied the socket.

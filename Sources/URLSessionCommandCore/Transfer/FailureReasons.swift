@@ -37,6 +37,11 @@ enum FailureReasons {
         return texts.map { TextSanitizer.clean($0) }
     }
 
+    /// Whether a library of the system is missing or unusable.
+    static func isAboutLibrary(_ error: any Error) -> Bool {
+        chain(under: error).contains { $0.domain == "URLLoadingLibraryErrorDomain" }
+    }
+
     /// ` (first: second)`, or nothing.
     static func parenthesis(_ error: any Error) -> String {
         let texts = texts(of: error)

@@ -43,6 +43,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
             return url.port.map { "\(name):\($0)" } ?? name
         }
 
+        var isFTP: Bool { URL(string: url)?.scheme?.lowercased() == "ftp" }
+
         /// Shown in messages, so without secrets.
         var shownURL: String { SecretText.hiding(in: url, as: .address) }
     }
@@ -79,7 +81,9 @@ package struct TransferFailure: Error, Equatable, Sendable {
         case .badServerResponse, .cannotParseResponse:
             self.init(
                 .badServerResponse,
-                "\(place) did not answer with correct HTTP: is this the right port, and http or https?")
+                context.isFTP
+                    ? "\(place) did not answer with correct FTP\(cause): is this the right port?"
+                    : "\(place) did not answer with correct HTTP: is this the right port, and http or https?")
         case .zeroByteResource:
             self.init(.emptyReply, "\(place) closed the connection without an answer: try again, or ask its operator")
         case .cannotDecodeRawData, .cannotDecodeContentData, .downloadDecodingFailedMidStream,
@@ -109,6 +113,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
                     + "-v shows it; --cacert FILE trusts an authority of your own")
         case .clientCertificateRejected, .clientCertificateRequired:
             self.init(.clientCertificate, "\(place) asks for a client certificate\(cause): show one with --cert")
+        case .secureConnectionFailed where FailureReasons.isAboutLibrary(error):
+            self.init(.tlsHandshake, "no secure connection to \(place)\(cause): install that library")
         case .secureConnectionFailed, .appTransportSecurityRequiresSecureConnection:
             self.init(.tlsHandshake, "no secure connection to \(place)\(cause): does this port speak TLS 1.2 or later?")
         case .cannotCreateFile, .cannotOpenFile, .cannotWriteToFile, .cannotCloseFile:

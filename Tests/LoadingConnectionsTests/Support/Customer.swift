@@ -11,7 +11,7 @@ import TestSupport
 final class PoolOnLoop: @unchecked Sendable {
     // Sendable because pool and customers are touched on the loop only.
 
-    let loop = EventLoops.assign()
+    let loop: EventLoop
     let origin: Origin
     let heard = EventRecorder<String>()
     private(set) var pool: ConnectionPool
@@ -19,8 +19,9 @@ final class PoolOnLoop: @unchecked Sendable {
     init(
         to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
         isAlwaysDirect: Bool = true, configuration: TLSConfiguration = TLSConfiguration(),
-        resolver: NameResolver = NameResolver()
+        resolver: NameResolver = NameResolver(), on loop: EventLoop = EventLoops.assign()
     ) {
+        self.loop = loop
         origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
         pool = ConnectionPool(
             loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,
@@ -110,6 +111,12 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         connection.putBack()
     }
 
+    /// Sends a request over the connection that was kept.
+    func send(_ method: String) { carrier?.start(request(method), observer: self) }
+
+    /// How the exchange failed.
+    private(set) var failure: ExchangeFailure?
+
     private func note(_ event: String) { house.heard.record("\(name) \(event)") }
 
     func connectionIsBeingMade() { note("is served") }
@@ -157,5 +164,8 @@ final class Customer: ConnectionTaker, ExchangeObserver, @unchecked Sendable {
         carrier = nil
         note("is done")
     }
-    func exchangeFailed(_ failure: ExchangeFailure) { note("lost \(failure.error.code)") }
+    func exchangeFailed(_ failure: ExchangeFailure) {
+        self.failure = failure
+        note("lost \(failure.error.code)")
+    }
 }

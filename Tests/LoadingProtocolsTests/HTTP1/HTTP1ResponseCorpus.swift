@@ -216,12 +216,27 @@ enum HTTP1ResponseCorpus {
             "HTTP/1.0 200 N\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "1.0 200 N | Connection=keep-alive | Transfer-Encoding=chunked > chunked", "end, close"),
         .init(
-            "parameters, empty elements",
-            "HTTP/1.1 200 N\r\nTransfer-Encoding: , identity, chunked ; a=b ,\r\n\r\n0\r\n\r\n",
-            "1.1 200 N | Transfer-Encoding=, identity, chunked ; a=b , > chunked", "end, reuse"),
+            "empty elements", "HTTP/1.1 200 N\r\nTransfer-Encoding: ,\t, chunked ,\r\n\r\n0\r\n\r\n",
+            "1.1 200 N | Transfer-Encoding=,\t, chunked , > chunked", "end, reuse"),
         .init(
-            "identity is nothing", "HTTP/1.1 200 N\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
-            "1.1 200 N | Transfer-Encoding=identity | Content-Length=1 > known(1)", "body x", "end, reuse"),
+            "no element", "HTTP/1.1 200 N\r\nTransfer-Encoding:\r\nContent-Length: 1\r\n\r\nx",
+            "1.1 200 N | Transfer-Encoding= | Content-Length=1 > known(1)", "body x", "end, reuse"),
+        .init(
+            "identity is nothing, no reuse",
+            "HTTP/1.1 200 N\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
+            "1.1 200 N | Transfer-Encoding=identity | Content-Length=1 > known(1)", "body x", "end, close"),
+        .init(
+            "chunked, then identity, no reuse",
+            "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked, Identity\r\n\r\n0\r\n\r\n",
+            "1.1 200 N | Transfer-Encoding=chunked, Identity > chunked", "end, close"),
+        // RFC 9112 §7.1
+        .init(
+            "parameters of chunked", "HTTP/1.1 200 N\r\nTransfer-Encoding: chunked;a=b\r\n\r\n0\r\n\r\n",
+            "error unsupportedTransferCoding", "left 0\r\n\r\n"),
+        .init(
+            "parameters of nothing",
+            "HTTP/1.1 200 N\r\nTransfer-Encoding: ;chunked\r\nContent-Length: 1\r\n\r\nx",
+            "error unsupportedTransferCoding", "left x"),
         .init(
             "CONN-27 not a coding", "HTTP/1.1 200 N\r\nTransfer-Encoding: binary\r\nContent-Length: 1\r\n\r\nx",
             "error unsupportedTransferCoding", "left x"),

@@ -37,6 +37,10 @@ import Testing
             Row("a serial number of 37 octets") { $0.serial = DER.element(2, [UInt8](repeating: 1, count: 37)) },
             Row("an algorithm with parameters") { $0.algorithm = DER.sequence(DER.identifier(1), [5, 0]) },
             Row("unique identifiers") { $0.identifiers = DER.element(0x81, [0, 1]) + DER.element(0x82, [7, 0x80]) },
+            Row("names of two attributes together") {
+                $0.issuer = DER.sequence(Parts.attributes(Parts.attribute, Parts.attribute))
+                $0.subject = DER.sequence(Parts.attributes(Parts.attribute), Parts.attributes(Parts.attribute))
+            },
             Row("an empty bit string") { $0.signature = DER.bits(0) },
             Row("an extension that says that it is not critical") {
                 $0.extensions = [DER.sequence(DER.identifier(1), DER.element(1, [0]), DER.element(4))]
@@ -74,6 +78,26 @@ import Testing
             },
             Row("no outer algorithm") { $0.outerAlgorithm = [] },
             Row("an issuer that is no sequence") { $0.issuer = DER.element(0x31) },
+            Row("an issuer of an empty set") { $0.issuer = DER.sequence(DER.element(0x31)) },
+            // RFC 5280 §4.1.2.4: it names nothing, and does not look empty
+            Row("a subject of an empty set") { $0.subject = DER.sequence(DER.element(0x31)) },
+            Row("a subject with an empty set in it") {
+                $0.subject = DER.sequence(Parts.attributes(Parts.attribute), DER.element(0x31))
+            },
+            Row("a subject without sets") { $0.subject = DER.sequence(Parts.attribute) },
+            Row("an attribute without a value") {
+                $0.subject = DER.sequence(Parts.attributes(DER.sequence(DER.identifier(0x55, 4, 3))))
+            },
+            Row("an attribute without a name") {
+                $0.subject = DER.sequence(Parts.attributes(DER.sequence(DER.text(12, "a"))))
+            },
+            Row("an attribute and more") {
+                $0.subject = DER.sequence(
+                    Parts.attributes(DER.sequence(DER.identifier(0x55, 4, 3), DER.text(12, "a"), [5, 0])))
+            },
+            Row("an attribute that is cut off") {
+                $0.subject = DER.sequence(Parts.attributes([0x30, 3, 6, 1, 1, 12]))
+            },
             Row("one time only") { $0.validity = DER.sequence(DER.text(0x17, "200101000000Z")) },
             Row("three times") {
                 $0.validity = DER.sequence(DER.text(0x17, "1"), DER.text(0x17, "2"), DER.text(0x17, "3"))

@@ -22,12 +22,15 @@ enum DER {
 /// The parts of a certificate (RFC 5280 §4.1), to be changed one by one.
 struct CertificateParts {
     static let algorithm = DER.sequence(DER.identifier(0x2A, 0x03))
+    static let attribute = DER.sequence(DER.identifier(0x55, 4, 3), DER.text(12, "a"))
+    /// A part of a Name.
+    static func attributes(_ attributes: [UInt8]...) -> [UInt8] { DER.element(0x31, Array(attributes.joined())) }
     var version: [UInt8] = DER.element(0xA0, DER.integer(2))
     var serial = DER.integer(1)
     var algorithm = Self.algorithm
     var issuer = DER.sequence()
     var validity = DER.sequence(DER.text(0x17, "200101000000Z"), DER.text(0x18, "20500101000000Z"))
-    var subject = DER.sequence(DER.element(0x31, DER.sequence(DER.identifier(0x55, 4, 3), DER.text(12, "a"))))
+    var subject = DER.sequence(Self.attributes(Self.attribute))
     var key = DER.sequence(Self.algorithm, DER.bits(0, 1))
     var identifiers: [UInt8] = []
     /// Each a whole Extension; none: there is no list of them.
