@@ -105,6 +105,11 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
             swiftSettings: strict),
+        // Steps the time of what runs on an event loop.
+        .target(
+            name: "LoadingTestSupport",
+            dependencies: ["LoadingTransport", "LoadingSemantics", "LoadingEvents", "TestSupport"],
+            path: "Tests/LoadingTestSupport", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "LoadingEventsTests", dependencies: ["LoadingEvents", "TestSupport"], swiftSettings: strict),
@@ -115,7 +120,8 @@ let package = Package(
             name: "LoadingProtocolsTests",
             dependencies: ["LoadingProtocols", "LoadingSemantics", "TestSupport", "CNGHTTP2"], swiftSettings: strict),
         .testTarget(
-            name: "LoadingTransportTests", dependencies: ["LoadingTransport", "LoadingSemantics", "TestSupport"],
+            name: "LoadingTransportTests",
+            dependencies: ["LoadingTransport", "LoadingSemantics", "LoadingTestSupport", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "LoadingStorageTests",
@@ -136,23 +142,24 @@ let package = Package(
             name: "LoadingConnectionsTests",
             dependencies: [
                 "LoadingConnections", "LoadingProtocols", "LoadingTransport", "LoadingSemantics", "LoadingEvents",
-                "TestSupport",
+                "LoadingTestSupport", "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
             name: "LoadingPipelineTests",
             dependencies: [
                 "LoadingConnections", "LoadingEvents", "LoadingPipeline", "LoadingProtocols", "LoadingSemantics",
-                "LoadingTransport", "TestSupport",
+                "LoadingTestSupport", "LoadingTransport", "TestSupport",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "URLSessionCommandTests",
-            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingSemantics", "TestSupport"],
+            dependencies: ["URLSessionCommandCore", "URLLoading", "LoadingEvents", "LoadingSemantics", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
             name: "URLLoadingTests",
             // The program is started by tests.
-            dependencies: ["URLLoading", "LoadingStorage", "TestSupport", "session-user"], swiftSettings: strict),
+            dependencies: ["URLLoading", "LoadingStorage", "LoadingTestSupport", "TestSupport", "session-user"],
+            swiftSettings: strict),
         .executableTarget(
             name: "session-user", dependencies: ["URLLoading"], path: "Tests/SessionUser", swiftSettings: strict),
         // Programs as users write them, in both languages: they must compile without a warning. What is deprecated

@@ -1,6 +1,8 @@
 // The metadata of the classes that `records.S` names: by Swift's calling convention for metadata accessors, which for one
 // number in and two words out is that of C.
+#define _GNU_SOURCE
 #include "CLoadingFoundation.h"
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,7 +99,14 @@ static const class_metadata *rename_class(const class_metadata *type, const void
     return renamed;
 }
 
+// Where the toolchain's module is loaded too, its classes have these names, and an archive that said them would be read as
+// theirs.
+static int names_are_taken(void) {
+    return dlsym(RTLD_DEFAULT, "$s20FoundationNetworking15HTTPURLResponseCMa") != NULL;
+}
+
 static void rename_classes(void) {
+    if (names_are_taken()) return;
     for (size_t i = 0; i < archived_class_count; i++) {
         struct archived_class *class = &archived_classes[i];
         class->type = class->accessor(0).type;

@@ -20,8 +20,11 @@ package struct MessageHead: Sendable, Equatable {
     package var version: String
     /// In the order of the wire. Where the wire has `:authority`, `host` stands for it.
     package var fields: [Field]
-    /// Whether it is between the client and a proxy that makes a tunnel, and no part of the load's own exchange.
-    package var isOfTunnel = false
+    /// Of a head between the client and a proxy that makes a tunnel, which is no part of the load's own exchange: the same
+    /// number for a request and its response, and no other in this process. Several tunnels may be made at once.
+    package var tunnelRound: UInt64?
+
+    package var isOfTunnel: Bool { tunnelRound != nil }
 
     package init(_ start: Start, version: String, fields: [Field]) {
         self.start = start

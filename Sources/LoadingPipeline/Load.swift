@@ -385,21 +385,20 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     }
 
     var nextDeadline: Int64 {
+        let loop = environment.loop
+        let shortest = loop.limits.shortestTimerPeriod
         var end = startTime.addingSeconds(request.totalTimeout)
         // What a server acknowledges of a body is seen by looking.
         if !request.body.isNone {
-            end = min(end, environment.loop.now.addingSeconds(max(request.idleTimeout / Self.looksAtBody, 0.01)))
+            end = min(
+                end, loop.now.addingSeconds(max(request.idleTimeout / loop.limits.progressChecksPerTimeout, shortest)))
         }
         guard idleTimeIsRunning else {
             // A look now and then; a request that allows no time at all must not have the loop do nothing else.
-            return min(end, environment.loop.now.addingSeconds(max(request.idleTimeout, 0.01)))
+            return min(end, loop.now.addingSeconds(max(request.idleTimeout, shortest)))
         }
         return min(end, lastActivity.addingSeconds(request.idleTimeout))
     }
-
-    /// How often in an idle time it is looked what the server has acknowledged of a body: so much of it is the most by which
-    /// the end comes late.
-    private static let looksAtBody = 8.0
 
     /// Silence counts while something of the network's is awaited: not in the line for a connection (CONN-24), not
     /// while waiting for a route (CONN-13), not while the client holds up the flow.

@@ -28,11 +28,11 @@ extension MessageHead {
     }
 
     /// What a proxy is asked that is to make a tunnel.
-    init(connectTo authority: String, _ fields: HTTPFields) {
+    init(connectTo authority: String, _ fields: HTTPFields, round: UInt64) {
         self.init(
             .request(method: "CONNECT", target: authority), version: Self.version(ofProtocol: "http/1.1"),
             fields: fields.asSent)
-        isOfTunnel = true
+        tunnelRound = round
     }
 
     init(_ head: ResponseHead) {

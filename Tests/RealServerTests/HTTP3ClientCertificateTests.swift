@@ -13,6 +13,9 @@
             let asked = EventRecorder<String>()
             let names = EventRecorder<[Data]>()
             let protocols = EventRecorder<String?>()
+            /// What it gives to who asks for a body.
+            static let body = Data([UInt8].pattern(count: 5_000))
+
             /// Called when it is asked who it is.
             private let onQuestion: @Sendable () -> Void
 
@@ -32,6 +35,12 @@
                 names.record(challenge.protectionSpace.distinguishedNames ?? [])
                 onQuestion()
                 return (credential == nil ? .performDefaultHandling : .useCredential, credential)
+            }
+
+            func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
+            {
+                asked.record("stream")
+                return InputStream(data: Self.body)
             }
 
             func urlSession(
@@ -88,6 +97,25 @@
             #expect(client.asked.events == questions)
             #expect(client.names.events.first?.count == 1)
             #expect(try await client.protocols.waitFor(count: 2) == ["h3", "h3"])
+        }
+
+        // S-49, S-50, AUTH-31: a streamed upload asks for its stream when there is a connection
+        @Test("both are asked before a stream is") func streamedUpload() async throws {
+            defer { server.stop() }
+            let client = Client(try credential(try clients.issue(.client("somebody"))))
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.timeoutIntervalForRequest = 20
+            let session = URLSession(configuration: configuration, delegate: client, delegateQueue: nil)
+            var request = URLRequest(url: try #require(URL(string: "https://localhost:\(server.port)/who")))
+            request.httpMethod = "PUT"
+            request.assumesHTTP3Capable = true
+            let task = session.uploadTask(withStreamedRequest: request)
+            task.resume()
+            session.finishTasksAndInvalidate()
+            #expect(try await client.protocols.waitFor(count: 1) == ["h3"])
+            #expect(client.asked.events == questions + ["stream"])
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+            #expect(task.countOfBytesSent == Int64(Client.body.count))
         }
 
         // AUTH-31, TLS-5

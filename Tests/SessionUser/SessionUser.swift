@@ -1,12 +1,13 @@
 import Foundation
 import URLLoading
 
-/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM | download] URL…`
+/// A program with one session, which is started by tests: `session-user KIND [keep USER PASSWORD REALM | download | cancelled] URL…`
 ///
 /// KIND is `default` or `ephemeral`. It loads the URLs one after the other, prints the status and the body of each in a
 /// line, or the code and the text of its error, and ends without waiting for anything; an ephemeral one flushes and
 /// resets its session before. With `keep` it has a permanent password for the server of the first URL. With `download`
-/// it downloads the URLs, and holds the errors to its end.
+/// it downloads the URLs, and holds the errors to its end. With `cancelled` no task is begun: each is cancelled before.
+/// `session-user import` reads nothing as a PKCS #12 archive, and prints the status.
 /// `session-user forked URL` and `session-user without-threads URL` are those of ``LimitedProcess``.
 @main enum SessionUser {
     static func main() async {
@@ -15,6 +16,13 @@ import URLLoading
         if kind == "forked" || kind == "without-threads" {
             guard let url = arguments.first.flatMap({ URL(string: $0) }) else { exit(2) }
             if kind == "forked" { LimitedProcess.fork(url) } else { LimitedProcess.loadWithoutThreads(url) }
+            fflush(nil)
+            exit(0)
+        }
+        if kind == "import" {
+            var items: CFArray?
+            let status = SecPKCS12Import(Data() as CFData, [:] as CFDictionary, &items)
+            print(status, SecCopyErrorMessageString(status, nil) ?? "")
             fflush(nil)
             exit(0)
         }
@@ -44,6 +52,18 @@ import URLLoading
             }
             fflush(nil)
             withExtendedLifetime(errors) { exit(0) }
+        }
+        if arguments.first == "cancelled" {
+            for argument in arguments.dropFirst() {
+                guard let url = URL(string: argument) else { exit(2) }
+                let code = await withCheckedContinuation { continuation in
+                    session.dataTask(with: url) { _, _, error in
+                        continuation.resume(returning: (error as? URLError)?.code.rawValue ?? 0)
+                    }.cancel()
+                }
+                print("failed", code)
+            }
+            arguments = []
         }
         for argument in arguments {
             guard let url = URL(string: argument) else { exit(2) }

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -11,5 +12,21 @@ import Testing
         let (exit, said) = try scene.run("http://far.test/x", "-s", environment: variables)
         #expect(exit == .code(0))
         #expect(said == "for http://far.test/x\n")
+    }
+
+    // ERR-3: the file is not to blame
+    @Test("files of certificates, where OpenSSL is missing", arguments: ["--cacert", "--cert"])
+    func withoutOpenSSL(option: String) throws {
+        let scene = try CommandScene(ScriptedServer.answering(.text("x")))
+        defer { scene.server.stop() }
+        // Found before the system's own, and no library.
+        for name in ["libssl.so.3", "libssl.so"] { _ = try scene.folder.write("no library", to: name) }
+        let file = try scene.folder.write("whatever", to: "a.pem").path
+        let (exit, said) = try scene.run(
+            scene.server.url().absoluteString, option, file, environment: ["LD_LIBRARY_PATH": scene.folder.path])
+        #expect(exit == .code(35))
+        #expect(
+            said == "urlsession: cannot read certificates in 'FOLDER/a.pem' (FOLDER/libssl.so.3: file too short): "
+                + "install that library\n")
     }
 }

@@ -68,6 +68,7 @@ import URLSessionCommandCore
         let (data, _) = try archive(scene, scene.server.url("/").absoluteString, "-u", "ann:pw")
         let entries = try JSONDecoder().decode(HARDocument.self, from: data).log.entries
         #expect(entries.map(\.response.status) == [401, 200])
+        #expect(entries.map(\.response.content.size) == [4, 2])
         let sent = scene.server.requests.map { $0.fields.map { "\($0.name): \($0.value)" } }
         let told = entries.map { $0.request.headers.map { "\($0.name): \($0.value)" } }
         #expect(told.first == sent.first)

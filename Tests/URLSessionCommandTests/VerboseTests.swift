@@ -23,7 +23,7 @@ import URLSessionCommandCore
             .filter { !$0.isEmpty }
     }
 
-    // MISC-1, AUTH-12, R-1: each request as the server got it, those that are sent again among them
+    // MISC-1, AUTH-17, R-1: each request as the server got it, those that are sent again among them
     @Test("each request, as it went out") func requests() throws {
         let scene = try CommandScene(server())
         defer { scene.server.stop() }

@@ -80,7 +80,8 @@ struct AlternativesRun {
         let time = now * 1_000_000_000
         broken.failed(place, at: time)
         precondition(broken.contains(place, at: time), "forgotten")
-        precondition(!broken.contains(place, at: time + BrokenServices<ServerPlace>.longest), "left alone for too long")
+        precondition(
+            !broken.contains(place, at: time + TimeLimits.standard.longestBrokenService), "left alone for too long")
         precondition(broken.count <= Self.urls.count, "more than there are")
     }
 
@@ -103,7 +104,9 @@ struct AlternativesRun {
     private func check(_ record: AlternativeServicesRecord) {
         precondition((1...8).contains(record.entries.count), "none, or too many")
         for entry in record.entries {
-            precondition(entry.expires > now && entry.expires <= now + AlternativeServices.longest, "over, or too long")
+            precondition(
+                entry.expires > now && entry.expires <= now + TimeLimits.standard.longestAlternativeLifetime,
+                "over, or too long")
             precondition(entry.service.port > 0 && entry.service.host != "", "no place")
         }
     }

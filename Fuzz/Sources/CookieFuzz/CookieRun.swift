@@ -64,7 +64,9 @@ struct CookieRun {
         precondition(request.url.scheme.isSecure || !cookie.isSecure, "secure, but everybody knows it")
         precondition(cookie.name.utf8.count + cookie.value.utf8.count <= 4096, "too long")
         precondition(cookie.path.utf8.first == UInt8(ascii: "/"), "a path without a slash")
-        precondition(cookie.expires.map { $0 > now && $0 <= now + Cookie.maximumLifetime } ?? true, "a strange end")
+        precondition(
+            cookie.expires.map { $0 > now && $0 <= now + TimeLimits.standard.longestCookieLifetime } ?? true,
+            "a strange end")
         if let prefix = CookiePrefix(of: cookie.name) {
             precondition(prefix.isKept(by: cookie), "a promise is broken")
         }

@@ -29,12 +29,9 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     private var unresolvedFamilies = 0
     private var hasRememberedAddresses = false
     private var tried: Set<SocketAddress> = []
-    var firstConnectTime: Int64 = .max
+    private(set) var firstConnectTime: Int64 = .max
     /// What became of the remembered addresses, once the name is asked anew.
     private var rememberedFailure: LoadError?
-
-    /// Nanoseconds of silence after which a host's addresses are not believed any more by who gives up.
-    private static var silence: Int64 { 1_000_000_000 }
 
     /// - Parameters:
     ///   - origin: Its name is looked up, and the addresses get its port.
@@ -49,7 +46,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         self.resolver = resolver
         literal = SocketAddress(literal: origin.host, port: origin.port)
         eyeballs = HappyEyeballs(
-            families: literal.map { [$0.family] } ?? [.ipv4, .ipv6], awaitsServices: awaitsServices)
+            families: literal.map { [$0.family] } ?? [.ipv4, .ipv6], awaitsServices: awaitsServices,
+            limits: loop.limits)
     }
 
     func start(
@@ -68,7 +66,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     }
 
     func cancel() {
-        if !running.isEmpty, loop.now &- firstConnectTime > Self.silence { resolver.forget(origin.host) }
+        if !running.isEmpty, loop.now &- firstConnectTime > loop.limits.addressSilence { resolver.forget(origin.host) }
         outcome = nil
         perform(.cancelled)
         stop()
@@ -139,7 +137,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         rememberedFailure = worst
         resolvedCount = 0
         tickets = []
-        eyeballs = HappyEyeballs()
+        eyeballs = HappyEyeballs(limits: loop.limits)
         resolve()
     }
 

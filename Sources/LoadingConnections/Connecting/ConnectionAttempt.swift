@@ -58,12 +58,6 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         generation = pool.generation
     }
 
-    /// How long TCP waits for HTTP/3: longer than most servers are away. One that is further has answered long before a
-    /// handshake over TCP would be through, which takes twice as long.
-    private static let headStartTime: Int64 = 100_000_000
-    /// How much longer HTTP/3 may take when TCP has failed.
-    private static let lastChance: Int64 = 1_000_000_000
-
     func start() {
         #if HTTP3
             if pool.requiredVersion == .http3 {
@@ -188,7 +182,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             attempt.early = { [weak self] in self?.request }
             http3 = attempt
             if pool.requiredVersion != .http3 {
-                pool.loop.arm(headStart, at: pool.loop.now + Self.headStartTime, for: self)
+                pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3HeadStart, for: self)
             }
             attempt.start { [weak self] in
                 self?.endTCP()
@@ -373,7 +367,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
             if http3 != nil {
                 // It may still come through.
                 self.failure = failure
-                return pool.loop.arm(headStart, at: pool.loop.now + Self.lastChance, for: self)
+                return pool.loop.arm(headStart, at: pool.loop.now + pool.loop.limits.http3LastChance, for: self)
             }
         #endif
         end()

@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Waits for a descriptor when the process has none left. Nothing is wrong with the server then: somebody's connection
@@ -7,15 +8,12 @@ final class DescriptorWait: LoopTimerTarget {
     private let timer = LoopTimer()
     private var again: (() -> Void)?
 
-    /// How long it is waited before the next try.
-    private static let patience: Int64 = 20_000_000
-
     init(_ pool: ConnectionPool) { self.pool = pool }
 
     /// Calls `again` in a later turn, unless it is ended before.
     func begin(_ again: @escaping () -> Void) {
         self.again = again
-        let delay = pool.closeOneIdle() ? 0 : Self.patience
+        let delay = pool.closeOneIdle() ? 0 : pool.loop.limits.descriptorRetry
         pool.loop.arm(timer, at: pool.loop.now + delay, for: self)
     }
 

@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// Somebody who waits for a change of the machine's routes. Confined to its loop.
@@ -8,9 +9,6 @@ package final class RouteWait: LoopTimerTarget {
     /// Until it was called, or nobody waits any more.
     private var body: (() -> Void)?
     private let timer = LoopTimer()
-
-    /// After how long who waits without a watch tries again.
-    private static let patience: Int64 = 1_000_000_000
 
     init(number: UInt64, of watch: RouteWatch, on loop: EventLoop, _ body: @escaping () -> Void) {
         self.number = number
@@ -34,7 +32,7 @@ package final class RouteWait: LoopTimerTarget {
     }
 
     /// Ends the waiting in a while, since nobody will hear of a change.
-    func tellLater() { loop.arm(timer, at: loop.now + Self.patience, for: self) }
+    func tellLater() { loop.arm(timer, at: loop.now + loop.limits.routeWatchRetry, for: self) }
 
     package func timerFired(_ timer: LoopTimer) { tell() }
 }

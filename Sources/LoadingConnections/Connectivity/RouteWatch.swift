@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 package import LoadingTransport
 
 /// Tells when links, addresses or routes of this machine change, by rtnetlink, and whether it has any way out.
@@ -13,6 +14,11 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     // one loop as long as `isTelling`.
 
     package static let shared = RouteWatch(openSocket: cll_route_socket)
+    private static let unchanging = RouteWatch(openSocket: nil)
+
+    /// The watch for what runs on `loop`. The network of a loop with a stepped clock never changes: the socket stays with the
+    /// loop that opens it, and such a loop ends before the process does.
+    package static func watch(for loop: EventLoop) -> RouteWatch { loop.isStepped ? unchanging : shared }
 
     /// A moment from which on changes count.
     package struct Mark: Sendable, Equatable {
@@ -28,7 +34,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let loop: EventLoop
     }
 
-    private let openSocket: @Sendable () -> Int32
+    private let openSocket: (@Sendable () -> Int32)?
     private let lock = Lock()
     /// By number, in the order in which they came.
     private var waiting: [UInt64: LoopBox<RouteWait>] = [:]
@@ -39,11 +45,8 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     private(set) var isTelling = false
     private let timer = LoopTimer()
 
-    /// A link comes up, then its addresses come, then their routes: who waits is told once of all that changes in this
-    /// time.
-    private static let burst: Int64 = 50_000_000
-
-    package init(openSocket: @escaping @Sendable () -> Int32) { self.openSocket = openSocket }
+    /// - Parameter openSocket: Nil where nothing ever changes.
+    package init(openSocket: (@Sendable () -> Int32)?) { self.openSocket = openSocket }
 
     /// Whether the kernel has a way to addresses that are nobody's in particular, in either family. A bridge for containers or
     /// an interface that leads to its own network alone is no way out.
@@ -86,7 +89,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
             isTelling = true
             return true
         }
-        if mustArm { loop.arm(timer, at: loop.now + Self.burst, for: self) }
+        if mustArm { loop.arm(timer, at: loop.now + loop.limits.routeChangeDelay, for: self) }
     }
 
     package func timerFired(_ timer: LoopTimer) {
@@ -106,7 +109,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     /// Opens the socket unless that has been done; false when the kernel gives none. Called on `loop`, with the lock
     /// held.
     private func listen(on loop: EventLoop) -> Bool {
-        if ear != nil { return true }
+        guard ear == nil, let openSocket else { return true }
         let descriptor = openSocket()
         guard descriptor >= 0 else { return false }
         guard let registration = loop.register(descriptor, self) else {

@@ -7,8 +7,6 @@ final class Drain: ExchangeObserver {
     private var then: (() -> Void)?
 
     private static let most = 64 * 1024
-    /// Nanoseconds until a connection is given up whose server keeps the rest to itself.
-    static let patience: Int64 = 1_000_000_000
 
     init(of connection: HTTP1Connection, then: (() -> Void)?) {
         self.connection = connection

@@ -143,7 +143,10 @@ extension HTTP1Connection {
         machine.sentBytes()
         if sent.head > 0 {
             observer?.exchangeSentHead(bytes: sent.head)
-            if !unsent.hasHead { perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now))) }
+            if !unsent.hasHead {
+                let timeout = pool.loop.limits.continueTimeout
+                perform(machine.sentHead(at: UInt64(bitPattern: pool.loop.now), continueTimeout: timeout))
+            }
         }
         let onWire = sent.body + sent.framing
         if onWire > 0 { observer?.exchangeSentBody(bytes: sent.body, onWire: onWire) }

@@ -340,7 +340,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
                 let seconds = Int64(value.filter { $0 != " " }), (0...1_000_000).contains(seconds)
             else { continue }
             // A second for what is on its way.
-            lifetime = max(0, seconds - 1) * 1_000_000_000
+            lifetime = max(0, TimeLimits.seconds(seconds) - TimeLimits.standard.keepAliveMargin)
         }
         return lifetime
     }
@@ -412,7 +412,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         }
         let loop = pool.loop
         observer = Drain(of: self, then: then.map { then in { loop.post(then) } })
-        pool.loop.arm(timer, at: pool.loop.now + Drain.patience, for: self)
+        pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.drainTimeout, for: self)
         isSuspended = false
         setPaused(false)
         readRest()

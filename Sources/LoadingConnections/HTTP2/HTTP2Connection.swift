@@ -50,7 +50,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     @exclusivity(unchecked) private(set) var idleSince: Int64
     /// When something came last.
-    @exclusivity(unchecked) private var lastHeard: Int64
+    @exclusivity(unchecked) private(set) var lastHeard: Int64
     private let idleTimer = LoopTimer()
     private let answerTimer = LoopTimer()
     private let stallTimer = LoopTimer()
@@ -92,7 +92,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// Begins with what each connection begins with. What the server says first may have come with its handshake.
     func start() {
-        pool.loop.arm(idleTimer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
+        pool.loop.arm(idleTimer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
         planTurn()
     }
 
@@ -101,15 +101,15 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
         guard mayOpenStream else { return nil }
         let idleTime = pool.loop.now - max(idleSince, lastHeard)
-        if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > ConnectionPool.trustedIdleTime {
+        if isIdle, !isHandlingReadiness, !isRepeatable || idleTime > pool.loop.limits.unverifiedReuse {
             // The server may have closed it, or said goodbye, without the loop's having heard of that.
             hearNews()
             guard mayOpenStream else { return nil }
         }
-        if pool.loop.now - lastHeard > pool.trustedSilence, !answerTimer.isArmed {
+        if pool.loop.now - lastHeard > pool.loop.limits.http2PingSilence, !answerTimer.isArmed {
             session.ping(UInt64(bitPattern: pool.loop.now))
             bytesTaken = stream.bytesTaken
-            pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
+            pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
         reservedCount += 1
         return HTTPStream(on: self, for: origin)
@@ -246,7 +246,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         hasRoomForMore = true
         if isIdle {
             idleSince = pool.loop.now
-            pool.loop.arm(idleTimer, at: idleSince + pool.sharedIdleLifetime, for: self)
+            pool.loop.arm(idleTimer, at: idleSince + pool.loop.limits.multiplexedIdle, for: self)
         }
         planTurn()
     }
@@ -397,7 +397,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private func watchStall() {
         guard !ending.isEmpty, !unsent.isEmpty, !isClosed, !stallTimer.isArmed else { return }
         stall = (stream.bytesTaken, lastHeard)
-        pool.loop.arm(stallTimer, at: pool.loop.now + pool.patience, for: self)
+        pool.loop.arm(stallTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
@@ -413,14 +413,14 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
             let taken = stream.bytesTaken
             if taken == bytesTaken { return lose(.networkConnectionLost) }
             bytesTaken = taken
-            return pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
+            return pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
         guard isIdle else { return }
-        let end = idleSince + pool.sharedIdleLifetime
+        let end = idleSince + pool.loop.limits.multiplexedIdle
         guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
         retire()
         // A peer that does not even take the goodbye is not waited for.
         bytesTaken = stream.bytesTaken
-        pool.loop.arm(answerTimer, at: pool.loop.now + pool.patience, for: self)
+        pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }
 }

@@ -76,17 +76,6 @@
         /// Armed while streams are open, for the next look whether anything has come.
         private let silenceTimer = LoopTimer()
 
-        /// For how long who waits looks on while the server allows nothing.
-        private static let standstill: Int64 = 1_000_000_000
-        /// After so long without a sign of life the peer is asked for one, beside the next request. Of a server that crashed
-        /// nobody tells: the one that is there in its place does not know this connection.
-        private static let trustedSilence: Int64 = 5_000_000
-        /// For how long that is waited for.
-        private static let patience: Int64 = 3_000_000_000
-        /// After so long without a word streams that are open have the peer asked for a sign of life.
-        private static let watchedSilence: Int64 = 3_000_000_000
-        /// For how long that is waited for where there is more to lose than the next request.
-        private static let patienceInUse: Int64 = 10_000_000_000
         /// Bytes of one connection that a turn reads before the others have theirs. With more a client that keeps up would
         /// still be full in each turn, and what it does not take at once is copied twice.
         private static let readBudget = 256 * 1024
@@ -119,7 +108,10 @@
         }
 
         private func makeSession() -> HTTP3Session {
-            var configuration = HTTP3Configuration()
+            let limits = pool.loop.limits
+            var configuration = HTTP3Configuration(
+                idleTimeout: limits.quicIdle, handshakeTimeout: limits.quicHandshake,
+                keepAliveInterval: limits.quicKeepAlive)
             if let file = QlogFile(of: home.origin.host, on: pool.loop) {
                 configuration.qlog = { piece, _ in file.write(piece) }
             }
@@ -237,7 +229,7 @@
             for resumption in resumptions { keep(resumption) }
             resumptions = []
             session.trust()
-            pool.loop.arm(idleTimer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
+            pool.loop.arm(idleTimer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
             planTurn()
         }
 
@@ -253,14 +245,16 @@
         func openStream(isRepeatable: Bool, for origin: OriginConnections) -> HTTPStream? {
             guard mayOpenStream else {
                 if standsStill, !standstillTimer.isArmed {
-                    pool.loop.arm(standstillTimer, at: pool.loop.now + Self.standstill, for: self)
+                    pool.loop.arm(
+                        standstillTimer, at: pool.loop.now + pool.loop.limits.http3StreamCreditTimeout, for: self)
                 }
                 return nil
             }
-            if pool.loop.now - lastHeard > Self.trustedSilence, !answerTimer.isArmed {
+            if pool.loop.now - lastHeard > pool.loop.limits.http3PingSilence, !answerTimer.isArmed {
                 session.ping()
-                let patience = isIdle ? Self.patience : Self.patienceInUse
-                pool.loop.arm(answerTimer, at: pool.loop.now + patience, for: self)
+                let loop = pool.loop
+                let timeout = isIdle ? loop.limits.http3PingTimeout : loop.limits.http3StreamPingTimeout
+                loop.arm(answerTimer, at: loop.now + timeout, for: self)
             }
             reservedCount += 1
             return HTTPStream(on: self, for: origin)
@@ -347,7 +341,7 @@
             hasRoomForMore = true
             if isIdle {
                 idleSince = pool.loop.now
-                pool.loop.arm(idleTimer, at: idleSince + pool.sharedIdleLifetime, for: self)
+                pool.loop.arm(idleTimer, at: idleSince + pool.loop.limits.multiplexedIdle, for: self)
             }
             planTurn()
         }
@@ -460,20 +454,20 @@
 
         private func watchSilence() {
             if silenceTimer.isArmed { return }
-            pool.loop.arm(silenceTimer, at: pool.loop.now + Self.watchedSilence, for: self)
+            pool.loop.arm(silenceTimer, at: pool.loop.now + pool.loop.limits.http3StreamSilence, for: self)
         }
 
         /// A server that has crashed tells nobody, and those whose responses do not go on would wait for their own time. One
         /// that is slow acknowledges the question.
         private func lookForSilence() {
             if isIdle { return }
-            let end = lastHeard + Self.watchedSilence
+            let end = lastHeard + pool.loop.limits.http3StreamSilence
             if pool.loop.now >= end, !isCutOff, !answerTimer.isArmed {
                 session.ping()
-                pool.loop.arm(answerTimer, at: pool.loop.now + Self.patienceInUse, for: self)
+                pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http3StreamPingTimeout, for: self)
                 planTurn()
             }
-            let next = end > pool.loop.now ? end : pool.loop.now + Self.watchedSilence
+            let next = end > pool.loop.now ? end : pool.loop.now + pool.loop.limits.http3StreamSilence
             pool.loop.arm(silenceTimer, at: next, for: self)
         }
 
@@ -600,7 +594,7 @@
             if timer === standstillTimer { return standstillIsOver() }
             if timer === silenceTimer { return lookForSilence() }
             guard isIdle else { return }
-            let end = idleSince + pool.sharedIdleLifetime
+            let end = idleSince + pool.loop.limits.multiplexedIdle
             guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
             retire()
         }

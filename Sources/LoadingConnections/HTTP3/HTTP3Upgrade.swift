@@ -26,9 +26,6 @@
         private var mayHandshakeAgain = false
         private let timer = LoopTimer()
 
-        /// How long a request waits. There is a connection for it already, so that nothing is gained by haste.
-        private static let patience: Int64 = 300_000_000
-
         init(
             to service: AlternativeService, for request: ConnectionRequest, at home: OriginConnections,
             pool: ConnectionPool
@@ -52,7 +49,7 @@
 
         func start() {
             attempt?.early = { [weak self] in self?.request }
-            pool.loop.arm(timer, at: pool.loop.now + Self.patience, for: self)
+            pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.http3UpgradeTimeout, for: self)
             attempt?.start { [weak self] in
                 self?.handshakeIsThrough()
             } outcome: { [weak self] in
@@ -61,7 +58,7 @@
         }
 
         func goOn() {
-            pool.loop.arm(timer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
+            pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
             attempt?.pass(to: self) { [weak self] in
                 self?.request
             } completed: { [weak self] in
@@ -91,7 +88,7 @@
             request = nil
             wasLeft = true
             attempt?.hold()
-            pool.loop.arm(timer, at: pool.loop.now + pool.sharedIdleLifetime, for: self)
+            pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.multiplexedIdle, for: self)
         }
 
         /// A request waits for the connection that is held.
@@ -123,7 +120,9 @@
 
         func handshakeGoesOn() {
             request?.taker?.connectionIsBeingMade()
-            if mayHandshakeAgain, request != nil { pool.loop.arm(timer, at: pool.loop.now + Self.patience, for: self) }
+            if mayHandshakeAgain, request != nil {
+                pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.http3UpgradeTimeout, for: self)
+            }
         }
 
         // MARK: What comes of it

@@ -34,15 +34,11 @@ package struct HappyEyeballs: Sendable {
         case failed(LoadError)
     }
 
-    /// How long IPv4 waits for the answer about IPv6, and both wait for what name servers say about services, from the first
-    /// address on. All are asked at once, and mostly the same server, so what is to come comes with the others or soon after.
-    /// 50 ms is what RFC 8305 §3 recommends: nobody notices them, though a server should never answer.
-    package static let resolutionDelay: Int64 = 50_000_000
-    package static let defaultAttemptDelay: Int64 = 250_000_000
     /// A host with a hundred addresses gets its first few tried.
     package static let maximumAddressesPerFamily = 8
 
     private let attemptDelay: Int64
+    private let resolutionDelay: Int64
     /// The families whose answer is still to come.
     private var unresolved: Set<SocketAddress.Family>
     /// Whether it is still to be heard what services there are.
@@ -62,14 +58,16 @@ package struct HappyEyeballs: Sendable {
     /// - Parameters:
     ///   - families: Those that are being resolved.
     ///   - awaitsServices: Whether name servers are asked about services too.
-    ///   - attemptDelay: How long an attempt runs before the next is started beside it, 10 ms to 2 s.
+    ///   - limits: `resolutionDelay`: all questions are asked at once, mostly of the same server, so what is to come comes with
+    ///     the first answer or soon after. `attemptDelay` within its bounds.
     package init(
         families: Set<SocketAddress.Family> = [.ipv4, .ipv6], awaitsServices: Bool = false,
-        attemptDelay: Int64 = Self.defaultAttemptDelay
+        limits: TimeLimits = .standard
     ) {
         unresolved = families
         self.awaitsServices = awaitsServices
-        self.attemptDelay = min(max(attemptDelay, 10_000_000), 2_000_000_000)
+        self.attemptDelay = min(max(limits.attemptDelay, limits.shortestAttemptDelay), limits.longestAttemptDelay)
+        resolutionDelay = limits.resolutionDelay
     }
 
     package mutating func handle(_ input: Input, at now: Int64) -> [Action] {
@@ -132,7 +130,7 @@ package struct HappyEyeballs: Sendable {
     private mutating func nextDeadline(at now: Int64) -> Int64? {
         if waiting.isEmpty { return nil }
         if attemptCount > 0 { return lastAttemptTime + attemptDelay }
-        let end = resolutionDelayEnd ?? now + Self.resolutionDelay
+        let end = resolutionDelayEnd ?? now + resolutionDelay
         resolutionDelayEnd = end
         return end
     }

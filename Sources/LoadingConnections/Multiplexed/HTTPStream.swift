@@ -54,8 +54,6 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         case stopped
     }
 
-    /// How long a body waits for `100 Continue`.
-    private static let patience: Int64 = 1_000_000_000
     /// A body whose length nobody has announced is gathered where its pieces are as long as a packet, so many bytes at a time.
     private static let gatheredPiece = 1024
     private static let unannouncedRoom = 64 * 1024
@@ -256,7 +254,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         if case .held = sending {
             let timer = LoopTimer()
             self.timer = timer
-            connection.pool.loop.arm(timer, at: connection.pool.loop.now + Self.patience, for: self)
+            connection.pool.loop.arm(
+                timer, at: connection.pool.loop.now + connection.pool.loop.limits.continueTimeout, for: self)
         }
         observer?.exchangeSentHead(bytes: count)
     }

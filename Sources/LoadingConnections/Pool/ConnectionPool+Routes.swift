@@ -7,16 +7,16 @@ extension ConnectionPool {
     /// Hears of changes of links, addresses and routes as long as there are connections.
     func watchRoutes() {
         guard routes == nil, !allConnections.isEmpty else { return }
-        watchRoutes(since: RouteWatch.shared.mark(on: loop))
+        watchRoutes(since: RouteWatch.watch(for: loop).mark(on: loop))
     }
 
     private func watchRoutes(since mark: RouteWatch.Mark) {
-        routes = RouteWatch.shared.wait(since: mark, on: loop) { [weak self] in self?.routesChanged() }
+        routes = RouteWatch.watch(for: loop).wait(since: mark, on: loop) { [weak self] in self?.routesChanged() }
     }
 
     private func routesChanged() {
         routes = nil
-        let mark = RouteWatch.shared.mark(on: loop)
+        let mark = RouteWatch.watch(for: loop).mark(on: loop)
         if let addresses = LocalAddresses() {
             #if HTTP3
                 http3Services.networkChanged(to: addresses)

@@ -39,16 +39,6 @@ package final class ConnectionPool {
     /// The request head being encoded; one buffer for all, since encoding and the first write are one step.
     var encodeBuffer: [UInt8] = []
 
-    /// An idle HTTP/1.1 connection is kept this long, unless the server said less (CONN-19).
-    var idleLifetime: Int64 = 60_000_000_000
-    /// One that all can share is kept this long, unless the server closes it before.
-    var sharedIdleLifetime: Int64 = 90_000_000_000
-    /// After so long without a sign of life the peer of an HTTP/2 connection is asked for one, beside the next request.
-    var trustedSilence: Int64 = 10_000_000_000
-    /// For how long that is waited for.
-    var patience: Int64 = 10_000_000_000
-    /// Up to this idle time a connection goes unseen to a request that may be sent again.
-    static let trustedIdleTime: Int64 = 1_000_000_000
     /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
     private var homebodies: Set<Origin> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
@@ -56,8 +46,6 @@ package final class ConnectionPool {
     /// How many requests servers of HTTP/2 took on a connection before they ended it.
     @exclusivity(unchecked) private var requestLimits: [Origin: RequestLimit] = [:]
     private static let mostServers = 256
-    /// An attempt that has taken longer is not handed on: what holds it up may be this one connection's.
-    private static let attemptPatience: Int64 = 5_000_000_000
 
     /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
@@ -521,7 +509,8 @@ package final class ConnectionPool {
         request.attempt = nil
         attempt.setRequest(nil)
         let isStale =
-            attempt.generation != generation || loop.now - attempt.beginning > Self.attemptPatience && !attempt.isAsking
+            attempt.generation != generation
+            || loop.now - attempt.beginning > loop.limits.attemptReuse && !attempt.isAsking
         if !isStale, let next = origin.waiting.firstWithoutAttempt() {
             next.attempt = attempt
             // Who has waited for it already has had his time.
@@ -568,7 +557,7 @@ package final class ConnectionPool {
     /// that, and then a request that may go out only once is lost with it. It matters too where closing is likely.
     func takeIdle(of origin: OriginConnections, isRepeatable: Bool) -> HTTP1Connection? {
         while let connection = origin.takeIdle() {
-            let isTrusted = isRepeatable && loop.now - connection.idleSince <= Self.trustedIdleTime
+            let isTrusted = isRepeatable && loop.now - connection.idleSince <= loop.limits.unverifiedReuse
             if isTrusted || connection.isSilent { return connection }
             connection.close()
             origin.forget(connection)
@@ -578,7 +567,7 @@ package final class ConnectionPool {
 
     private func keepIdle(_ connection: HTTP1Connection, at origin: OriginConnections) {
         connection.idleSince = loop.now
-        connection.idleDeadline = loop.now + min(idleLifetime, connection.announcedIdleLifetime)
+        connection.idleDeadline = loop.now + min(loop.limits.http1Idle, connection.announcedIdleLifetime)
         origin.keepIdle(connection)
         let timer = connection.expiryTimer
         if !timer.isArmed || connection.idleDeadline < timer.deadline {

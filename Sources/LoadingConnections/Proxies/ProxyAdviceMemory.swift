@@ -9,8 +9,6 @@ struct ProxyAdviceMemory: ResolverMemory {
         let expiry: Int64
     }
 
-    /// Scripts may go by the time of day, and settings change.
-    static let lifetime: Int64 = 30_000_000_000
     static let most = 256
     /// Questions in a row after which a script counts as silent.
     static let patience = 3
@@ -39,13 +37,13 @@ struct ProxyAdviceMemory: ResolverMemory {
         if answer == .silence {
             silences = silences.filter { $0.value.expiry > now }
             silences[question.adviser, default: Silence()].count += 1
-            silences[question.adviser]?.expiry = now + Self.lifetime
+            silences[question.adviser]?.expiry = now + TimeLimits.standard.proxyAnswerLifetime
         } else if !silences.isEmpty {
             silences[question.adviser] = nil
         }
         if entries.count >= Self.most { entries = entries.filter { $0.value.expiry > now } }
         if entries.count >= Self.most { entries = [:] }
-        entries[question] = Entry(answer: answer, expiry: now + Self.lifetime)
+        entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.proxyAnswerLifetime)
     }
 
     mutating func forget(_ host: String) { entries = entries.filter { $0.key.inquiry.host != host } }

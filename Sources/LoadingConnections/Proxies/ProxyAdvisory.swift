@@ -31,10 +31,12 @@ package final class ProxyAdvisory: Sendable {
             }
         }
         scripts = AnswerLine(
-            mostThreads: Self.mostScripts, idleSeconds: 10, name: "url-script", unavailable: .nothing, ask: ask)
+            mostThreads: Self.mostScripts, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-script",
+            unavailable: .nothing, ask: ask)
         // libproxy is used by one thread at a time.
         desktop = AnswerLine(
-            mostThreads: 1, idleSeconds: 10, name: "url-desktop", unavailable: .nothing, ask: ask)
+            mostThreads: 1, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-desktop",
+            unavailable: .nothing, ask: ask)
     }
 
     /// Whether scripts can be run on this machine. May take a moment, the first time.

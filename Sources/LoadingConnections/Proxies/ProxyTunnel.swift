@@ -38,6 +38,8 @@ final class ProxyTunnel: ByteStreamOwner {
     private var introduction: Introduction?
     /// Who has said what the proxy answers.
     private var speaker: (any TunnelSpeaker)?
+    /// What the speaker calls the request that the proxy answers.
+    private var round: UInt64 = 0
     private var unsent: ArraySlice<UInt8> = []
     private var outcome: ((Outcome) -> Void)?
     /// The answer to the request, if that asks who the user is.
@@ -194,13 +196,13 @@ final class ProxyTunnel: ByteStreamOwner {
             return end(.failed(.badCredentials))
         }
         machine = .connect(tunnel)
-        speaker?.tunnelRequested(tunnel.authority, tunnel.requestFields)
+        if let speaker { round = speaker.tunnelRequested(tunnel.authority, tunnel.requestFields) }
         write()
     }
 
     /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
     private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
-        if let head = event.head { speaker?.tunnelAnswered(head) }
+        if let head = event.head { speaker?.tunnelAnswered(head, to: round) }
         switch event {
         case .open(let head):
             guard isBelieved(head) else { return }

@@ -5,15 +5,9 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// One call of a script's `FindProxyForURL`. The script runs in a process that can do nothing but compute and ask here for
-/// addresses: docs/decisions/0013. Takes its time, up to `time`, and that of the name servers.
+/// addresses: docs/decisions/0013. Takes its time, up to `TimeLimits.proxyScript`, and that of the name servers:
+/// they may be slow for one name, about which the script is no wiser the next time, and quick for all others.
 struct ScriptRun {
-    /// What a script has for itself.
-    private static let time: Int64 = 5_000_000_000
-    /// What it has with the time that name servers take. They may be slow for one name, about which the script is no wiser the
-    /// next time, and quick for all others.
-    private static let timeWithNames: Int64 = 10_000_000_000
-    /// How often, in milliseconds, it is tried again where there can be no process for the moment.
-    private static let pause: Int32 = 50
     /// Names that one call may ask for, the same one several times among them.
     private static let mostNames = 32
 
@@ -22,7 +16,7 @@ struct ScriptRun {
 
     static func answer(of source: String, to inquiry: ProxyInquiry) -> ProxyAdvice {
         guard ProxyAdvisory.runsScripts else { return .nothing }
-        let deadline = cll_now() + time
+        let deadline = cll_now() + TimeLimits.standard.proxyScript
         while true {
             if var run = ScriptRun(source, inquiry) {
                 defer { clx_end(&run.run) }
@@ -30,7 +24,7 @@ struct ScriptRun {
             }
             // All descriptors are in use, as they may be for a moment.
             guard cll_now() < deadline else { return .nothing }
-            poll(nil, 0, pause)
+            poll(nil, 0, TimeLimits.standard.proxyScriptRetry)
         }
     }
 
@@ -57,7 +51,7 @@ struct ScriptRun {
 
     private mutating func listen() -> ProxyAdvice {
         let beginning = cll_now()
-        var deadline = beginning + Self.time
+        var deadline = beginning + TimeLimits.standard.proxyScript
         var questions = 0
         while true {
             let left = (deadline - cll_now()) / 1_000_000
@@ -71,7 +65,7 @@ struct ScriptRun {
                 let asked = cll_now()
                 let address = kind == CLX_OWN ? Self.ownAddress : resolve(text)
                 let now = cll_now()
-                guard now < beginning + Self.timeWithNames else { return .nothing }
+                guard now < beginning + TimeLimits.standard.proxyScriptWithLookups else { return .nothing }
                 deadline += now - asked
                 Self.withText(address ?? "") { clx_tell(&run, $0) }
             // Its time is over, or its memory; or it has found something that it may not do.

@@ -7,8 +7,8 @@ package protocol TunnelSpeaker: AnyObject {
     func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String?
     /// The proxy has answered, and not by asking. False if it is not who it should be.
     func isBelieved(_ head: ResponseHead, of proxy: ProxyServer, to destination: ProxyDestination) -> Bool
-    /// A request goes out.
-    func tunnelRequested(_ authority: String, _ fields: HTTPFields)
-    /// Whatever the proxy has answered.
-    func tunnelAnswered(_ head: ResponseHead)
+    /// A request goes out. Gives a number for it, by which its response is told.
+    func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64
+    /// Whatever the proxy has answered to the request of that number.
+    func tunnelAnswered(_ head: ResponseHead, to round: UInt64)
 }

@@ -22,8 +22,8 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         // Sendable because everything mutable is guarded by the line's mutex.
         let question: Question
         var isBegun = false
-        /// Who remembers the answer.
-        var askers: Set<UInt64> = []
+        /// Who remembers the answer, and by which clock.
+        var askers: [UInt64: LoopClock] = [:]
         /// For whom it is an answer to an earlier question, and no more.
         var staleFor: Set<UInt64> = []
         /// By number.
@@ -109,7 +109,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     ) -> Ticket {
         pthread_mutex_lock(mutex)
         if memories[asker] == nil { memories[asker] = Memory() }
-        if let known = memories[asker]?.answer(to: question, at: cll_now()) {
+        if let known = memories[asker]?.answer(to: question, at: loop.clock.now) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
             return Ticket(inquiry: nil, number: 0)
@@ -122,7 +122,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             inquiries[question] = inquiry
             queue.append(inquiry)
         }
-        inquiry.askers.insert(asker)
+        inquiry.askers[asker] = loop.clock
         lastNumber &+= 1
         let ticket = Ticket(inquiry: inquiry, number: lastNumber)
         inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
@@ -220,8 +220,8 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
             let waiting = locked {
                 if inquiries[inquiry.question] === inquiry {
                     // Who is gone by now has none.
-                    for asker in inquiry.askers.subtracting(inquiry.staleFor) {
-                        memories[asker]?.remember(answer, to: inquiry.question, at: cll_now())
+                    for (asker, clock) in inquiry.askers where !inquiry.staleFor.contains(asker) {
+                        memories[asker]?.remember(answer, to: inquiry.question, at: clock.now)
                     }
                 }
                 return end(inquiry)

@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// What the resolver said lately about addresses.
@@ -11,9 +12,6 @@ struct AnswerMemory: ResolverMemory {
         let expiry: Int64
     }
 
-    /// `getaddrinfo` tells nobody how long the name's own server wants to be believed; half a minute is the least that
-    /// is common.
-    static let lifetime: Int64 = 30_000_000_000
     static let most = 512
 
     private var entries: [NameQuestion: Entry] = [:]
@@ -32,7 +30,7 @@ struct AnswerMemory: ResolverMemory {
     mutating func remember(_ answer: NameAnswer, to question: NameQuestion, at now: Int64) {
         if case .failure(let failure) = answer, !failure.isDefinite { return }
         if entries.count >= Self.most, entries[question] == nil { makeRoom(at: now) }
-        entries[question] = Entry(answer: answer, expiry: now + Self.lifetime)
+        entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.addressLifetime)
     }
 
     /// Drops what nobody believes any more; when that is nothing, the older half.

@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingSemantics
 package import LoadingTransport
 internal import Synchronization
 
@@ -13,7 +14,8 @@ internal import Synchronization
 package final class NameResolver: Sendable {
     /// What asks, for everybody.
     private final class Lines: Sendable {
-        static let system = Lines(mostThreads: 32, idleSeconds: 10, ask: askSystem) { ServiceQuery($0).answer() }
+        static let system = Lines(mostThreads: 32, idleSeconds: TimeLimits.standard.resolverThreadIdle, ask: askSystem)
+        { ServiceQuery($0).answer() }
 
         let addresses: AnswerLine<AnswerMemory>
         let services: AnswerLine<ServiceMemory>
@@ -59,7 +61,8 @@ package final class NameResolver: Sendable {
     ///   - ask: Answers a question, taking its time; called on any thread.
     ///   - askForServices: The same for services.
     package convenience init(
-        mostThreads: Int = 32, idleSeconds: Int = 10, ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
+        mostThreads: Int = 32, idleSeconds: Int = TimeLimits.standard.resolverThreadIdle,
+        ask: @escaping @Sendable (NameQuestion) -> NameAnswer,
         askForServices: @escaping @Sendable (ServiceQuestion) -> ServiceAnswer = { _ in .success(.none) }
     ) {
         self.init(Lines(mostThreads: mostThreads, idleSeconds: idleSeconds, ask: ask, askForServices: askForServices))

@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// What name servers said lately about services. That there are none is remembered too, and that nobody answered: what is
 /// asked beside the addresses is worth no second try soon.
 struct ServiceMemory: ResolverMemory {
@@ -6,9 +8,6 @@ struct ServiceMemory: ResolverMemory {
         let expiry: Int64
     }
 
-    /// In nanoseconds: of what says nothing about that itself, and of what says that it lasts for ever.
-    static let lifetime: Int64 = 30_000_000_000
-    static let longest: Int64 = 86_400_000_000_000
     static let most = 512
 
     private var entries: [ServiceQuestion: Entry] = [:]
@@ -21,9 +20,9 @@ struct ServiceMemory: ResolverMemory {
     }
 
     mutating func remember(_ answer: ServiceAnswer, to question: ServiceQuestion, at now: Int64) {
-        var lifetime = Self.lifetime
+        var lifetime = TimeLimits.standard.recordLifetime
         if case .success(let found) = answer, let seconds = found.lifetime {
-            lifetime = min(Int64(seconds) * 1_000_000_000, Self.longest)
+            lifetime = min(TimeLimits.seconds(Int64(seconds)), TimeLimits.standard.longestRecordLifetime)
         }
         // What is to be believed for no time at all may still be in the place of something older.
         if lifetime == 0 { return entries[question] = nil }

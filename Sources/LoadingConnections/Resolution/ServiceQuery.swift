@@ -13,9 +13,7 @@ struct ServiceQuery {
     private static let mostAliases = 4
     /// A larger answer is none.
     private static let mostBytes = 16_384
-    /// How long each server gets to answer the first time, and how often all are asked. Nobody waits for this answer once
-    /// there is a connection.
-    private static let seconds: Int32 = 2
+    /// How often all servers are asked. No load waits for this answer once there is a connection.
     private static let tries: Int32 = 2
 
     init(
@@ -57,7 +55,8 @@ struct ServiceQuery {
 
     private static func askSystem(_ name: String) -> Result<HTTPSAnswer, NameFailure> {
         var message = [UInt8](repeating: 0, count: mostBytes)
-        let count = cll_ask_name_servers(name, 65, &message, Int32(message.count), seconds, tries)
+        let count = cll_ask_name_servers(
+            name, 65, &message, Int32(message.count), TimeLimits.standard.recordQueryTimeout, tries)
         guard count >= 0 else {
             // The name has no such records, or is not there at all: then it has none of any kind.
             let isNothing = count == -CLL_NO_SUCH_NAME || count == -CLL_NO_SUCH_DATA

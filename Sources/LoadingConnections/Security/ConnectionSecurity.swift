@@ -97,8 +97,7 @@ package final class ConnectionSecurity {
 
         func keep(_ resumption: HTTP3Resumption, of generation: Int, wasEvaluated: Bool, for peer: QUICPeer) {
             guard generation == self.generation else { return }
-            // No ticket is good for longer than a week, whatever a server says (RFC 8446 §4.6.1).
-            let expiry = Self.today + min(resumption.lifetime, 7 * 24 * 60 * 60)
+            let expiry = Self.today + min(resumption.lifetime, TimeLimits.standard.longestTicketLifetime)
             quicSessions.keep(
                 QUICSession(resumption: resumption, wasEvaluated: wasEvaluated, expiry: expiry), for: peer)
         }

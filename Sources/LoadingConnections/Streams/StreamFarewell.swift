@@ -1,3 +1,4 @@
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Stays behind on a connection whose owner has written his last byte and listens no more: were it closed now, whatever
@@ -9,14 +10,13 @@ final class StreamFarewell: ByteStreamOwner, LoopTimerTarget {
     /// The peer does not know yet that nothing more is written.
     private var isClosingWriting: Bool
 
-    private static let patience: Int64 = 30_000_000_000
     /// Bytes that a turn reads before others have theirs.
     private static let readBudget = 256 * 1024
 
     static func begin(on stream: ByteStream, isClosingWriting: Bool) {
         let farewell = StreamFarewell(stream, isClosingWriting)
         stream.owner = farewell
-        stream.loop.arm(farewell.timer, at: stream.loop.now + patience, for: farewell)
+        stream.loop.arm(farewell.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: farewell)
         // What has come already makes no readiness of its own.
         stream.callAgain()
     }

@@ -3,6 +3,7 @@ internal import LoadingEvents
 internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
+internal import Synchronization
 
 /// Says to proxies who the user of one load is, when they are asked for a tunnel (AUTH-28). Confined to the load's loop.
 ///
@@ -38,15 +39,29 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         }
     }
 
-    func tunnelRequested(_ authority: String, _ fields: HTTPFields) {
-        environment.headObserver?(MessageHead(connectTo: authority, fields))
+    /// Of all loads, since one observer may hear of several.
+    private static let lastRound = Atomic<UInt64>(0)
+
+    func tunnelRequested(_ authority: String, _ fields: HTTPFields) -> UInt64 {
+        guard showsHeads else { return 0 }
+        let round = Self.lastRound.wrappingAdd(1, ordering: .relaxed).newValue
+        show(MessageHead(connectTo: authority, fields, round: round))
+        return round
     }
 
-    func tunnelAnswered(_ head: ResponseHead) {
-        guard let observer = environment.headObserver else { return }
+    func tunnelAnswered(_ head: ResponseHead, to round: UInt64) {
+        guard showsHeads else { return }
         var head = MessageHead(head)
-        head.isOfTunnel = true
-        observer(head)
+        head.tunnelRound = round
+        show(head)
+    }
+
+    private var showsHeads: Bool { environment.headObserver != nil || user?.log?.tracesHeads == true }
+
+    /// They are no part of the load's transactions, so its log does not keep them.
+    private func show(_ head: MessageHead) {
+        if let log = user?.log, log.tracesHeads { log.tellTrace(.messageHead(head)) }
+        environment.headObserver?(head)
     }
 
     /// Whether there may be something to say to a proxy that has asked, which is said later.

@@ -23,9 +23,6 @@ package final class ProxyRoutes {
     /// What the settings alone say, which do not change.
     private var settled: [Place: ProxyRoute] = [:]
 
-    /// How long a script that was fetched is used, and how long none is asked for where there was none.
-    private static let lifetime: Int64 = 600_000_000_000
-    private static let pause: Int64 = 30_000_000_000
     private static let mostSettled = 256
 
     /// All that a way depends on, unless a script picks it.
@@ -115,7 +112,7 @@ package final class ProxyRoutes {
     func forgetFailures() { flushCount += 1 }
 
     /// The one that goes on now.
-    var stretch: Stretch { Stretch(network: RouteWatch.shared.mark(on: loop), flushCount: flushCount) }
+    var stretch: Stretch { Stretch(network: RouteWatch.watch(for: loop).mark(on: loop), flushCount: flushCount) }
 
     /// When links, addresses or routes have changed, what was in the way may be gone.
     private func forgetIfOver() {
@@ -126,7 +123,7 @@ package final class ProxyRoutes {
 
     // MARK: Scripts and the desktop
 
-    func desktopWasSilent() { desktopPause = loop.now + Self.pause }
+    func desktopWasSilent() { desktopPause = loop.now + loop.limits.proxySourcePause }
 
     /// The text of the script at an address, or why there is none; now or later.
     func script(at address: String, _ done: @escaping (Result<ProxyScriptText, ProxyFailure>) -> Void) {
@@ -150,11 +147,11 @@ package final class ProxyRoutes {
         switch text {
         case .success(let text):
             script.text = .success(ProxyScriptText(text))
-            script.expiry = loop.now + Self.lifetime
+            script.expiry = loop.now + loop.limits.proxyScriptLifetime
         case .failure(let failure):
             // What was good is better than nothing.
             if case .failure = script.text { script.text = .failure(failure) }
-            script.expiry = loop.now + Self.pause
+            script.expiry = loop.now + loop.limits.proxySourcePause
         }
         script.waiting = nil
         scripts[address] = script

@@ -14,9 +14,6 @@ final class ProxySearch: LoopTimerTarget {
     private var ticket: ProxyAdvisory.Ticket?
     private let timer = LoopTimer()
 
-    /// A script has half of that, and where it comes from the rest.
-    private static let patience: Int64 = 15_000_000_000
-
     init(
         for destination: ProxyDestination, _ inquiry: ProxyInquiry, asking adviser: ProxyAdviser,
         in routes: ProxyRoutes, found: @escaping (ProxyRoute) -> Void
@@ -29,7 +26,7 @@ final class ProxySearch: LoopTimerTarget {
     }
 
     func start() {
-        routes.loop.arm(timer, at: routes.loop.now + Self.patience, for: self)
+        routes.loop.arm(timer, at: routes.loop.now + routes.loop.limits.routeSearch, for: self)
         switch adviser {
         case .desktop: ask(nil)
         case .script(.source(let text)): ask(text)

@@ -18,11 +18,6 @@ final class ProxyWays: LoopTimerTarget {
     /// The time for the way is over, if it is this that is waited for.
     var onSilence: (() -> Void)?
 
-    /// In nanoseconds. Time for two more SYNs after the first, and for an answer after each.
-    private static let longest: Int64 = 5_000_000_000
-    /// So many ways can be tried within the time for which a load bears silence.
-    private static let parts = 3.0
-
     /// Nil where there is nothing to choose.
     ///
     /// - Parameter idleTimeout: For how many seconds the load bears silence.
@@ -34,7 +29,10 @@ final class ProxyWays: LoopTimerTarget {
         self.routes = routes
         self.destination = destination()
         // A load that bears none at all must not have the loop do nothing else.
-        patience = min(Self.longest, Int64(0).addingSeconds(max(idleTimeout / Self.parts, 0.01)))
+        let limits = routes.loop.limits
+        patience = min(
+            limits.proxySilence,
+            Int64(0).addingSeconds(max(idleTimeout / limits.routesPerTimeout, limits.shortestTimerPeriod)))
         left = routes.inOrder(ways, to: self.destination, patience: patience)[...]
         stretch = routes.stretch
     }

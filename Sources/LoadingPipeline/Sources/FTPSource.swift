@@ -31,6 +31,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private var heldResponse: SourceResponse?
     private var transfer: FTPTransfer?
 
+    /// Credentials of the delegate or the storage that may be refused in one load.
+    private static let mostLogins = 64
+
     // Who the user is.
     private var attempt = Attempt.anonymous
     private var refusal: LoadError?
@@ -228,6 +231,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
             failures += 1
             refused = credential
         }
+        // A delegate that never gives up would go on for ever (AUTH-9).
+        guard failures < Self.mostLogins else { return load.ended(.loginRefused(reply)) }
         refusal = .loginRefused(reply)
         load.setHeldUp(true)
         load.ask(

@@ -385,7 +385,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         let total = startTime.addingSeconds(totalTimeout)
         let idle =
             idleTimeIsRunning
-            ? lastActivity.addingSeconds(idleTimeout) : loop.now.addingSeconds(max(idleTimeout, 0.01))
+            ? lastActivity.addingSeconds(idleTimeout)
+            : loop.now.addingSeconds(max(idleTimeout, loop.limits.shortestTimerPeriod))
         loop.arm(timer, at: min(total, idle), for: self)
     }
 

@@ -11,7 +11,7 @@ struct ConnectivityStage {
     private var wait: RouteWait?
 
     /// The load is about to look for a way: what changes from now on is worth another try.
-    mutating func begin(on loop: EventLoop) { mark = RouteWatch.shared.mark(on: loop) }
+    mutating func begin(on loop: EventLoop) { mark = RouteWatch.watch(for: loop).mark(on: loop) }
 
     /// What a failed connect or question for a name means: while this machine has no way out, nothing is wrong with the
     /// server (CONN-12, CONN-14, ERR-5).
@@ -45,7 +45,7 @@ struct ConnectivityStage {
     mutating func waitForRoute(on loop: EventLoop, _ body: @escaping () -> Void) {
         end()
         guard let mark else { return }
-        wait = RouteWatch.shared.wait(since: mark, on: loop, body)
+        wait = RouteWatch.watch(for: loop).wait(since: mark, on: loop, body)
     }
 
     /// Nobody waits any more.

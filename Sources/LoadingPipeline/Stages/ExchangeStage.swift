@@ -476,7 +476,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         guard !hasHead, isOneOfSeveral || wasNotSeen, !isBound, failure.error.isConnectionLoss else {
             return end { $0.exchangeFailed(failure.error) }
         }
-        let decision = RetryRules.decide(lost)
+        let decision = RetryRules.decide(lost, limits: environment.loop.limits)
         if case .fail = decision { return end { $0.exchangeFailed(failure.error) } }
         if !wasNotSeen { loss = failure.error }
         if failure.progress == .refused || wasNotSeen && isServing {

@@ -161,7 +161,7 @@ final class UploadResumptionStage: LoopTimerTarget {
 
     func pause(_ seconds: Int, on loop: EventLoop, _ goOn: @escaping () -> Void) {
         afterPause = goOn
-        loop.arm(timer, at: loop.now &+ Int64(seconds) &* 1_000_000_000, for: self)
+        loop.arm(timer, at: loop.now &+ TimeLimits.seconds(Int64(seconds)), for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {

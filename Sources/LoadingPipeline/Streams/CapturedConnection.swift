@@ -17,11 +17,7 @@ package final class CapturedConnection: @unchecked Sendable {
     private var rest: StreamBuffer
     private var failureCode: Int32 = 0
 
-    /// Nanoseconds in which a peer has to take something of what is left of a connection with TLS that the program has let
-    /// go of. Without TLS that is up to the kernel.
-    package static let patience: Int64 = 60 * 1_000_000_000
-
-    package init(_ stream: ByteStream, rest: Data, patience: Int64 = CapturedConnection.patience) {
+    package init(_ stream: ByteStream, rest: Data) {
         self.rest = StreamBuffer([UInt8](rest))
         if stream.isPlain {
             descriptor = stream.release() ?? -1
@@ -30,7 +26,7 @@ package final class CapturedConnection: @unchecked Sendable {
             let isMade = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0
             descriptor = ends[0]
             if isMade {
-                StreamRelay.start(between: stream, and: ends[1], for: self, patience: patience)
+                StreamRelay.start(between: stream, and: ends[1], for: self)
             } else {
                 failureCode = cll_errno()
                 stream.close()

@@ -11,7 +11,7 @@ package import LoadingTransport
 /// Nothing is read that nobody has asked for, beyond `StreamMachine.readAhead`; then the peer has to wait.
 package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
-    private let log: EventLog?
+    let log: EventLog?
     private let limits: Limits
     /// Held until the end.
     private(set) var client: (any StreamClient)?
@@ -397,7 +397,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     /// Has the client told when this machine would take another way to the peer than the connection goes.
     private func watchRoutes() {
         guard client?.wantsBetterRoutes == true else { return }
-        let watch = RouteWatch.shared
+        let watch = RouteWatch.watch(for: environment.loop)
         routes = watch.wait(since: watch.mark(on: environment.loop), on: environment.loop) { [weak self] in
             guard let self, !self.hasEnded else { return }
             if self.connection?.hasBetterRoute == true { self.client?.loadHasBetterRoute(self) }
@@ -419,7 +419,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         if machine.isConnecting {
             // A question may be answered meanwhile: a look now and then.
             let since = idleTimeIsRunning ? lastActivity : environment.loop.now
-            deadline = min(deadline, since.addingSeconds(max(limits.idle, 0.01)))
+            deadline = min(deadline, since.addingSeconds(max(limits.idle, environment.loop.limits.shortestTimerPeriod)))
         }
         if let own = machine.deadline { deadline = min(deadline, own) }
         environment.loop.arm(timer, at: deadline, for: self)

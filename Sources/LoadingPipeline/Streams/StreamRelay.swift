@@ -1,5 +1,6 @@
 internal import CLoadingLinux
 internal import Glibc
+internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Carries bytes between a connection with TLS and a local socket that a program reads and writes without knowing of
@@ -14,7 +15,6 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
     private weak var captured: CapturedConnection?
     private var inward = Direction()
     private var outward = Direction()
-    private let limit: Int64
     private let timer = LoopTimer()
     /// Set when the program has let go.
     private var patience: PeerPatience?
@@ -36,25 +36,24 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
 
     /// Takes both over. Without a descriptor for the loop the connection fails.
     static func start(
-        between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection, patience: Int64
+        between remote: ByteStream, and descriptor: Int32, for captured: CapturedConnection
     ) {
         guard let local = ByteStream(descriptor: descriptor, loop: remote.loop, owner: Nobody()) else {
             captured.fail(cll_errno())
             close(descriptor)
             return remote.close()
         }
-        let relay = StreamRelay(remote, local, captured, patience)
+        let relay = StreamRelay(remote, local, captured)
         remote.owner = relay
         local.owner = relay
         // What has come already makes no readiness of its own.
         remote.callAgain()
     }
 
-    private init(_ remote: ByteStream, _ local: ByteStream, _ captured: CapturedConnection, _ limit: Int64) {
+    private init(_ remote: ByteStream, _ local: ByteStream, _ captured: CapturedConnection) {
         self.remote = remote
         self.local = local
         self.captured = captured
-        self.limit = limit
     }
 
     func streamBecameReady(_ stream: ByteStream) {
@@ -66,6 +65,7 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
             if inward.isClosed || isLocalGone { end() }
         } else if outward.isHeldUp, patience == nil, !remote.isClosed, isLocalGone {
             let now = remote.loop.now
+            let limit = remote.loop.limits.capturedPeer
             patience = PeerPatience(limit, taken: remote.bytesTaken, at: now)
             remote.loop.arm(timer, at: now &+ limit, for: self)
         }

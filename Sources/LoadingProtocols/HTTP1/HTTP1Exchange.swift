@@ -38,9 +38,6 @@ package struct HTTP1Exchange: Sendable, Equatable {
         case closed
     }
 
-    /// How long a request with `Expect: 100-continue` waits before it sends its body all the same (CONN-23).
-    package static let continueTimeout: UInt64 = 1_000_000_000
-
     private var state = State.idle
     private var body = HTTP1RequestBody.none
     private var expectsContinue = false
@@ -88,7 +85,12 @@ package struct HTTP1Exchange: Sendable, Equatable {
     package mutating func sentBytes() { hasSentBytes = true }
 
     /// The transport has accepted the whole head.
-    package mutating func sentHead(at time: UInt64) -> Action {
+    ///
+    /// - Parameter continueTimeout: How long a request with `Expect: 100-continue` waits before it sends its body all the same
+    ///   (CONN-23), in the unit of `time`.
+    package mutating func sentHead(
+        at time: UInt64, continueTimeout: Int64 = TimeLimits.standard.continueTimeout
+    ) -> Action {
         guard case .active(.head, let hasFinalHead) = state else { return .wait }
         hasSentBytes = true
         if body == .none || body == .known(0) {
@@ -96,7 +98,7 @@ package struct HTTP1Exchange: Sendable, Equatable {
             return .wait
         }
         if expectsContinue, !hasFinalHead {
-            let (deadline, overflowed) = time.addingReportingOverflow(Self.continueTimeout)
+            let (deadline, overflowed) = time.addingReportingOverflow(UInt64(max(continueTimeout, 0)))
             let until = overflowed ? UInt64.max : deadline
             state = .active(.awaitingContinue(until: until), hasFinalHead: false)
             return .awaitContinue(until: until)

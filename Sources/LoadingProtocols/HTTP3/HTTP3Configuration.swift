@@ -1,4 +1,6 @@
 #if HTTP3
+    internal import LoadingSemantics
+
     /// What a session announces and allows.
     package struct HTTP3Configuration: Sendable {
         /// The limits and the windows are the same whatever the version, since they bound the same memory.
@@ -16,9 +18,9 @@
 
         package init(
             limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows(),
-            maximumUnacknowledged: Int = 16 << 20, idleTimeout: Int64 = 90_000_000_000,
-            handshakeTimeout: Int64 = 10_000_000_000,
-            keepAliveInterval: Int64 = 10_000_000_000,
+            maximumUnacknowledged: Int = 16 << 20, idleTimeout: Int64 = TimeLimits.standard.quicIdle,
+            handshakeTimeout: Int64 = TimeLimits.standard.quicHandshake,
+            keepAliveInterval: Int64 = TimeLimits.standard.quicKeepAlive,
             qlog: (@Sendable (_ piece: UnsafeRawBufferPointer, _ isLast: Bool) -> Void)? = nil
         ) {
             self.limits = limits

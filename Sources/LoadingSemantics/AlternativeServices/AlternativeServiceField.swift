@@ -9,7 +9,7 @@ package enum AlternativeServiceField: Sendable, Equatable {
         /// In seconds since the response was made, at most 2³¹.
         package let maximumAge: Int64
 
-        package init(_ service: AlternativeService, maximumAge: Int64 = defaultMaximumAge) {
+        package init(_ service: AlternativeService, maximumAge: Int64 = TimeLimits.standard.alternativeLifetime) {
             self.service = service
             self.maximumAge = maximumAge
         }
@@ -21,8 +21,6 @@ package enum AlternativeServiceField: Sendable, Equatable {
     /// named none that speaks HTTP/3.
     case offers([Offer])
 
-    /// A day (§3.1).
-    package static let defaultMaximumAge: Int64 = 86_400
     /// No more alternatives than these are taken, and no more bytes are looked at: nobody has as many.
     static let mostOffers = 8
     static let mostBytes = 8_192

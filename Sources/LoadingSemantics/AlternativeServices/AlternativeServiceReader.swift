@@ -52,7 +52,7 @@ struct AlternativeServiceReader {
         let service = AlternativeService(host: host, port: port, persists: persists ?? false)
         return Alternative(
             offer: AlternativeServiceField.Offer(
-                service, maximumAge: maximumAge ?? AlternativeServiceField.defaultMaximumAge))
+                service, maximumAge: maximumAge ?? TimeLimits.standard.alternativeLifetime))
     }
 
     /// Host, if there is one, and port.

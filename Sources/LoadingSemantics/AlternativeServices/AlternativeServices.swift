@@ -12,9 +12,6 @@ package struct AlternativeServices: Sendable {
     }
 
     package static let mostOrigins = 256
-    /// The longest that anything is believed, in seconds: thirty days, which is what those ask for who ask for most. An
-    /// origin that is visited says it anew each time; one that is not may have moved.
-    package static let longest: Int64 = 30 * 86_400
 
     private let most: Int
     private var entries: [ServerPlace: Entry] = [:]
@@ -40,7 +37,7 @@ package struct AlternativeServices: Sendable {
         let age =
             fields.firstValue("Age").flatMap { DeltaSeconds.parse(OptionalWhitespace.trimmed(Array($0.utf8))) } ?? 0
         let known = offers.filter { $0.service.isAllowed(for: origin) }.map { offer in
-            let left = min(offer.maximumAge, Self.longest) - age
+            let left = min(offer.maximumAge, TimeLimits.standard.longestAlternativeLifetime) - age
             return AlternativeServicesRecord.Entry(offer.service, expires: DeltaSeconds.sum(now, left))
         }
         return put(AlternativeServicesRecord(origin: origin, entries: known), at: now)
@@ -48,7 +45,7 @@ package struct AlternativeServices: Sendable {
 
     /// Takes a record from a copy on disk, which may be anybody's work.
     package mutating func insert(_ record: AlternativeServicesRecord, at now: Int64) -> AlternativeServicesOutcome {
-        let latest = DeltaSeconds.sum(now, Self.longest)
+        let latest = DeltaSeconds.sum(now, TimeLimits.standard.longestAlternativeLifetime)
         let entries = record.entries.prefix(AlternativeServiceField.mostOffers).filter { entry in
             guard entry.service.port > 0, entry.service.isAllowed(for: record.origin) else { return false }
             guard let host = entry.service.host else { return true }

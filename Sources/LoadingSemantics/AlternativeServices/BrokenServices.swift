@@ -9,10 +9,6 @@ package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
         var end: Int64
     }
 
-    /// After the first failure. It doubles with each that follows.
-    package static var shortest: Int64 { 300_000_000_000 }
-    /// Two days: a server that was changed is found again without anybody's help.
-    package static var longest: Int64 { 2 * 86_400_000_000_000 }
     package static var most: Int { 256 }
 
     private var entries: [Server: Entry] = [:]
@@ -35,7 +31,8 @@ package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
         if entry.end > now { return }
         if entries.count >= Self.most, entries[server] == nil { makeRoom() }
         // Ten times doubled is longer than the longest.
-        let time = min(Self.shortest << Int64(min(entry.failures, 10)), Self.longest)
+        let limits = TimeLimits.standard
+        let time = min(limits.firstBrokenService << Int64(min(entry.failures, 10)), limits.longestBrokenService)
         entry.failures += 1
         entry.end = DeltaSeconds.sum(now, time)
         entries[server] = entry

@@ -1,7 +1,5 @@
 /// One cookie as a jar keeps it (RFC 6265bis §5.7). Times are seconds since 1970.
 package struct Cookie: Sendable, Hashable {
-    /// How long a cookie of a response lasts at most: 400 days (§5.5).
-    package static let maximumLifetime: Double = 400 * 86400
     /// Of domain and path, in octets. An attribute is not longer, and a URL's path could fill the memory.
     package static let maximumPlaceLength = SetCookie.maximumAttributeLength
 
@@ -62,9 +60,9 @@ package struct Cookie: Sendable, Hashable {
         partition = request.partition
         created = now
         if let seconds = field.maximumAge {
-            expires = now + min(max(Double(seconds), 0), Self.maximumLifetime)
+            expires = now + min(max(Double(seconds), 0), TimeLimits.standard.longestCookieLifetime)
         } else if let date = field.expires {
-            expires = min(Double(date), now + Self.maximumLifetime)
+            expires = min(Double(date), now + TimeLimits.standard.longestCookieLifetime)
         }
 
         if sameSite == .none, !isSecure { throw .sameSiteNoneWithoutSecure }

@@ -27,8 +27,6 @@ package struct LoadError: Error, Sendable, Equatable {
     /// The number in `NSURLErrorDomain`.
     package var code: Int
     package var cause: Cause?
-    /// For −1009: 0 cellular, 1 expensive, 2 constrained, 3 ultra-constrained (ERR-13, C-10).
-    package var networkUnavailableReason: Int?
     /// The address that failed, when it is another than that of the request: one that was not even asked for.
     package var url: String?
     /// The certificates, in DER, of a server that is not trusted.
@@ -36,10 +34,9 @@ package struct LoadError: Error, Sendable, Equatable {
     /// The proxy on the way, where it is that which has not done its part.
     package var proxy: FailedProxy?
 
-    package init(code: Int, cause: Cause? = nil, networkUnavailableReason: Int? = nil) {
+    package init(code: Int, cause: Cause? = nil) {
         self.code = code
         self.cause = cause
-        self.networkUnavailableReason = networkUnavailableReason
     }
 
     /// The failure of a load that somebody else does.
@@ -104,11 +101,6 @@ extension LoadError {
 
     package static func notConnectedToInternet(_ error: Int32) -> LoadError {
         LoadError(code: -1009, cause: .posix(error))
-    }
-
-    /// The network may not be used: see `networkUnavailableReason`.
-    package static func networkUnavailable(reason: Int) -> LoadError {
-        LoadError(code: -1009, networkUnavailableReason: reason)
     }
 
     /// What the proxy refused or garbled (AUTH-28, PROXY-10).

@@ -17,8 +17,6 @@ package struct FailedProxies: Sendable, Equatable {
         }
     }
 
-    /// A proxy that is back is found again without anybody's help, and one that is not costs somebody a few seconds so often.
-    package static let lifetime: Int64 = 300_000_000_000
     package static let most = 256
 
     private struct Entry: Sendable, Equatable {
@@ -46,7 +44,7 @@ package struct FailedProxies: Sendable, Equatable {
         let key = Key(proxy, destination?.place)
         if let entry = entries[key], entry.end > now, entry.patience >= silence { return }
         if entries.count >= Self.most, entries[key] == nil { makeRoom(at: now) }
-        entries[key] = Entry(end: DeltaSeconds.sum(now, Self.lifetime), patience: silence)
+        entries[key] = Entry(end: DeltaSeconds.sum(now, TimeLimits.standard.failedProxy), patience: silence)
     }
 
     /// The proxy leads there.

@@ -41,7 +41,12 @@ package enum SuggestedFilename {
             count += String(character).utf8.count
             return count <= room
         }
-        if !start.isEmpty { return start + ending }
+        if !start.isEmpty {
+            var name = String(start) + ending
+            // The cut may leave one at the end that was none before.
+            while let last = name.unicodeScalars.last, last == " " || last == "." { name.unicodeScalars.removeLast() }
+            return name
+        }
         count = 0
         let scalars = stem.unicodeScalars.prefix { scalar in
             count += UTF8.width(scalar)

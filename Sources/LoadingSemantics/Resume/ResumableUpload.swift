@@ -18,7 +18,6 @@ package struct ResumableUpload: Sendable, Equatable {
     /// How often in a row the same is tried after an answer that says no, and how often an upload starts anew. A
     /// connection that is lost is no answer: that goes on as long as the task has time (RES-17).
     private static let maximumRefusals = 3
-    private static let maximumPause = 60
     /// A server, or a network, that makes use of little of what it is sent is given up after so many requests in a row of
     /// which less than half was kept, once so many times the length of the body was sent for nothing.
     private static let maximumPoorRequests = 64
@@ -342,7 +341,7 @@ package struct ResumableUpload: Sendable, Equatable {
 
     /// The first time at once, then 1, 2, 4 … seconds.
     private func pause() -> Int {
-        failures < 2 ? 0 : min(1 << min(failures - 2, 6), Self.maximumPause)
+        failures < 2 ? 0 : min(1 << min(failures - 2, 6), TimeLimits.standard.longestUploadPause)
     }
 
     private mutating func takeLimits(_ fields: HTTPFields) -> UploadStep? {

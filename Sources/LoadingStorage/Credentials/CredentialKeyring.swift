@@ -1,4 +1,5 @@
 internal import CLoadingSecretService
+internal import LoadingSemantics
 
 /// The permanent credentials of an application in the user's keyring.
 ///
@@ -26,7 +27,7 @@ package final class CredentialKeyring {
     ///   - patience: How long to wait for an answer, in milliseconds. Who has to ask the user is given a minute.
     ///   - environment: Gives the value of a variable.
     package init?(
-        application: String, patience: UInt32 = 10_000,
+        application: String, patience: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable
     ) {
         guard let address = SessionBus.address(environment: environment) else { return nil }
@@ -147,8 +148,10 @@ package final class CredentialKeyring {
             } catch {
                 // By an open connection the keyring tells when it is unlocked.
                 if error != .locked { close() }
-                // Five minutes after ten seconds.
-                if error == .silent { silentUntil = ContinuousClock.now + .milliseconds(30 * Int64(patience)) }
+                if error == .silent {
+                    let pause = TimeLimits.standard.keyringPauseFactor * Int64(patience)
+                    silentUntil = ContinuousClock.now + .milliseconds(pause)
+                }
                 if isLast || error == .locked || error == .silent || (error == .absent && !wasOpen) { throw error }
                 isLast = true
             }

@@ -1,3 +1,5 @@
+internal import LoadingSemantics
+
 /// The permanent credentials of an application: in the user's keyring where there is one that answers, else in a file
 /// for this user's eyes only (AUTH-21).
 ///
@@ -40,7 +42,7 @@ package final class PermanentCredentials {
     ///   - patience: How long to wait for an answer of the keyring, in milliseconds.
     ///   - environment: Gives the value of a variable. Without a bus in it there is no keyring.
     package init(
-        in directory: StorageDirectory, application: String, patience: UInt32 = 10_000,
+        in directory: StorageDirectory, application: String, patience: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable,
         tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {

@@ -2,6 +2,7 @@ internal import CLoadingLinux
 internal import CLoadingSQLite
 internal import FoundationEssentials
 internal import Glibc
+internal import LoadingSemantics
 
 /// An SQLite file, open. Used by one thread at a time; every call may wait for the disk.
 ///
@@ -46,7 +47,9 @@ package final class Database {
     private var statementCount: UInt64 = 0
 
     /// - Parameter patience: How long to wait for another process, in milliseconds.
-    package init(_ path: String, _ mode: Mode = .write, patience: Int32 = 2000) throws(StorageFailure) {
+    package init(_ path: String, _ mode: Mode = .write, patience: Int32 = TimeLimits.standard.databaseLock)
+        throws(StorageFailure)
+    {
         let sqlite = try Self.library(for: path)
         self.sqlite = sqlite
         self.path = path

@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import CLoadingSQLite
 internal import Glibc
+internal import LoadingSemantics
 
 /// The file of a store, which is opened when it is needed, and made whole when it is damaged.
 ///
@@ -27,8 +28,6 @@ final class LastingDatabase {
     /// Another number than before when the file was opened again, and so may be another one.
     private(set) var generation = 0
 
-    /// How long to wait for another process, in milliseconds, while all is well and while it is not.
-    private static let patience: (well: Int32, troubled: Int32) = (2000, 20)
     private static let largestCheckedWhole: Int64 = 16 << 20
 
     init(_ design: DatabaseDesign, in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void) {
@@ -102,7 +101,7 @@ final class LastingDatabase {
                 let result = try work(opened(mode))
                 if mode == .write, trouble != nil {
                     trouble = nil
-                    database?.setPatience(Self.patience.well)
+                    database?.setPatience(TimeLimits.standard.databaseLock)
                     tell(.lastsAgain(path: path))
                 }
                 return result
@@ -126,7 +125,7 @@ final class LastingDatabase {
     private func failed(_ failure: StorageFailure) {
         // A full disk and another process leave the connection as it was.
         if case .database(let code) = failure.reason, [SQLITE_FULL, SQLITE_BUSY].contains(code & 0xFF) {
-            database?.setPatience(Self.patience.troubled)
+            database?.setPatience(TimeLimits.standard.databaseLockInTrouble)
         } else {
             database = nil
         }
@@ -157,7 +156,9 @@ final class LastingDatabase {
             try StorageDirectory.claimFile(path)
             for end in DatabaseRepair.sideFiles { try StorageDirectory.claimSideFile(path + end) }
             identity = try Place(path).identity
-            let new = try Database(path, patience: trouble == nil ? Self.patience.well : Self.patience.troubled)
+            let new = try Database(
+                path,
+                patience: trouble == nil ? TimeLimits.standard.databaseLock : TimeLimits.standard.databaseLockInTrouble)
             try prepare(new)
             return keep(new, isReadOnly: new.isReadOnly)
         } catch {

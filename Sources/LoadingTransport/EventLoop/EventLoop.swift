@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import Glibc
-internal import LoadingEvents
+package import LoadingEvents
+package import LoadingSemantics
 internal import Synchronization
 
 /// One thread's worth of sockets and timers, waited for with epoll.
@@ -12,7 +13,7 @@ internal import Synchronization
 /// **Lending.** Delegate calls of a session that made its own delegate queue run on the loop's thread, between two
 /// turns: no second thread wakes up, and a request that the callback starts is sent by the very next turn. Callbacks
 /// are other people's code and may block, so the thread lends the loop while it is in them; when a callback takes
-/// longer than `LoopWatch.patience` the loop goes to another thread and its sockets never wait for the callback. The
+/// longer than `TimeLimits.callback` the loop goes to another thread and its sockets never wait for the callback. The
 /// whole protocol is one atomic word, `baton`; docs/decisions/0001-loop-lending.md has the reasons and the proof.
 package final class EventLoop: @unchecked Sendable {
     // Sendable because every stored property is immutable, atomic, guarded by `lock`, or confined to the thread that
@@ -28,10 +29,12 @@ package final class EventLoop: @unchecked Sendable {
     private var spareUnfinished: [any ReadinessHandler] = []
     @exclusivity(unchecked) private var jobs: [@Sendable () -> Void] = []
     private var turnsWithoutPoll = 0
+    /// Whether a loop with a stepped clock ends when it has done what is posted. Others have no end.
+    private var isStopping = false
     private let events: UnsafeMutablePointer<epoll_event>
 
-    /// Monotonic time in nanoseconds at the last wake-up; what every timer in this turn counts from.
-    package private(set) var now: Int64 = cll_now()
+    /// The clock's time in nanoseconds at the last wake-up; what every timer in this turn counts from.
+    package private(set) var now: Int64
 
     /// Where a turn reads what it does not know the size of yet; valid only until the handler returns.
     package let scratch: UnsafeMutableRawBufferPointer
@@ -48,6 +51,8 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: Shared, immutable or atomic
 
+    package let clock: LoopClock
+    package let limits: TimeLimits
     private let poll: Int32
     private let wakeup: Int32
     /// Twice the number of lendings so far, plus 1 while the loop is lent.
@@ -68,7 +73,11 @@ package final class EventLoop: @unchecked Sendable {
         var generation: UInt32
     }
 
-    init?() {
+    /// Nil when the kernel has no descriptors for it.
+    package init?(clock: LoopClock = .monotonic, limits: TimeLimits = .standard) {
+        self.clock = clock
+        self.limits = limits
+        now = clock.now
         poll = cll_epoll_create()
         wakeup = cll_eventfd()
         events = .allocate(capacity: Self.eventCapacity)
@@ -76,15 +85,18 @@ package final class EventLoop: @unchecked Sendable {
         guard poll >= 0, wakeup >= 0,
             cll_epoll_add(poll, wakeup, cll_level_input() | cll_edge_triggered(), Self.wakeupToken) == 0
         else {
-            if poll >= 0 { close(poll) }
-            if wakeup >= 0 { close(wakeup) }
-            events.deallocate()
-            scratch.deallocate()
+            // The rest goes with the object.
             return nil
         }
     }
 
-    // A loop lives as long as the process, so nothing is torn down.
+    /// A process's own loops live as long as it does; one with a stepped clock ends with its test.
+    deinit {
+        if poll >= 0 { close(poll) }
+        if wakeup >= 0 { close(wakeup) }
+        events.deallocate()
+        scratch.deallocate()
+    }
 
     // MARK: From any thread
 
@@ -184,12 +196,17 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs the loop on the calling thread until the loop has gone to another thread.
     func run() {
-        while true {
-            turn()
-            if hasCallouts {
-                guard callOutLent() else { return }
-            }
+        switch clock {
+        case .monotonic: while round() {}
+        case .stepped: while !hasEnded, round() {}
         }
+    }
+
+    /// A turn and the callouts after it. False when the loop has gone to another thread.
+    @inline(__always)
+    private func round() -> Bool {
+        turn()
+        return hasCallouts ? callOutLent() : true
     }
 
     private var hasCallouts: Bool {
@@ -204,7 +221,7 @@ package final class EventLoop: @unchecked Sendable {
         // Sequentially consistent, against the watch that goes to sleep: either it sees the loop lent, or we see it
         // asleep.
         baton.store(lent, ordering: .sequentiallyConsistent)
-        LoopWatch.shared.noteLending()
+        if case .monotonic = clock { LoopWatch.shared.noteLending() }
         while let callout = nextCallout() {
             callout.callOut()
             if baton.load(ordering: .relaxed) != lent { return false }
@@ -252,7 +269,7 @@ package final class EventLoop: @unchecked Sendable {
         turnsWithoutPoll = 0
         let timeout = timeToSleep()
         let count = Int(cll_epoll_wait(poll, events, Int32(Self.eventCapacity), timeout))
-        now = cll_now()
+        readClock()
         if timeout != 0 {
             lock.lock()
             isAsleep = false
@@ -281,14 +298,25 @@ package final class EventLoop: @unchecked Sendable {
         if !unfinished.isEmpty { return 0 }
         let deadline = timers.nextDeadline
         if deadline != .max {
-            now = cll_now()
+            readClock()
             if deadline <= now { return 0 }
         }
         lock.lock()
         defer { lock.unlock() }
         guard inbox.isEmpty, callouts.isEmpty else { return 0 }
         isAsleep = true
-        return deadline == .max ? -1 : deadline - now
+        // Who moves a stepped clock wakes the loop.
+        guard deadline != .max, case .monotonic = clock else { return -1 }
+        return deadline - now
+    }
+
+    /// Here and not in `LoopClock`, whose module the optimiser does not see into.
+    @inline(__always)
+    private func readClock() {
+        switch clock {
+        case .monotonic: now = cll_now()
+        case .stepped(let time): now = time.now
+        }
     }
 
     private func continueUnfinished() {
@@ -306,12 +334,48 @@ package final class EventLoop: @unchecked Sendable {
         swap(&inbox, &jobs)
         lock.unlock()
         guard !jobs.isEmpty else { return }
-        now = cll_now()
+        readClock()
         for (index, job) in jobs.enumerated() {
             job()
             // What they have asked for so far goes out: servers begin with it while the rest is asked for.
             if index % Self.jobsTogether == Self.jobsTogether - 1, !unfinished.isEmpty { continueUnfinished() }
         }
         if jobs.count > 4096 { jobs = [] } else { jobs.removeAll(keepingCapacity: true) }
+    }
+
+    // MARK: Stepping
+
+    package var isStepped: Bool { if case .stepped = clock { true } else { false } }
+
+    /// When the next timer may be due; `Int64.max` without one. On the loop.
+    package var nextDeadline: Int64 { timers.nextDeadline }
+
+    /// Whether nothing is left to do before the clock moves or something comes from outside. Asked within a job.
+    package var isAtRest: Bool {
+        guard unfinished.isEmpty, timers.nextDeadline > clock.now, jobs.count <= 1 else { return false }
+        lock.lock()
+        defer { lock.unlock() }
+        // The descriptor of `epoll` is itself readable while events of others wait in it.
+        var asked = pollfd(fd: poll, events: Int16(POLLIN), revents: 0)
+        return inbox.isEmpty && callouts.isEmpty && Glibc.poll(&asked, 1, 0) == 0
+    }
+
+    /// Does what the watch does for the process's own loops: hands the loop to another thread if it has been lent since `word` was
+    /// returned, and returns the word of now; nil if it was handed over. On any thread, for a loop with a stepped clock.
+    package func checkLending(since word: UInt64) -> UInt64? {
+        let current = baton.load(ordering: .acquiring)
+        guard current & 1 == 1, current == word, take(lent: current) else { return current }
+        LoopThread.run(self)
+        return nil
+    }
+
+    /// Has a loop with a stepped clock end when all is done that is posted until then. On any thread.
+    package func stop() { post { self.isStopping = true } }
+
+    private var hasEnded: Bool {
+        guard isStopping else { return false }
+        lock.lock()
+        defer { lock.unlock() }
+        return inbox.isEmpty && callouts.isEmpty
     }
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// The process's loops: made when first needed, one a core at most, never ended.
 package enum EventLoops {
@@ -10,7 +11,7 @@ package enum EventLoops {
     package static func assign() -> EventLoop {
         while true {
             if let loop = all.assign() { return loop }
-            usleep(10_000)
+            usleep(UInt32(TimeLimits.standard.loopRetry / 1000))
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// The threads that run loops. A thread that lost its loop to a long callback waits here for the next one; a few are
 /// kept, the rest end.
@@ -8,20 +9,36 @@ enum LoopThread {
 
     /// Has some thread run `loop` from now on. Where none can be started, one that comes back from its callback will do.
     static func run(_ loop: EventLoop) {
-        while !runIfPossible(loop) { usleep(10_000) }
+        while !runIfPossible(loop) { usleep(UInt32(TimeLimits.standard.loopRetry / 1000)) }
     }
 
     /// The same; false where there is no thread and none can be started now.
     static func runIfPossible(_ loop: EventLoop) -> Bool {
-        waiting.hand(over: loop) || DetachedThread.startIfPossible(named: "url-loop") { serve(loop) }
+        waiting.hand(over: loop) || start(with: LoopHandover(loop))
     }
 
-    private static func serve(_ first: EventLoop) {
-        var next: EventLoop? = first
-        while let loop = next {
-            loop.run()
-            next = waiting.waitForLoop()
+    private static func start(with first: LoopHandover) -> Bool {
+        DetachedThread.startIfPossible(named: "url-loop") {
+            var next: LoopHandover? = first
+            while let handover = next {
+                handover.take()?.run()
+                next = waiting.waitForLoop()
+            }
         }
+    }
+}
+
+/// Gives a loop to a thread, which holds it no longer than it runs it: one that has ended goes.
+private final class LoopHandover: @unchecked Sendable {
+    // Sendable because it is given to one thread, which takes the loop once.
+
+    private var loop: EventLoop?
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func take() -> EventLoop? {
+        defer { loop = nil }
+        return loop
     }
 }
 
@@ -34,7 +51,7 @@ private final class WaitingThreads: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var idle = 0
-    private var handedOver: [EventLoop] = []
+    private var handedOver: [LoopHandover] = []
 
     init() {
         mutex = .allocate(capacity: 1)
@@ -48,20 +65,20 @@ private final class WaitingThreads: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         guard idle > handedOver.count else { return false }
-        handedOver.append(loop)
+        handedOver.append(LoopHandover(loop))
         pthread_cond_signal(condition)
         return true
     }
 
     /// Waits for a loop; nil when enough threads wait already.
-    func waitForLoop() -> EventLoop? {
+    func waitForLoop() -> LoopHandover? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         guard idle < Self.most else { return nil }
         idle += 1
         defer { idle -= 1 }
         while true {
-            if let loop = handedOver.popLast() { return loop }
+            if let handover = handedOver.popLast() { return handover }
             pthread_cond_wait(condition, mutex)
         }
     }

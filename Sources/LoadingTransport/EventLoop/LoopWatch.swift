@@ -1,9 +1,10 @@
 internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import Synchronization
 
-/// Sees to it that a callback which takes long never holds up a loop: it looks at lent loops every `patience`, and
+/// Sees to it that a callback which takes long never holds up a loop: it looks at lent loops every `TimeLimits.callback`, and
 /// gives one that has been in the same callbacks since the last look to another thread.
 ///
 /// It sleeps whenever no loop has been lent for one interval, so an idle process has no timer running.
@@ -12,10 +13,6 @@ final class LoopWatch: @unchecked Sendable {
     // watching thread.
 
     static let shared = LoopWatch()
-
-    /// Nanoseconds that a callback may take before its loop goes to another thread, at the least; at the most twice
-    /// that.
-    static let patience: Int64 = 2_000_000
 
     private let awake = Atomic<UInt32>(0)
     private let hasThread = Atomic(false)
@@ -71,7 +68,7 @@ final class LoopWatch: @unchecked Sendable {
     }
 
     private func sleep() {
-        var time = timespec(tv_sec: 0, tv_nsec: Int(Self.patience))
+        var time = timespec(tv_sec: 0, tv_nsec: Int(TimeLimits.standard.callback))
         clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
     }
 

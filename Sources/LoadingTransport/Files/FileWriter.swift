@@ -1,6 +1,7 @@
 package import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 
 /// A file that a body is written to as it comes.
 ///
@@ -92,8 +93,6 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     /// Bytes that may wait for the disk.
     private static let highWater = 256 * 1024
-    /// Nanoseconds between two tries to open the file without a descriptor.
-    private static let descriptorPatience: Int64 = 20_000_000
 
     /// The last part of a path.
     package static func name(of path: String) -> String {
@@ -171,7 +170,7 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     private func waitForDescriptor() {
         isWaitingForDescriptor = true
-        loop.arm(retryTimer, at: loop.now + Self.descriptorPatience, for: self)
+        loop.arm(retryTimer, at: loop.now + loop.limits.descriptorRetry, for: self)
         if !lock.withLock({ mayWait }) { tryAgain() }
     }
 

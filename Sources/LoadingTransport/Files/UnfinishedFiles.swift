@@ -1,6 +1,7 @@
 internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import Synchronization
 
 /// The files of downloads that are not the program's yet: those that are being written, and those of failed downloads
@@ -72,14 +73,11 @@ package final class UnfinishedFiles: @unchecked Sendable {
 
     // MARK: Of other processes
 
-    /// Seconds after which nobody is expected to go on with a download.
-    private static let longest: time_t = 7 * 24 * 60 * 60
-
     /// Removes this user's files of downloads that were last written to so long ago. May wait for the disk.
     package static func removeOld(in folder: String) {
         guard let directory = opendir(folder) else { return }
         defer { closedir(directory) }
-        let oldest = time(nil) - longest
+        let oldest = time(nil) - TimeLimits.standard.unfinishedFile
         while let entry = readdir(directory) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }

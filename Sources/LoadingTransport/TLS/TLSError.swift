@@ -41,10 +41,13 @@ extension TLSError {
 
     /// Without OpenSSL nothing else is the cause.
     private mutating func blameLibrary() {
-        guard let text = clt_library_failure() else { return }
-        reason = String(cString: text)
+        guard let text = Self.libraryFailure else { return }
+        reason = text
         isOfLibrary = true
     }
+
+    /// Why OpenSSL cannot be loaded, with the name of the file; nil if it can.
+    package static var libraryFailure: String? { clt_library_failure().map { String(cString: $0) } }
 
     /// OpenSSL has made nothing of what it was asked for: there is no descriptor to load it with, it is not there, or there is
     /// no memory.

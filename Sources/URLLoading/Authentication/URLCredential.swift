@@ -79,14 +79,24 @@ open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendab
         static let persistence = "persistence"
     }
 
-    /// Reads what `encode(with:)` wrote.
+    /// Those of the toolchain's module, whose archives name the class in the same way.
+    private enum ToolchainKey {
+        static let user = "NS._user"
+        static let password = "NS._password"
+        static let persistence = "NS._persistence"
+    }
+
+    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
     public required init?(coder: NSCoder) {
-        guard coder.allowsKeyedCoding,
-            let persistence = Persistence(
-                rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.persistence)))
-        else { return nil }
-        name = coder.string(forKey: Key.user)
-        secret = coder.string(forKey: Key.password)
+        guard coder.allowsKeyedCoding else { return nil }
+        let isOwn = coder.containsValue(forKey: Key.persistence)
+        let value =
+            isOwn
+            ? UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.persistence))
+            : coder.number(forKey: ToolchainKey.persistence)?.uintValue
+        guard let persistence = value.flatMap({ Persistence(rawValue: $0) }) else { return nil }
+        name = coder.string(forKey: isOwn ? Key.user : ToolchainKey.user)
+        secret = coder.string(forKey: isOwn ? Key.password : ToolchainKey.password)
         lifetime = persistence
         clientIdentity = nil
         clientCertificates = []

@@ -1,4 +1,5 @@
 public import Foundation
+internal import LoadingSemantics
 package import LoadingStorage
 internal import Synchronization
 
@@ -40,11 +41,12 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     ///   - mayHold: Whether there may be any permanent passwords. A few system calls.
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
-        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         keeper: @escaping @Sendable () -> any RecordKeeper<StoredCredential>
     ) {
         self.init()
-        records = LastingRecords(CredentialTable(), unlessEmpty: mayHold, keeper: keeper)
+        records = LastingRecords(
+            CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChange() }
     }
 

@@ -48,7 +48,9 @@ final class ResponseDisk: FlushedStore {
     private func lookAgain() {
         let now = Self.now
         let next = nextLook.load(ordering: .relaxed)
-        guard now >= next, nextLook.compareExchange(expected: next, desired: now + 1, ordering: .relaxed).exchanged,
+        guard now >= next,
+            nextLook.compareExchange(expected: next, desired: now + TimeLimits.standard.storeCheck, ordering: .relaxed)
+                .exchanged,
             !isLooking.exchange(true, ordering: .relaxed)
         else { return }
         perform { [self] archive in
@@ -73,7 +75,7 @@ final class ResponseDisk: FlushedStore {
     private func response(for key: CacheKey, in archive: ResponseArchive) -> CachedURLResponse? {
         if let found = archive.response(for: key) { return found }
         if !archive.hasIndex, !isWithoutIndex.exchange(true, ordering: .relaxed) {
-            nextLook.store(Self.now + 1, ordering: .relaxed)
+            nextLook.store(Self.now + TimeLimits.standard.storeCheck, ordering: .relaxed)
         }
         return nil
     }

@@ -37,9 +37,13 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     public override init() {}
 
     /// A storage whose cookies last.
-    package convenience init(in directory: StorageDirectory) {
+    ///
+    /// - Parameter checkInterval: After how many seconds a read looks again for what others have done.
+    package convenience init(
+        in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
+    ) {
         self.init()
-        records = LastingRecords(CookieJar(suffixes: .system), in: directory)
+        records = LastingRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
@@ -47,12 +51,14 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ///   - mayHold: Whether there may be any cookies. A few system calls.
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
-        suffixes: PublicSuffixes = .system, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        suffixes: PublicSuffixes = .system, checkInterval: Int = TimeLimits.standard.storeCheck,
+        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         keeper: @escaping @Sendable () -> any RecordKeeper<Cookie>
     ) {
         self.init()
         self.suffixes = suffixes
-        records = LastingRecords(CookieJar(suffixes: suffixes), unlessEmpty: mayHold, keeper: keeper)
+        records = LastingRecords(
+            CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 

@@ -13,7 +13,6 @@ extension URLError {
         _ error: LoadError, url: URL?, taskDescription: String? = nil, userInfo: [String: Any] = [:]
     ) -> URLError {
         var info = userInfo
-        info[NSURLErrorNetworkUnavailableReasonKey] = error.networkUnavailableReason
         addPeer(error.peerCertificates, of: url, to: &info)
         info[FailedProxy.urlKey] = error.proxy?.url
         info[FailedProxy.statusKey] = error.proxy?.status

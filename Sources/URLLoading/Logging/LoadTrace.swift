@@ -71,7 +71,7 @@ struct LoadTrace {
         }
         let rest = head.fields.count - Self.mostFields
         if rest > 0 { lines.append("\(mark) and \(rest) more fields") }
-        return lines
+        return head.isOfTunnel ? lines.map { "proxy \($0)" } : lines
     }
 
     /// What has its own line beside that of the transaction.

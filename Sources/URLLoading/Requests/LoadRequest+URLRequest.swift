@@ -71,7 +71,8 @@ extension URLRequest {
         switch body {
         case .none: 0
         case .data(let data), .streamOfData(let data): Int64(data.count)
-        case .stream, .streamOfFile: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
+        case .streamOfFile(let url): UploadContent.file(url).knownLength(of: self)
+        case .stream: announcedBodyLength ?? NSURLSessionTransferSizeUnknown
         }
     }
 
@@ -86,9 +87,8 @@ extension URLRequest {
         case .data(let data), .streamOfData(let data): data.isEmpty ? .none : .bytes(data)
         case .stream(let stream):
             .stream(InputStreamSource(stream, on: session.loop), length: announcedBodyLength)
-        case .streamOfFile(let url):
-            .stream(
-                InputStream(url: url).map { InputStreamSource($0, on: session.loop) }, length: announcedBodyLength)
+        // Its length is known, and it can be sent again.
+        case .streamOfFile(let url): UploadContent.file(url).body(of: self, on: session.loop)
         }
     }
 }

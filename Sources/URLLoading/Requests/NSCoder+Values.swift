@@ -14,6 +14,14 @@ extension NSCoder {
 
     func strings(forKey key: String) -> [String] { array(of: NSString.self, forKey: key) as? [String] ?? [] }
 
+    /// A dictionary of texts.
+    func texts(forKey key: String) -> [String: String]? {
+        guard containsValue(forKey: key) else { return nil }
+        return decodeObject(of: [NSDictionary.self, NSString.self], forKey: key) as? [String: String]
+    }
+
+    func number(forKey key: String) -> NSNumber? { object(NSNumber.self, forKey: key) }
+
     func response(forKey key: String) -> URLResponse? {
         guard containsValue(forKey: key) else { return nil }
         return decodeObject(of: [URLResponse.self, HTTPURLResponse.self], forKey: key) as? URLResponse

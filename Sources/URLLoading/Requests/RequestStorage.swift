@@ -65,7 +65,7 @@ final class RequestStorage: @unchecked Sendable {
     }
 
     var url: URL?
-    var timeoutInterval: TimeInterval = 60
+    var timeoutInterval: TimeInterval = TimeLimits.standard.requestTimeout
     var method = "GET"
     /// In the order and spelling in which they were first set.
     var fields: [(name: String, value: String)] = []

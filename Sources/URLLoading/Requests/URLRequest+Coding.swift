@@ -35,9 +35,56 @@ extension URLRequest {
         coder.encode(values.rarities.cookiePartitionIdentifier.map { $0 as NSString }, forKey: Key.cookiePartition)
     }
 
-    /// Nil when the archive is not one of a request.
+    /// Those of the toolchain's module, whose archives name the class in the same way.
+    private enum ToolchainKey {
+        static let url = "NS.url"
+        static let mainDocumentURL = "NS.mainDocumentURL"
+        static let cachePolicy = "NS._cachePolicy"
+        static let timeoutInterval = "NS._timeoutInterval"
+        static let networkServiceType = "NS._networkServiceType"
+        static let method = "NS.httpMethod"
+        static let fields = "NS._allHTTPHeaderFields"
+        static let body = "NS.httpBody"
+        static let allowsCellularAccess = "NS._allowsCellularAccess"
+        static let shouldHandleCookies = "NS._httpShouldHandleCookies"
+        static let shouldUsePipelining = "NS._httpShouldUsePipelining"
+    }
+
+    /// Nil when the archive is not one of a request, here or of the toolchain's module.
     init?(coder: NSCoder) {
-        guard coder.allowsKeyedCoding, let method = coder.string(forKey: Key.method),
+        guard coder.allowsKeyedCoding else { return nil }
+        if coder.containsValue(forKey: ToolchainKey.method) {
+            self.init(toolchainCoder: coder)
+        } else {
+            self.init(ownCoder: coder)
+        }
+    }
+
+    private init?(toolchainCoder coder: NSCoder) {
+        guard let method = coder.string(forKey: ToolchainKey.method),
+            let cachePolicy = coder.number(forKey: ToolchainKey.cachePolicy)
+                .flatMap({ CachePolicy(rawValue: $0.uintValue) }),
+            let timeoutInterval = coder.number(forKey: ToolchainKey.timeoutInterval)?.doubleValue,
+            let serviceType = coder.number(forKey: ToolchainKey.networkServiceType)
+                .flatMap({ NetworkServiceType(rawValue: $0.uintValue) })
+        else { return nil }
+        self.init(storage: RequestStorage(url: coder.url(forKey: ToolchainKey.url)))
+        mainDocumentURL = coder.url(forKey: ToolchainKey.mainDocumentURL)
+        // These do not say whether a value was ever set; the session's wins over a default (C-5, C-7).
+        if cachePolicy != self.cachePolicy { self.cachePolicy = cachePolicy }
+        if timeoutInterval != self.timeoutInterval { self.timeoutInterval = timeoutInterval }
+        networkServiceType = serviceType
+        httpMethod = method
+        allHTTPHeaderFields = coder.texts(forKey: ToolchainKey.fields)
+        // It is written as plain bytes, and not as an object.
+        httpBody = coder.withDecodedUnsafeBufferPointer(forKey: ToolchainKey.body) { $0.map { Data($0) } }
+        allowsCellularAccess = coder.number(forKey: ToolchainKey.allowsCellularAccess)?.boolValue ?? true
+        httpShouldHandleCookies = coder.number(forKey: ToolchainKey.shouldHandleCookies)?.boolValue ?? true
+        httpShouldUsePipelining = coder.number(forKey: ToolchainKey.shouldUsePipelining)?.boolValue ?? false
+    }
+
+    private init?(ownCoder coder: NSCoder) {
+        guard let method = coder.string(forKey: Key.method),
             let cachePolicy = CachePolicy(
                 rawValue: UInt(truncatingIfNeeded: coder.decodeInt64(forKey: Key.cachePolicy))),
             let serviceType = NetworkServiceType(

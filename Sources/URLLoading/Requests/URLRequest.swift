@@ -298,7 +298,8 @@ extension URLRequest: CustomStringConvertible, CustomDebugStringConvertible, Cus
                 "allowsCellularAccess": allowsCellularAccess,
                 "httpMethod": httpMethod as Any,
                 "allHTTPHeaderFields": SecretFields.hidden(in: allHTTPHeaderFields) as Any,
-                "httpBody": httpBody as Any,
+                // A body may hold a password, as a form does.
+                "httpBody": httpBody.map { "\($0.count) bytes" } as Any,
                 "httpBodyStream": httpBodyStream as Any,
                 "httpShouldHandleCookies": httpShouldHandleCookies,
                 "httpShouldUsePipelining": httpShouldUsePipelining,

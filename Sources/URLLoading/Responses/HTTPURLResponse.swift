@@ -21,8 +21,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     public init?(url: URL, statusCode: Int, httpVersion HTTPVersion: String?, headerFields: [String: String]?) {
         status = statusCode
         version = HTTPVersion ?? "HTTP/1.1"
-        // A dictionary has no order of its own; sorting makes equal arguments give equal responses.
-        fields = HTTPFields((headerFields ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        fields = HTTPFields(Self.sorted(headerFields ?? [:]))
         startOfBody = []
         super.init(url: url, expectedContentLength: Self.contentLength(in: fields))
     }
@@ -52,12 +51,24 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         static let startOfBody = "startOfBody"
     }
 
-    /// Reads what `encode(with:)` wrote.
+    private enum ToolchainKey {
+        static let status = "NS.statusCode"
+        static let fields = "NS.allHeaderFields"
+    }
+
+    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
-        status = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.status))
+        if coder.containsValue(forKey: Key.status) {
+            status = Int(truncatingIfNeeded: coder.decodeInt64(forKey: Key.status))
+            fields = HTTPFields(Array(zip(coder.strings(forKey: Key.names), coder.strings(forKey: Key.values))))
+        } else if coder.containsValue(forKey: ToolchainKey.status) {
+            status = Int(truncatingIfNeeded: coder.decodeInt64(forKey: ToolchainKey.status))
+            fields = HTTPFields(Self.sorted(coder.texts(forKey: ToolchainKey.fields) ?? [:]))
+        } else {
+            return nil
+        }
         version = coder.string(forKey: Key.version) ?? "HTTP/1.1"
-        fields = HTTPFields(Array(zip(coder.strings(forKey: Key.names), coder.strings(forKey: Key.values))))
         startOfBody = [UInt8](coder.data(forKey: Key.startOfBody) ?? Data())
         super.init(coder: coder)
     }
@@ -121,6 +132,11 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? HTTPURLResponse, super.isEqual(other) else { return false }
         return other === self || other.status == status && other.fields == fields
+    }
+
+    /// A dictionary has no order of its own; sorting makes equal arguments give equal responses.
+    private static func sorted(_ fields: [String: String]) -> [(String, String)] {
+        fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
     private static func contentLength(in fields: HTTPFields) -> Int64 {

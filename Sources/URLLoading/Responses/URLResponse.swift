@@ -46,15 +46,26 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         static let filename = "suggestedFilename"
     }
 
-    /// Reads what `encode(with:)` wrote.
+    /// Those of the toolchain's module, whose archives name the class in the same way.
+    private enum ToolchainKey {
+        static let url = "NS.url"
+        static let mimeType = "NS.mimeType"
+        static let length = "NS.expectedContentLength"
+        static let encoding = "NS.textEncodingName"
+        static let filename = "NS.suggestedFilename"
+    }
+
+    /// Reads what `encode(with:)` wrote, here or in the toolchain's module. Nil for any other archive.
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
-        address = coder.url(forKey: Key.url)
-        length = coder.decodeInt64(forKey: Key.length)
-        type = coder.string(forKey: Key.mimeType)
-        encoding = coder.string(forKey: Key.encoding)
+        let isToolchains = !coder.containsValue(forKey: Key.length)
+        if isToolchains, !coder.containsValue(forKey: ToolchainKey.length) { return nil }
+        address = coder.url(forKey: isToolchains ? ToolchainKey.url : Key.url)
+        length = coder.decodeInt64(forKey: isToolchains ? ToolchainKey.length : Key.length)
+        type = coder.string(forKey: isToolchains ? ToolchainKey.mimeType : Key.mimeType)
+        encoding = coder.string(forKey: isToolchains ? ToolchainKey.encoding : Key.encoding)
         // Whoever wrote the archive, a path is no name.
-        archivedFilename = coder.string(forKey: Key.filename).map { name in
+        archivedFilename = coder.string(forKey: isToolchains ? ToolchainKey.filename : Key.filename).map { name in
             SuggestedFilename.name(
                 contentDisposition: nil, lastPathComponent: name.split(separator: "/").last.map(String.init),
                 mimeType: nil)

@@ -26,8 +26,11 @@ package final class HSTSCopy: FlushedStore {
 
     package init(in directory: StorageDirectory) { records = LastingRecords(Hosts(), in: directory) }
 
-    init(keeper: @escaping @Sendable () -> any RecordKeeper<HSTSRecord>) {
-        records = LastingRecords(Hosts(), unlessEmpty: { true }, keeper: keeper)
+    init(
+        checkInterval: Int = TimeLimits.standard.storeCheck,
+        keeper: @escaping @Sendable () -> any RecordKeeper<HSTSRecord>
+    ) {
+        records = LastingRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
 
     /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.

@@ -18,6 +18,9 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
         certificate.publicKeyInfo.flatMap { MessageDigest.hash(.sha256, $0) }.map { Data($0) }
     }
 
+    /// Why OpenSSL cannot be loaded, if so: without it no bytes are read as a certificate.
+    package static var libraryFailure: String? { TLSError.libraryFailure }
+
     public override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? SecCertificate else { return false }
         return other === self || other.der == der

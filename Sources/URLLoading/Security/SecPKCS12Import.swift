@@ -17,12 +17,13 @@ nonisolated(unsafe) public let kSecImportItemLabel: CFString = "label"
 nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 
 /// Reads the identity in a PKCS #12 archive. `items` then has one dictionary, with the entries `kSecImportItem…`; an
-/// archive without a key gives none.
+/// archive without a key gives none. Without OpenSSL the status is `errSecServiceNotAvailable`.
 @discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
     items.pointee = nil
+    if SecCertificate.libraryFailure != nil { return errSecServiceNotAvailable }
     let bytes = [UInt8](pkcs12_data as Data)
     let password = options[kSecImportExportPassphrase] as? String ?? ""
     switch TLSIdentity.archive(bytes, password: password) {

@@ -7,6 +7,8 @@ public typealias OSStatus = Int32
 public let errSecSuccess: OSStatus = 0
 /// A parameter is not what it should be.
 public let errSecParam: OSStatus = -50
+/// OpenSSL cannot be loaded.
+public let errSecServiceNotAvailable: OSStatus = -67585
 /// The password is wrong.
 public let errSecAuthFailed: OSStatus = -25293
 /// The bytes are not of the format they should be of.
@@ -36,6 +38,7 @@ private func text(of status: OSStatus) -> String? {
     switch status {
     case errSecSuccess: "No error."
     case errSecParam: "A parameter is not valid."
+    case errSecServiceNotAvailable: "The required service is not available: OpenSSL cannot be loaded."
     case errSecAuthFailed: "The password is not correct."
     case errSecDecode: "The data could not be decoded."
     case errSecPkcs12VerifyFailure: "The archive could not be verified: it was changed, or the password is wrong."

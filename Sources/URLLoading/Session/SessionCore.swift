@@ -67,7 +67,7 @@ final class SessionCore: @unchecked Sendable {
         protocolClasses = configuration.protocolClasses?.compactMap { $0 as? URLProtocol.Type } ?? []
         currentDelegate = delegate
         currentDelegateReference = delegate.map { DelegateReference($0) }
-        loop = EventLoops.assign()
+        loop = configuration.loop ?? EventLoops.assign()
         trace = SessionTrace.ifWanted()
         delivery = DeliveryQueue(loop: loop, operationQueue: queue)
         let transportSecurity = AppTransportSecurity(configuration)

@@ -3,14 +3,15 @@ package import LoadingConnections
 package import LoadingEvents
 package import LoadingPipeline
 package import LoadingSemantics
+package import LoadingTransport
 
 /// Everything a configuration says, as one value: what a session keeps and reads without a lock.
 package struct SessionValues: @unchecked Sendable {
     // Sendable: the dictionaries and classes in it are never changed after they are set, the stores are thread-safe.
     package var identifier: String?
     package var requestCachePolicy = NSURLRequest.CachePolicy.useProtocolCachePolicy
-    package var timeoutIntervalForRequest: TimeInterval = 60
-    package var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+    package var timeoutIntervalForRequest: TimeInterval = TimeLimits.standard.requestTimeout
+    package var timeoutIntervalForResource: TimeInterval = TimeLimits.standard.resourceTimeout
     package var networkServiceType = NSURLRequest.NetworkServiceType.default
     package var allowsCellularAccess = true
     package var allowsExpensiveNetworkAccess = true
@@ -59,6 +60,8 @@ package struct SessionValues: @unchecked Sendable {
     package var headObserver: (@Sendable (MessageHead) -> Void)?
     /// Of a program that has no `Info.plist` to say it.
     package var programVersion: String?
+    /// The loop that the session runs on; nil for one of the process's.
+    package var loop: EventLoop?
 
     package init() {}
 

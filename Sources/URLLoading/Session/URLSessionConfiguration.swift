@@ -2,6 +2,7 @@ public import Foundation
 package import LoadingEvents
 package import LoadingPipeline
 package import LoadingSemantics
+package import LoadingTransport
 
 /// How the tasks of a session behave. A session copies its configuration when it is made; changes afterwards have no
 /// effect on it.
@@ -314,6 +315,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     package var headObserver: (@Sendable (MessageHead) -> Void)? {
         get { read { $0.headObserver } }
         set { write(newValue) { swap(&$0.headObserver, &$1) } }
+    }
+
+    /// The loop that a session runs on, so that tests can step its time; nil for one of the process's. Not Apple's, hence not
+    /// public.
+    package var loop: EventLoop? {
+        get { read { $0.loop } }
+        set { write(newValue) { swap(&$0.loop, &$1) } }
     }
 
     /// The version that `User-Agent` says where the program has no `Info.plist` (MISC-2). Not Apple's, hence not public.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import Synchronization
 
 /// Has stores written to their end when the process ends of its own accord, so that a program that has logged in and
@@ -8,9 +9,6 @@ final class ExitFlush: @unchecked Sendable {
     // Sendable because `stores` is guarded by `lock`.
 
     static let shared = ExitFlush()
-
-    /// A disk that hangs does not keep the process from its end.
-    private static let patience = DispatchTimeInterval.seconds(2)
 
     private struct Entry {
         weak var store: (any FlushedStore)?
@@ -40,6 +38,7 @@ final class ExitFlush: @unchecked Sendable {
     private func flush() {
         // Without the lock, which nobody gives back that had it when the process was forked off.
         guard owner.load(ordering: .relaxed) == getpid() else { return }
-        _ = lock.withLock { stores.values.compactMap(\.store) }.flush().wait(timeout: .now() + Self.patience)
+        let timeout = DispatchTimeInterval.nanoseconds(Int(TimeLimits.standard.exitFlush))
+        _ = lock.withLock { stores.values.compactMap(\.store) }.flush().wait(timeout: .now() + timeout)
     }
 }

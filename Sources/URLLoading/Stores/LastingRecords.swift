@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import LoadingEvents
+internal import LoadingSemantics
 internal import LoadingStorage
 internal import Synchronization
 
@@ -35,6 +36,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private var tellOfNews: (@Sendable () -> Void)?
     /// Of the file.
     private let firstReading = FirstReading()
+    private let checkInterval: Int
     /// When to look for what others have done, in seconds of a clock that never jumps.
     private let nextLook = Atomic<Int>(0)
     /// Whether the thread has been asked to look, and has not yet.
@@ -52,23 +54,29 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     /// A store that ends with the process.
     init(_ memory: Memory) {
         self.memory = memory
+        checkInterval = 0
         file = nil
     }
 
     /// - Parameters:
+    ///   - checkInterval: After how many seconds a read looks again for what others have done.
     ///   - mayHold: Whether there may be anything that lasts. A few system calls.
     ///   - keeper: Makes what keeps it, on the store's thread.
     init(
-        _ memory: Memory, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
+        _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck,
+        unlessEmpty mayHold: @escaping @Sendable () -> Bool,
         keeper: @escaping @Sendable () -> any RecordKeeper<Memory.Record>
     ) {
         self.memory = memory
+        self.checkInterval = checkInterval
         file = File(mayHold: mayHold, thread: StorageThread(named: "url-store", keeper))
     }
 
     /// A store whose file is in that folder.
-    convenience init(_ memory: Memory, in directory: StorageDirectory) {
-        self.init(memory, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
+    convenience init(
+        _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck, in directory: StorageDirectory
+    ) {
+        self.init(memory, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
             RecordArchive<Memory.Record>(in: directory, tell: StorageMessage.show)
         }
     }
@@ -253,7 +261,9 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         clock_gettime(CLOCK_MONOTONIC_COARSE, &now)
         let next = nextLook.load(ordering: .relaxed)
         guard now.tv_sec >= next,
-            nextLook.compareExchange(expected: next, desired: now.tv_sec + 1, ordering: .relaxed).exchanged,
+            nextLook.compareExchange(
+                expected: next, desired: now.tv_sec + checkInterval, ordering: .relaxed
+            ).exchanged,
             // The first time, all was read a moment ago.
             next != 0, !isLooking.exchange(true, ordering: .relaxed)
         else { return }

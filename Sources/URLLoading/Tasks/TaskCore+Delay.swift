@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LoadingEvents
 internal import LoadingSemantics
 internal import LoadingTransport
 
@@ -56,18 +57,15 @@ final class StartDelay: LoopTimerTarget {
         arm()
     }
 
-    /// A clock that is set forward is noticed after this many seconds.
-    private static let longestSleep = 60.0
-
     /// Never negative, and none until a date that is no number.
     private var timeLeft: Double {
-        let seconds = date.timeIntervalSinceNow
+        let seconds = date.timeIntervalSince1970 - Double(loop.clock.wallNow) / 1e9
         return seconds > 0 ? seconds : 0
     }
 
     private func arm() {
         let rest = timeLeft
-        loop.arm(timer, at: loop.now &+ Int64(min(rest, Self.longestSleep) * 1e9), for: self)
+        loop.arm(timer, at: loop.now &+ Int64(min(rest, loop.limits.wallClockCheck) * 1e9), for: self)
     }
 
     func timerFired(_ timer: LoopTimer) {

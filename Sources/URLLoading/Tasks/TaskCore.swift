@@ -287,14 +287,20 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     private func begin() {
         guard !hasEnded, load == nil else { return }
+        makeLog()
+        if log?.keepsEvents == true { fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)] }
+        beginWhenDue()
+    }
+
+    /// If anything reads it.
+    private func makeLog() {
+        let trace = core.trace?.ofTask(identifier)
         if wantsMetrics, hasRequest {
-            log = EventLog(trace: core.trace?.ofTask(identifier))
-            fetches = [URLSessionTaskMetrics.Fetch(request: originalRequest)]
-        } else if let trace = core.trace {
-            log = EventLog(keepsEvents: false, trace: trace.ofTask(identifier))
+            log = EventLog(trace: trace)
+        } else if let trace {
+            log = EventLog(keepsEvents: false, trace: trace)
         }
         log?.tellTrace(requestForTrace)
-        beginWhenDue()
     }
 
     /// What a log says of the task until there is a load, or if there never is one.
@@ -431,9 +437,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard !hasEnded else { return }
         refuseEarlyOperations(error ?? .streamIsClosed)
         hasEnded = true
-        // One that never ran has metrics too (T-39, MET-16).
-        if log == nil, hasRequest, wantsMetrics {
-            log = EventLog()
+        // One that never ran has metrics too (T-39, MET-16), and is in the trace.
+        if log == nil {
+            makeLog()
             log?.record(.ended, at: EventLog.now)
         }
         endError = error

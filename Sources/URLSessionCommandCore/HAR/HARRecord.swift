@@ -93,7 +93,9 @@ package struct HARRecord: Equatable, Sendable {
     }
 
     private func content(_ showingSecrets: Bool) -> HARDocument.Content {
-        let size = max(timeline.decodedBodyBytes, responseBody?.count ?? 0)
+        var size = max(timeline.decodedBodyBytes, responseBody?.count ?? 0)
+        // The session decodes no body that it gives to nobody, as that of a redirect.
+        if size == 0, isBodyAsOnTheWire { size = timeline.responseBodyBytes }
         var content = HARDocument.Content(size: size, mimeType: mimeType ?? "x-unknown")
         // Of a body that is not coded, the wire has more bytes than the content: what frames them.
         if timeline.responseBodyBytes > 0, size > timeline.responseBodyBytes {
@@ -113,6 +115,11 @@ package struct HARRecord: Equatable, Sendable {
             content.encoding = "base64"
         }
         return content
+    }
+
+    /// Whether the body has neither a coding nor a framing of its own.
+    private var isBodyAsOnTheWire: Bool {
+        !responseFields.contains { ["content-encoding", "transfer-encoding"].contains($0.name.lowercased()) }
     }
 
     private func fields(_ fields: [(name: String, value: String)], _ showingSecrets: Bool) -> [HARDocument.NameValue] {

@@ -62,7 +62,7 @@ struct SecurityAnswers: @unchecked Sendable {
         let blocks = pemBlocks(String(decoding: data, as: UTF8.self))
         let anchors = (blocks.isEmpty ? [data] : blocks).compactMap { SecCertificateCreateWithData(nil, $0 as CFData) }
         guard !anchors.isEmpty else {
-            throw UsageError("'\(path)' has no certificate in it", exitCode: .readError)
+            throw missingLibrary(path) ?? UsageError("'\(path)' has no certificate in it", exitCode: .readError)
         }
         return anchors
     }
@@ -102,9 +102,17 @@ struct SecurityAnswers: @unchecked Sendable {
                 return URLCredential(identity: identity, certificates: nil, persistence: .none)
             }
         }
-        throw UsageError(
-            "'\(path)' has no certificate with its private key, or the password is another",
-            exitCode: .clientCertificate)
+        throw missingLibrary(path)
+            ?? UsageError(
+                "'\(path)' has no certificate with its private key, or the password is another",
+                exitCode: .clientCertificate)
+    }
+
+    /// Without OpenSSL nothing is known of what is in the file.
+    private static func missingLibrary(_ path: String) -> UsageError? {
+        SecCertificate.libraryFailure.map {
+            UsageError("cannot read certificates in '\(path)' (\($0)): install that library", exitCode: .tlsHandshake)
+        }
     }
 
     private static func contents(_ path: String) throws(UsageError) -> Data {

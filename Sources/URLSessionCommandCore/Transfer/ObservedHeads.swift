@@ -15,6 +15,7 @@ final class ObservedHeads: @unchecked Sendable {
 
     /// What was asked of a proxy that was to make a tunnel, and what it said.
     struct TunnelRound {
+        fileprivate let number: UInt64
         let start: Date
         let request: MessageHead
         var end: Date
@@ -38,8 +39,8 @@ final class ObservedHeads: @unchecked Sendable {
     func observe(_ head: MessageHead) {
         narrator.head(head)
         lock.withLock {
-            if head.isOfTunnel {
-                if keepsTunnels { keepRound(head) }
+            if let number = head.tunnelRound {
+                if keepsTunnels { keep(head, ofRound: number) }
             } else if case .response = head.start {
                 keep(head)
             }
@@ -65,11 +66,16 @@ final class ObservedHeads: @unchecked Sendable {
         }
     }
 
-    private func keepRound(_ head: MessageHead) {
+    private func keep(_ head: MessageHead, ofRound number: UInt64) {
         let now = Date()
-        if case .request = head.start { return rounds.append(TunnelRound(start: now, request: head, end: now)) }
-        guard let last = rounds.indices.last, rounds[last].response == nil else { return }
-        rounds[last].response = head
-        rounds[last].end = now
+        if case .request = head.start {
+            return rounds.append(TunnelRound(number: number, start: now, request: head, end: now))
+        }
+        // Several tunnels may be made at once, as for the two families of addresses.
+        guard let index = rounds.lastIndex(where: { $0.number == number }), rounds[index].response == nil else {
+            return
+        }
+        rounds[index].response = head
+        rounds[index].end = now
     }
 }

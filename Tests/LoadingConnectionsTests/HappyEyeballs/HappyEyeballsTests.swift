@@ -228,7 +228,9 @@ import Testing
     // §5: 10 ms to 2 s
     @Test(arguments: [(0, 10), (-5, 10), (100, 100), (5000, 2000)] as [(Int64, Int64)])
     func theDelayBetweenAttemptsHasLimits(asked: Int64, given: Int64) {
-        var race = HappyEyeballs(families: [.ipv6], attemptDelay: ms(asked))
+        var limits = TimeLimits()
+        limits.attemptDelay = ms(asked)
+        var race = HappyEyeballs(families: [.ipv6], limits: limits)
         #expect(
             race.handle(.resolved(.ipv6, [six[0], six[1]]), at: ms(3))
                 == [.connect(1, six[0]), .setDeadline(ms(3 + given))])

@@ -1,3 +1,5 @@
+import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -14,13 +16,32 @@ import Testing
     {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port)
-        #expect(await house.onLoop { $0.idleLifetime } == 60_000_000_000)
-        await house.onLoop { $0.idleLifetime = 50_000_000 }
+        let stepped = try SteppedLoop()
+        let house = PoolOnLoop(to: server.port, on: stepped.loop)
         _ = await house.customer("a")
         try await house.heard.wait(for: "a took a new one")
+        try await stepped.step(by: TimeLimits.seconds(60) - 1)
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
         #expect(await house.onLoop { $0.connectionCount } == 0)
+        await house.close()
+    }
+
+    // CONN-19
+    @Test("the system's clock closes an idle connection too") func theSystemsClock() async throws {
+        let server = try ScriptedServer(steps: [.waitForClose])
+        defer { server.stop() }
+        var limits = TimeLimits()
+        limits.http1Idle = TimeLimits.milliseconds(50)
+        // Its thread stays, as those of the process's own loops do.
+        let loop = try #require(EventLoop(limits: limits))
+        #expect(loop.serve())
+        let house = PoolOnLoop(to: server.port, on: loop)
+        let start = ContinuousClock.now
+        _ = await house.customer("a")
+        #expect(try await server.connection(0).waitForEnd() == .finished)
+        #expect(ContinuousClock.now - start >= .milliseconds(50))
         await house.close()
     }
 
@@ -28,42 +49,21 @@ import Testing
     @Test("a connection that is used again stays") func aConnectionThatIsUsedAgainStays() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port)
+        let stepped = try SteppedLoop()
+        let house = PoolOnLoop(to: server.port, on: stepped.loop)
         let a = await house.customer("a", keeps: true)
         try await house.heard.wait(for: "a took a new one")
-        var deadlines: [Int64] = []
-        // Each use in a turn of its own, which has a later time.
         for _ in 0..<3 {
-            deadlines.append(
-                try #require(
-                    await house.onLoop { _ in
-                        let connection = a.connection
-                        a.putBack()
-                        return connection?.idleDeadline
-                    }))
+            await house.onLoop { _ in a.putBack() }
+            try await stepped.step(by: TimeLimits.seconds(40))
             await house.onLoop { _ in a.ask() }
         }
         #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
-        #expect(deadlines == deadlines.sorted() && Set(deadlines).count == 3)
-        let (first, last) = (deadlines[0], deadlines[2])
-        // The timer is still that of the first use. It fires, and is wound up for the last.
-        let isKept = await house.onLoop { pool in
-            guard let connection = a.connection, connection.expiryTimer.deadline == first else { return false }
-            a.putBack()
-            let deadline = connection.idleDeadline
-            pool.loop.disarm(connection.expiryTimer)
-            connection.timerFired(connection.expiryTimer)
-            return deadline > last && !connection.isClosed && connection.expiryTimer.deadline == deadline
-        }
-        #expect(isKept)
-        // The time of the last comes.
-        await house.onLoop { _ in
-            a.ask()
-            guard let connection = a.connection else { return }
-            a.putBack()
-            connection.idleDeadline = house.loop.now
-            connection.timerFired(connection.expiryTimer)
-        }
+        await house.onLoop { _ in a.putBack() }
+        try await stepped.step(by: TimeLimits.seconds(60) - 1)
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        #expect(server.connections.map(\.end) == [nil])
+        try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
         await house.close()
     }
@@ -72,8 +72,8 @@ import Testing
     @Test("a connection in use is not closed") func aConnectionInUseIsNotClosed() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port)
-        await house.onLoop { $0.idleLifetime = 50_000_000 }
+        let stepped = try SteppedLoop()
+        let house = PoolOnLoop(to: server.port, on: stepped.loop)
         let a = await house.customer("a", keeps: true)
         try await house.heard.wait(for: "a took a new one")
         // In one turn, so that the time to expire is not there.
@@ -82,7 +82,9 @@ import Testing
             a.ask()
         }
         // The timer of the idle time fires nevertheless.
-        try await eventually { await house.onLoop { _ in a.connection?.expiryTimer.isArmed == false } }
+        #expect(await house.onLoop { _ in a.connection?.expiryTimer.isArmed == true })
+        try await stepped.step(by: stepped.limits.http1Idle)
+        #expect(await house.onLoop { _ in a.connection?.expiryTimer.isArmed == false })
         #expect(house.heard.events.last == "a took a used one")
         #expect(await house.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [nil])
@@ -101,12 +103,14 @@ import Testing
             }
         }
         defer { server.stop() }
-        let house = PoolOnLoop(to: server.port)
+        let stepped = try SteppedLoop()
+        let house = PoolOnLoop(to: server.port, on: stepped.loop)
         for name in ["a", "b"] { _ = await house.customer(name, sends: "GET") }
         try await house.heard.waitUntil { $0.contains("a is done") && $0.contains("b is done") }
-        let start = ContinuousClock.now
+        try await stepped.step(by: TimeLimits.seconds(1) - 1)
+        #expect(await house.onLoop { $0.connectionCount } == 2)
+        try await stepped.step(by: 1)
         #expect(try await server.connection(0).waitForEnd() == .finished)
-        #expect(ContinuousClock.now - start >= .milliseconds(900))
         #expect(await house.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [.finished, nil])
         await house.close()
@@ -249,7 +253,7 @@ import Testing
     func aConnectionThatWasIdleForMoreThanASecondIsLookedAt() async throws {
         let taken = Watched<[Bool]>([])
         let (house, server) = try await whileClosed { house, first in
-            first.connection?.idleSince -= 1_000_000_001
+            first.connection?.idleSince -= house.loop.limits.unverifiedReuse + 1
             taken.withValue { $0.append(house.pool.takeIdle(house.origin, isRepeatable: true) != nil) }
         }
         defer { server.stop() }

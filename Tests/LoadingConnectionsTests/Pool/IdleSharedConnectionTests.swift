@@ -1,3 +1,5 @@
+import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -6,27 +8,23 @@ import Testing
 
 /// What becomes of connections that all can share, and that nobody uses.
 @Suite(.timeLimit(.minutes(1))) struct IdleSharedConnectionTests {
-    /// Has two customers come one after the other, the second when the connection of the first is closed, or at once.
-    private func visits(
-        _ house: PoolOnLoop, assumesHTTP3: Bool, isShort: Bool
-    ) async throws -> [String] {
-        #expect(await house.onLoop { $0.sharedIdleLifetime } == 90_000_000_000)
-        if isShort { await house.onLoop { $0.sharedIdleLifetime = 50_000_000 } }
-        for name in ["a", "b"] {
+    /// Has three customers come one after the other: the second a moment before the connection's time is over, and the third
+    /// when it is.
+    private func visits(_ house: PoolOnLoop, _ stepped: SteppedLoop, assumesHTTP3: Bool) async throws -> [String] {
+        let idle = stepped.limits.multiplexedIdle
+        for (name, pause) in [("a", idle - 1), ("b", idle), ("c", 0)] {
             _ = await house.customer(name, assumesHTTP3: assumesHTTP3, sends: "GET")
             try await house.heard.wait(for: "\(name) is done")
-            if isShort { try await eventually { await house.onLoop { $0.connectionCount } == 0 } }
+            try await stepped.step(by: pause)
+            if name == "b" { try await eventually { await house.onLoop { $0.connectionCount } == 0 } }
         }
         return house.heard.events.filter { $0.contains("took") }
     }
 
-    private static func expected(_ isShort: Bool) -> [String] {
-        ["a took a new one", isShort ? "b took a new one" : "b took a used one"]
-    }
+    private static let expected = ["a took a new one", "b took a used one", "c took a new one"]
 
     // CONN-19
-    @Test("a connection of HTTP/2 is closed when its time is over", arguments: [false, true])
-    func http2(isShort: Bool) async throws {
+    @Test("a connection of HTTP/2 is closed when its time is over") func http2() async throws {
         let tls = try TrustedAuthority.server().with { $0.applicationProtocols = ["h2"] }
         let server = try ScriptedServer(tls: tls) { connection in
             let http2 = try HTTP2ServerConnection(connection)
@@ -39,20 +37,26 @@ import Testing
         defer { server.stop() }
         var configuration = TLSConfiguration()
         configuration.applicationProtocols = ["h2", "http/1.1"]
-        let house = PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        #expect(try await visits(house, assumesHTTP3: false, isShort: isShort) == Self.expected(isShort))
-        #expect(server.connectionCount == (isShort ? 2 : 1))
+        let stepped = try SteppedLoop()
+        #expect(stepped.limits.multiplexedIdle == TimeLimits.seconds(90))
+        let house = PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, configuration: configuration, on: stepped.loop)
+        #expect(try await visits(house, stepped, assumesHTTP3: false) == Self.expected)
+        #expect(server.connectionCount == 2)
         await house.close()
     }
 
     #if HTTP3
         // CONN-19
-        @Test("a connection of HTTP/3 is closed when its time is over", .needs(.gtlsserver), arguments: [false, true])
-        func http3(isShort: Bool) async throws {
+        @Test("a connection of HTTP/3 is closed when its time is over", .needs(.gtlsserver)) func http3() async throws {
             let server = try GtlsServer(authority: TrustedAuthority.authority)
             defer { server.stop() }
-            let house = PoolOnLoop(to: server.port, isSecure: true)
-            #expect(try await visits(house, assumesHTTP3: true, isShort: isShort) == Self.expected(isShort))
+            // The server's own idle timeout is shorter than the usual one of the pool.
+            var limits = TimeLimits()
+            limits.multiplexedIdle = TimeLimits.seconds(20)
+            let stepped = try SteppedLoop(limits: limits)
+            let house = PoolOnLoop(to: server.port, isSecure: true, on: stepped.loop)
+            #expect(try await visits(house, stepped, assumesHTTP3: true) == Self.expected)
             await house.close()
         }
     #endif

@@ -1,4 +1,6 @@
 import Glibc
+import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -7,15 +9,26 @@ import Testing
 
 /// Peers of HTTP/2 connections that may be gone without anybody's having said so.
 @Suite(.timeLimit(.minutes(1))) struct SignOfLifeTests {
-    private func house(_ server: ScriptedServer) async -> PoolOnLoop {
+    private let stepped: SteppedLoop
+
+    init() throws { stepped = try SteppedLoop() }
+
+    private var limits: TimeLimits { stepped.limits }
+
+    private func house(_ server: ScriptedServer) -> PoolOnLoop {
         var configuration = TLSConfiguration()
         configuration.applicationProtocols = ["h2", "http/1.1"]
-        let house = PoolOnLoop(to: server.port, host: "localhost", isSecure: true, configuration: configuration)
-        await house.onLoop {
-            $0.trustedSilence = 0
-            $0.patience = 200_000_000
+        return PoolOnLoop(
+            to: server.port, host: "localhost", isSecure: true, configuration: configuration, on: stepped.loop)
+    }
+
+    /// Waits until the connection has heard something at the time that it is now.
+    private func waitUntilHeard(_ house: PoolOnLoop) async throws {
+        try await eventually { [stepped] in
+            await house.onLoop { pool in
+                pool.allConnections.contains { ($0 as? HTTP2Connection)?.lastHeard == stepped.now }
+            }
         }
-        return house
     }
 
     private func server(_ script: @escaping @Sendable (HTTP2ServerConnection) throws -> Void) throws -> ScriptedServer {
@@ -39,13 +52,19 @@ import Testing
             }
         }
         defer { server.stop() }
-        let house = await house(server)
+        let house = house(server)
         _ = await house.customer("a", sends: "GET")
         try await house.heard.wait(for: "a is done")
-        let start = ContinuousClock.now
+        try await stepped.step(by: limits.http2PingSilence + 1)
         _ = await house.customer("b", sends: "GET")
-        try await house.heard.wait(for: "b lost -1005")
-        #expect(ContinuousClock.now - start < .seconds(10))
+        try await types.wait(for: "the request and the question") {
+            $0.contains(HTTP2ServerConnection.FrameType.ping) && $0.contains(1) ? () : nil
+        }
+        try await stepped.step(by: limits.http2PingTimeout - 1)
+        #expect(!house.heard.events.contains("b lost -1005"))
+        // The peer's system has taken both in the meantime, which is a sign of life for one more time.
+        try await stepped.step(by: limits.http2PingTimeout + 1)
+        #expect(house.heard.events.last == "b lost -1005")
         let asked = types.current.filter { [HTTP2ServerConnection.FrameType.ping, 1].contains($0) }
         #expect(Set(asked) == [HTTP2ServerConnection.FrameType.ping, HTTP2ServerConnection.FrameType.headers])
         #expect(await house.onLoop { $0.connectionCount } == 0)
@@ -71,27 +90,17 @@ import Testing
             try http2.connection.wait(for: mayEnd)
         }
         defer { server.stop() }
-        let house = await house(server)
-        // No ping is sent beside the upload, which would find out as well.
-        await house.onLoop {
-            $0.trustedSilence = .max
-            if !isSilent { $0.patience = 2_000_000_000 }
-        }
+        let house = house(server)
         _ = await house.customer("a", sends: "GET")
         try await house.heard.wait(for: "a is done")
         let upload = await house.customer("b", sends: "PUT", body: 64 << 20)
         try await eventually { await house.onLoop { _ in upload.looksStalled() } }
         await house.onLoop { _ in upload.cancel() }
-        guard isSilent else {
-            // Longer than a silent peer has.
-            let end = ContinuousClock.now + .seconds(3)
-            try await eventually { ContinuousClock.now > end }
-            #expect(await house.onLoop { $0.connectionCount } == 1)
-            mayEnd.fire()
-            return await house.close()
-        }
-        // Sooner than the server gives up.
-        try await eventually(within: .seconds(5)) { await house.onLoop { $0.connectionCount } == 0 }
+        try await stepped.step(by: limits.http2PingTimeout - 1)
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        if !isSilent { try await waitUntilHeard(house) }
+        try await stepped.step(by: 1)
+        #expect(await house.onLoop { $0.connectionCount } == (isSilent ? 0 : 1))
         mayEnd.fire()
         await house.close()
     }
@@ -107,8 +116,7 @@ import Testing
             try http2.connection.wait(for: mayEnd)
         }
         defer { server.stop() }
-        let house = await house(server)
-        await house.onLoop { $0.trustedSilence = .max }
+        let house = house(server)
         _ = await house.customer("a", sends: "GET")
         try await house.heard.wait(for: "a is done")
         let upload = await house.customer("b", sends: "PUT", body: 64 << 20)
@@ -116,8 +124,7 @@ import Testing
         let other = await house.customer("c", sends: "GET")
         await house.onLoop { _ in other.cancel() }
         // Several times as long as a peer has that is to hear of something.
-        let end = ContinuousClock.now + .seconds(1)
-        try await eventually { ContinuousClock.now > end }
+        try await stepped.step(by: 5 * limits.http2PingTimeout)
         #expect(await house.onLoop { $0.connectionCount } == 1)
         mayEnd.fire()
         await house.close()
@@ -125,6 +132,7 @@ import Testing
 
     // S-7: a server that takes its time is not one that is gone
     @Test("who answers that he is there is waited for") func slow() async throws {
+        let mayAnswer = Signal("the answer")
         let server = try server { http2 in
             var stream: Int32?
             var pings = 0
@@ -137,16 +145,20 @@ import Testing
                     try http2.send(frame.type, flags: 1, stream: 0, frame.payload)
                 }
             }
-            let end = ContinuousClock.now + .milliseconds(600)
-            while ContinuousClock.now < end { usleep(10_000) }
+            try http2.connection.wait(for: mayAnswer)
             try http2.respond(on: stream ?? 0, body: "y")
             _ = try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        let house = await house(server)
+        let house = house(server)
         _ = await house.customer("a", sends: "GET")
         try await house.heard.wait(for: "a is done")
+        try await stepped.step(by: limits.http2PingSilence + 1)
         _ = await house.customer("b", sends: "GET")
+        try await waitUntilHeard(house)
+        try await stepped.step(by: 3 * limits.http2PingTimeout)
+        #expect(await house.onLoop { $0.connectionCount } == 1)
+        mayAnswer.fire()
         try await house.heard.wait(for: "b is done")
         #expect(await house.onLoop { $0.connectionCount } == 1)
         await house.close()

@@ -11,7 +11,7 @@ import TestSupport
 final class PoolOnLoop: @unchecked Sendable {
     // Sendable because pool and customers are touched on the loop only.
 
-    let loop = EventLoops.assign()
+    let loop: EventLoop
     let origin: Origin
     let heard = EventRecorder<String>()
     private(set) var pool: ConnectionPool
@@ -19,8 +19,9 @@ final class PoolOnLoop: @unchecked Sendable {
     init(
         to port: Int, host: String = "127.0.0.1", isSecure: Bool = false, limit: Int = 6,
         isAlwaysDirect: Bool = true, configuration: TLSConfiguration = TLSConfiguration(),
-        resolver: NameResolver = NameResolver()
+        resolver: NameResolver = NameResolver(), on loop: EventLoop = EventLoops.assign()
     ) {
+        self.loop = loop
         origin = Origin(isSecure: isSecure, host: host, port: UInt16(port))
         pool = ConnectionPool(
             loop: loop, security: ConnectionSecurity(configuration), maximumPerHost: limit,

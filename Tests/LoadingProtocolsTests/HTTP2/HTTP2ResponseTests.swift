@@ -103,6 +103,14 @@ struct HTTP2ResponseTests {
             #expect(
                 client.takeLines() == ["1 closed malformed(\"The value of a field begins or ends with white space.\")"])
         }
+        // Also of an interim response, before another one, and of trailers.
+        let interim = F.head(1, 103, [("link", "\t</a>")]) + F.head(1, 200, ends: true)
+        let trailers = F.head(1, 200) + F.data(1, "x") + F.headers(1, F.block([("a", " ")]), ends: true)
+        for bytes in [interim, trailers] {
+            #expect(
+                lines(bytes, requests: 1).last
+                    == "1 closed malformed(\"The value of a field begins or ends with white space.\")")
+        }
         // Within a value it stays.
         #expect(lines(F.head(1, 200, [("a", "b \t c")], ends: true)).first?.hasSuffix("| a=b \t c end") == true)
     }

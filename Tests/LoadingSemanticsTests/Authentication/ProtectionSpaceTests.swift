@@ -43,7 +43,7 @@ import Testing
             space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
     }
 
-    // AUTH-12: a Basic challenge has to name a realm (RFC 7617 §2)
+    // Beyond AUTH-12: a Basic challenge has to name a realm (RFC 7617 §2)
     @Test func realmsThatAreNotNamed() {
         func effectiveRealm(
             _ place: ProtectionSpace.Place, _ realm: String?, _ scheme: AuthenticationScheme = .basic

@@ -20,11 +20,6 @@ import Testing
         #expect(LoadError.cannotWriteToFile(ENOSPC) == LoadError(code: -3003, cause: .posix(ENOSPC)))
     }
 
-    // ERR-13
-    @Test func theReasonTravelsWithTheError() {
-        #expect(LoadError.networkUnavailable(reason: 1) == LoadError(code: -1009, networkUnavailableReason: 1))
-    }
-
     // TLS-5
     @Test func tlsErrorsKeepTheLibrarysWords() {
         #expect(

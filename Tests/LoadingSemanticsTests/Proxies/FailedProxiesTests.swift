@@ -37,14 +37,14 @@ import Testing
         failed.failed(one, for: nil, at: 0)
         // This one does not count anew.
         failed.failed(one, for: nil, at: 7)
-        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime - 1) != all)
-        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime) == all)
-        failed.failed(one, for: nil, at: FailedProxies.lifetime)
-        failed.failed(one, for: here, at: FailedProxies.lifetime)
-        failed.failed(one, for: there, at: FailedProxies.lifetime)
+        #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy - 1) != all)
+        #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy) == all)
+        failed.failed(one, for: nil, at: TimeLimits.standard.failedProxy)
+        failed.failed(one, for: here, at: TimeLimits.standard.failedProxy)
+        failed.failed(one, for: there, at: TimeLimits.standard.failedProxy)
         failed.works(one, for: here)
-        #expect(failed.inOrder(all, to: here, at: FailedProxies.lifetime) == all)
-        #expect(failed.inOrder(all, to: there, at: FailedProxies.lifetime) != all)
+        #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy) == all)
+        #expect(failed.inOrder(all, to: there, at: TimeLimits.standard.failedProxy) != all)
     }
 
     // PROXY-7
@@ -59,7 +59,7 @@ import Testing
         // The oldest went.
         #expect(failed.inOrder(all, to: here, at: 300) == all)
         #expect(failed.inOrder(all, to: there, at: 300) != all)
-        failed.failed(one, for: nil, at: 2 * FailedProxies.lifetime)
+        failed.failed(one, for: nil, at: 2 * TimeLimits.standard.failedProxy)
         #expect(failed.count == 1)
     }
 

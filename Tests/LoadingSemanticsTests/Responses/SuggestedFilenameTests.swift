@@ -51,6 +51,12 @@ import Testing
             (String(repeating: "ä", count: 200) + ".txt", String(repeating: "ä", count: 125) + ".txt"),
             (String(repeating: "👩‍👩‍👧", count: 40) + ".gz", String(repeating: "👩‍👩‍👧", count: 14) + ".gz"),
             ("a." + String(repeating: "b", count: 300), "a." + String(repeating: "b", count: 253)),
+            // No space or dot at the end, which the cut would bare.
+            (
+                String(repeating: "a", count: 252) + ". .b" + String(repeating: "c", count: 40),
+                String(repeating: "a", count: 252)
+            ),
+            (String(repeating: "a", count: 254) + " word", String(repeating: "a", count: 254)),
             (
                 "e" + String(repeating: "\u{301}", count: 300) + ".x",
                 "e" + String(repeating: "\u{301}", count: 126) + ".x"

@@ -17,6 +17,7 @@ import Testing
             ("data:text/html,<b>", MediaType(mimeType: "text/html"), "<b>"),
             ("data:Text/HTML;Charset=UTF-8,x", MediaType(mimeType: "text/html", charset: "utf-8"), "x"),
             ("data:;charset=utf-8,x", MediaType(mimeType: "text/plain", charset: "utf-8"), "x"),
+            // Beyond the rule: what is no type stands for none.
             ("data:text/html%0A;charset=utf-8,x", standard, "x"),
             ("data:nonsense,x", standard, "x"),
             (
@@ -27,6 +28,7 @@ import Testing
             ("data:,a,b;c", standard, "a,b;c"),
             ("data:,x#fragment", standard, "x"),
             ("data:,x?query", standard, "x?query"),
+            // Beyond the rule: white space in base64, and padding that is missing.
             ("data:;base64,aGVs%0AbG8", standard, "hello"),
             ("data:;base64,eHg", standard, "xx"),
             ("data:;base64,", standard, ""),

@@ -105,6 +105,12 @@ package final class ServerConnection {
         return []
     }
 
+    /// Waits until the client has sent something, and leaves it unread.
+    package func waitForBytes() throws {
+        guard unread.isEmpty, try socket.wait(for: POLLIN, within: deadline) == .quiet else { return }
+        throw DeadlineExceeded(awaited: "bytes on connection \(index)", deadline: deadline)
+    }
+
     /// Waits for a number of bytes.
     package func receive(exactly count: Int) throws -> [UInt8] {
         while unread.count < count { try receiveMore("\(count) bytes") }

@@ -13,17 +13,6 @@ import URLLoading
         identity = try authority.intermediate(.authority("Client Intermediate")).issue(.client("somebody"))
     }
 
-    private func credential(_ identity: TestIdentity) throws -> URLCredential {
-        var items: CFArray?
-        let archive = Data(try identity.pkcs12(password: "secret"))
-        let options = [kSecImportExportPassphrase as String: "secret"] as CFDictionary
-        #expect(SecPKCS12Import(archive as CFData, options, &items) == errSecSuccess)
-        let item = try #require((items as? [[String: Any]])?.first)
-        return URLCredential(
-            identity: try #require(item[kSecImportItemIdentity as String] as? SecIdentity), certificates: nil,
-            persistence: .forSession)
-    }
-
     private func server(
         _ certificate: TLSServerOptions.ClientCertificate, _ version: TLSServerOptions.Version
     ) throws -> ScriptedServer {
@@ -71,7 +60,7 @@ import URLLoading
         let server = try server(.required(trusting: [authority.root]), version)
         defer { server.stop() }
         let names = EventRecorder<[Data]>()
-        let credential = try credential(identity)
+        let credential = try identity.credential()
         let log = ChallengeLog { challenge, reply in
             guard let issuers = challenge.protectionSpace.distinguishedNames else {
                 return reply(.performDefaultHandling, nil)
@@ -91,7 +80,7 @@ import URLLoading
     @Test("the task's method") func theTasksMethod() async throws {
         let server = try server(.required(trusting: [authority.root]), .tls13)
         defer { server.stop() }
-        let delegate = TaskLevelDelegate(log(.useCredential, try credential(identity)))
+        let delegate = TaskLevelDelegate(log(.useCredential, try identity.credential()))
         #expect(
             try await calls(server, delegate) == [
                 "created 1", "task 1 is asked: ServerTrust of localhost",
@@ -130,7 +119,7 @@ import URLLoading
             try await calls(server, SessionLevelDelegate(log(.performDefaultHandling))) == asked + failure(-1206))
         #expect(
             try await calls(server, UnaskedDelegate(log(.performDefaultHandling))) == ["created 1"] + failure(-1206))
-        let stranger = try credential(TestIdentity.selfSigned(.client("stranger")))
+        let stranger = try TestIdentity.selfSigned(.client("stranger")).credential()
         #expect(
             try await calls(server, SessionLevelDelegate(log(.useCredential, stranger))) == asked + failure(-1205))
     }
@@ -150,7 +139,7 @@ import URLLoading
             return response
         }
         defer { server.stop() }
-        let credential = try credential(identity)
+        let credential = try identity.credential()
         let answers = Watched([nil, credential])
         let log = ChallengeLog { challenge, reply in
             if challenge.protectionSpace.serverTrust != nil { return reply(.performDefaultHandling, nil) }
@@ -183,6 +172,6 @@ import URLLoading
         task.cancel()
         session.finishTasksAndInvalidate()
         #expect(try await log.callsUntilInvalid() == asked + failure(-999))
-        reply(.useCredential, try credential(identity))
+        reply(.useCredential, try identity.credential())
     }
 }

@@ -49,7 +49,7 @@ import URLLoading
         #expect(server.authorizations == ["/ -", "/ \(other.field())"])
     }
 
-    // AUTH-12, AUTH-22: a challenge that names no realm is one of the host's; what was stored without a realm counts too
+    // AUTH-22; beyond AUTH-12, a challenge that names no realm is one of the host's; what was stored without a realm counts too
     @Test("a challenge without a realm", arguments: ["127.0.0.1", nil, "other"])
     func aChallengeWithoutARealm(realm: String?) async throws {
         let door = door
@@ -256,7 +256,7 @@ import URLLoading
         #expect(server.authorizations == both + both)
     }
 
-    // AUTH-23, S-89: who is logged out is not logged in again
+    // AUTH-23, S-89; beyond them, tasks remember no more than the storage: who is logged out is not logged in again
     @Test("removed from the storage, a credential is sent no more", arguments: [true, false])
     func removedFromTheStorageACredentialIsSentNoMore(byReset: Bool) async throws {
         let server = try server()
@@ -274,7 +274,7 @@ import URLLoading
         #expect(server.authorizations == ["/ -", "/ \(door.field())", "/ \(door.field())", "/ -"])
     }
 
-    // AUTH-22, AUTH-23, S-89: who logs out stays logged out
+    // Beyond AUTH-22, AUTH-23 and S-89: who logs out stays logged out
     @Test("removed while the server answers, a credential is not kept", arguments: [true, false], [true, false])
     func removedWhileTheServerAnswersACredentialIsNotKept(byReset: Bool, isStored: Bool) async throws {
         let door = door

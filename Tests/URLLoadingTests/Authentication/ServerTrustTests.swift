@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -141,8 +143,8 @@ import URLLoading
         }
         let session = URLSession(SessionLevelDelegate(log))
         for path in ["/", "/closing", "/closing", "/"] {
-            session.dataTask(with: server.url(path, host: "localhost")).resume()
             let count = log.calls.count
+            session.dataTask(with: server.url(path, host: "localhost")).resume()
             try await log.calls.waitUntil { calls in
                 calls.dropFirst(count).contains { $0.contains("completed") }
             }
@@ -236,14 +238,19 @@ import URLLoading
     @Test("an answer that takes its time") func anAnswerThatTakesItsTime() async throws {
         let server = try unknownServer()
         defer { server.stop() }
+        let answers = Watched<[@Sendable () -> Void]>([])
         let log = ChallengeLog { challenge, reply in
             let trust = challenge.protectionSpace.serverTrust
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.7) { [reply] in
-                reply(.useCredential, trust.map { URLCredential(trust: $0) })
-            }
+            answers.withValue { $0.append { reply(.useCredential, trust.map { URLCredential(trust: $0) }) } }
         }
+        let stepped = try SteppedLoop()
+        async let heard = calls(server, SessionLevelDelegate(log)) { $0.loop = stepped.loop }
+        let answer = try await answers.wait(for: "the question") { $0.first }
+        answers.withValue { $0 = [] }
+        try await stepped.step(by: TimeLimits.seconds(1000))
+        answer()
         #expect(
-            try await calls(server, SessionLevelDelegate(log)) { $0.timeoutIntervalForRequest = 0.3 } == [
+            try await heard == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + success)
     }
@@ -256,11 +263,19 @@ import URLLoading
         defer { server.stop() }
         let replies = Watched<[ChallengeLog.Reply]>([])
         let log = ChallengeLog { _, reply in replies.withValue { $0.append(reply) } }
+        let stepped = try SteppedLoop()
+        async let heard = calls(server, SessionLevelDelegate(log)) {
+            $0.loop = stepped.loop
+            $0.timeoutIntervalForResource = 100
+        }
+        try await replies.wait(for: "the question") { $0.first }
+        try await stepped.step(by: TimeLimits.seconds(100))
         #expect(
-            try await calls(server, SessionLevelDelegate(log)) { $0.timeoutIntervalForResource = 1 } == [
+            try await heard == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + failure(-1001))
         for reply in replies.current { reply(.performDefaultHandling, nil) }
+        replies.withValue { $0 = [] }
         try await server.connection(0).waitUntilClosed()
     }
 

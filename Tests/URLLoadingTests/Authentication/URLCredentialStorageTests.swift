@@ -33,7 +33,7 @@ import Testing
         #expect(storage.credentials(for: space)?.keys.sorted() == ["a", "b"])
     }
 
-    // AUTH-23: as in swift-corelibs-foundation
+    // Beyond AUTH-23, as in swift-corelibs-foundation
     @Test func theFirstCredentialIsTheDefault() {
         storage.set(credential("a", "p", .none), for: space)
         #expect(storage.defaultCredential(for: space) == nil)
@@ -51,7 +51,7 @@ import Testing
         #expect(storage.credentials(for: space)?.keys.sorted() == ["b", "d"])
     }
 
-    // AUTH-23: a default that is read late takes precedence over an implied one, and not over one that was set
+    // Beyond AUTH-23: a default that is read late takes precedence over an implied one, and not over one that was set
     @Test(arguments: [
         (CredentialTable.DefaultChoice.ifThereIsNone, false, "stored"), (.ifThereIsNone, true, "set"),
         (.always, false, "set"),

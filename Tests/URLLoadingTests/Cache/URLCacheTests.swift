@@ -176,6 +176,7 @@ import Testing
             HTTPURLResponse(url: url, statusCode: 203, httpVersion: "HTTP/1.1", headerFields: ["ETag": "x"]))
         let original = CachedURLResponse(
             response: http, data: Data([1, 2]), userInfo: ["k": "v"], storagePolicy: .allowedInMemoryOnly)
+        #expect(CachedURLResponse(response: http, data: Data(), storagePolicy: .allowed).userInfo == nil)
         let data = try NSKeyedArchiver.archivedData(withRootObject: original, requiringSecureCoding: true)
         let object = try NSKeyedUnarchiver.unarchivedObject(ofClass: CachedURLResponse.self, from: data)
         let decoded = try #require(object)

@@ -137,6 +137,7 @@ import Testing
         #expect(try cookies(field).isEmpty)
     }
 
+    // COOK-11
     @Test func attributes() throws {
         let flags = try #require(cookies("name=value;Secure;Comment;Discard;CommentURL;HttpOnly").first)
         #expect(flags.isSecure && flags.isHTTPOnly && flags.isSessionOnly)

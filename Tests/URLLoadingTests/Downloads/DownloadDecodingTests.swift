@@ -48,23 +48,27 @@ import URLLoading
             ])
     }
 
-    // ERR-7, ENC-10: the connection is lost before the body is whole, which says nothing of its coding
+    // ERR-7, ENC-8, ENC-10: the connection is lost before the body is whole, which says nothing of its coding
     @Test("a body that is cut") func aBodyThatIsCut() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
             let body = CodedBodies.gzip("hello")
-            try connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n")
+            // What a download could go on by, were it not coded.
+            try connection.send("HTTP/1.1 200 OK\r\nETag: \"v\"\r\nAccept-Ranges: bytes\r\n")
+            try connection.send("Content-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n")
             try connection.send(Array(body.prefix(9)))
             connection.close()
         }
         defer { server.stop() }
         let delegate = RecordingDownloadDelegate()
         let session = URLSession(delegate)
-        session.downloadTask(with: server.url()).resume()
+        let task = session.downloadTask(with: server.url())
+        task.resume()
         session.finishTasksAndInvalidate()
         #expect(
             try await delegate.callsUntilInvalid() == [
                 .created(1), .metrics(1), .completed(1, .networkConnectionLost), .invalid,
             ])
+        #expect((task.error as? URLError)?.downloadTaskResumeData == nil)
     }
 }

@@ -5,10 +5,14 @@ import Testing
 /// A program on whose machine some libraries cannot be loaded: it finds other files of their names first.
 @Suite(.leavesNothing) struct MissingLibraryTests {
     private func run(without names: [String], _ addresses: URL...) throws -> [String] {
+        try run(without: names, ["ephemeral"] + addresses.map(\.absoluteString))
+    }
+
+    private func run(without names: [String], _ arguments: [String]) throws -> [String] {
         let libraries = try TemporaryDirectory()
         for name in names { _ = try libraries.write("no library", to: name) }
         let variables = ["LD_LIBRARY_PATH": libraries.path]
-        return try SessionUser().run(["ephemeral"] + addresses.map(\.absoluteString), environment: variables)
+        return try SessionUser().run(arguments, environment: variables)
             .map { $0.replacingOccurrences(of: libraries.path + "/", with: "") }
     }
 
@@ -24,6 +28,13 @@ import Testing
         #expect(
             try run(without: ["libssl.so.3", "libssl.so"], secure.url(), server.url(), secure.url())
                 == [refusal, "200 in clear", refusal])
+    }
+
+    // ERR-3
+    @Test("an archive is not to blame") func importing() throws {
+        let status = "-67585 The required service is not available: OpenSSL cannot be loaded."
+        #expect(try run(without: ["libssl.so.3", "libssl.so"], ["import"]) == [status])
+        #expect(try SessionUser().run("import") == ["-26275 The data could not be decoded."])
     }
 
     // CONN-6: it is offered on the port of the server itself, where nobody hears datagrams

@@ -125,7 +125,8 @@ import Testing
 
     // ERR-13, ERR-14, RES-12, RES-13
     @Test func accessors() {
-        let offline = URLError.make(.networkUnavailable(reason: 1), url: url)
+        let offline = URLError.make(
+            code: NSURLErrorNotConnectedToInternet, url: url, userInfo: [NSURLErrorNetworkUnavailableReasonKey: 1])
         #expect(offline.networkUnavailableReason == .expensive)
         #expect(offline.backgroundTaskCancelledReason == nil)
         let cancelled = URLError.make(

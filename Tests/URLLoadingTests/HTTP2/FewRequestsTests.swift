@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -104,11 +106,19 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        let session = URLSession { $0.urlCache = nil }
+        let stepped = try SteppedLoop()
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.loop = stepped.loop
+        }
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: server.url("/", host: "localhost"))
         request.httpMethod = method
-        let error = await #expect(throws: URLError.self) { _ = try await session.data(for: request) }
+        let error = await #expect(throws: URLError.self) {
+            try await stepped.skippingPauses(within: stepped.limits.longestRetryPause) { [request] in
+                _ = try await session.data(for: request)
+            }
+        }
         #expect(error?.code == .networkConnectionLost)
         #expect(count.current == 10)
     }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -20,8 +22,13 @@ import URLLoading
         }
     }
 
-    private func using<Result>(_ body: (URLSession) async throws -> Result) async throws -> Result {
-        let session = URLSession { $0.urlCache = nil }
+    private func using<Result>(
+        on stepped: SteppedLoop? = nil, _ body: (URLSession) async throws -> Result
+    ) async throws -> Result {
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.loop = stepped?.loop
+        }
         defer { session.invalidateAndCancel() }
         return try await body(session)
     }
@@ -86,17 +93,20 @@ import URLLoading
             try http2.connection.waitForClose()
         }
         defer { server.stop() }
-        try await using { session async throws in
-            let codes = await withTaskGroup(of: URLError.Code?.self) { group in
-                for number in 0..<10 {
-                    group.addTask {
-                        do { _ = try await text(session, server, posting: number) } catch {
-                            return (error as? URLError)?.code
+        let stepped = try SteppedLoop()
+        try await using(on: stepped) { session async throws in
+            let codes = try await stepped.skippingPauses(within: stepped.limits.longestRetryPause) {
+                await withTaskGroup(of: URLError.Code?.self) { group in
+                    for number in 0..<10 {
+                        group.addTask {
+                            do { _ = try await text(session, server, posting: number) } catch {
+                                return (error as? URLError)?.code
+                            }
+                            return nil
                         }
-                        return nil
                     }
+                    return await group.reduce(into: []) { $0.append($1) }
                 }
-                return await group.reduce(into: []) { $0.append($1) }
             }
             #expect(codes == [URLError.Code?](repeating: .networkConnectionLost, count: 10))
         }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -16,8 +18,13 @@ import URLLoading
         }
     }
 
-    private func using<Result>(_ body: (URLSession) async throws -> Result) async throws -> Result {
-        let session = URLSession { $0.urlCache = nil }
+    private func using<Result>(
+        on stepped: SteppedLoop? = nil, _ body: (URLSession) async throws -> Result
+    ) async throws -> Result {
+        let session = URLSession {
+            $0.urlCache = nil
+            $0.loop = stepped?.loop
+        }
         defer { session.invalidateAndCancel() }
         return try await body(session)
     }
@@ -84,8 +91,16 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        try await using { session async throws in
-            let error = await #expect(throws: URLError.self) { try await text(session, server) }
+        let stepped = try SteppedLoop()
+        try await using(on: stepped) { session async throws in
+            let load = Task { try await text(session, server) }
+            // Twice at once, and then after ever longer pauses.
+            for (index, pause) in [100, 200, 400, 800, 1000, 1000, 1000].map(TimeLimits.milliseconds).enumerated() {
+                try await stepped.waitForTimer(in: pause)
+                #expect(requests.current == 3 + index)
+                try await stepped.step(by: pause)
+            }
+            let error = await #expect(throws: URLError.self) { try await load.value }
             #expect(error?.code == .networkConnectionLost)
         }
         #expect(requests.current == 10)

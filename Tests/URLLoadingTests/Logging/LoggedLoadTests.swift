@@ -53,6 +53,19 @@ import Testing
         #expect(rest.first == "200 ok" && rest.count == 3)
     }
 
+    // MISC-28, T-39
+    @Test("a task that ended before it began") func neverBegun() throws {
+        let server = try server()
+        defer { server.stop() }
+        let (log, rest) = try run("1", ["cancelled", "http://me:treasure@127.0.0.1:\(server.port)/end?key=treasure"])
+        #expect(
+            log.map { plain($0, server) } == [
+                "URLLoading: 1.1 GET http://127.0.0.1:PORT/end?...: failed -999, cancelled"
+            ])
+        #expect(rest == ["failed -999"])
+        #expect(server.connectionCount == 0)
+    }
+
     // MISC-28
     @Test("no secret is in the log, and values are at 3 alone", arguments: ["1", "2", "3"])
     func secrets(level: String) throws {
@@ -75,6 +88,24 @@ import Testing
         #expect(text.contains("cache: load, because: nothingStored") == (level != "1"))
         #expect(text.contains("begins: authentication") == (level != "1"))
         #expect(text.contains("begins: redirect") == (level != "1"))
+    }
+
+    // MISC-28, AUTH-28
+    @Test("what a proxy is asked for a tunnel", arguments: ["1", "2", "3"]) func tunnels(level: String) throws {
+        let proxy = try ScriptedServer.answering(
+            CannedResponse.status(403).with(field: "X-Plain", "visible").with(field: "Set-Cookie", "a=treasure"))
+        defer { proxy.stop() }
+        let lines = try SessionUser().run(
+            ["ephemeral", "https://far.test/"],
+            environment: [
+                "URLSESSION_LOG": level, "https_proxy": "http://me:treasure@127.0.0.1:\(proxy.port)", "no_proxy": "",
+            ])
+        let told = lines.filter { $0.hasPrefix("URLLoading: 1.1 proxy ") }.map { $0.dropFirst(16) }
+        #expect(told.contains("proxy > CONNECT far.test:443 HTTP/1.1") == (level != "1"))
+        #expect(told.contains("proxy > Proxy-Authorization: [redacted]") == (level != "1"))
+        #expect(told.contains("proxy < HTTP/1.1 403") == (level != "1"))
+        #expect(told.contains("proxy < X-Plain: visible") == (level == "3"))
+        #expect(!lines.contains { $0.contains("treasure") })
     }
 
     // MISC-28

@@ -143,7 +143,7 @@ import URLLoading
         #expect(String(decoding: data, as: UTF8.self) == "true what is sent POST")
     }
 
-    // T-68: whoever reads it gets all of it, also who comes later
+    // T-68; beyond it, whoever reads the stream gets all of it, also who comes later
     @Test("a body is a new stream each time") func aBodyIsANewStreamEachTime() async throws {
         let script = ScriptedProtocol.script { $0.answer("\(readBody($0)), \(readBody($0)), \(readBody($0))") }
         var request = URLRequest(url: script.url())
@@ -158,7 +158,7 @@ import URLLoading
         #expect(String(decoding: last, as: UTF8.self) == "file, file, file")
     }
 
-    // T-68: what a protocol passes on to another session is sent whole, with its length
+    // Beyond T-68: what a protocol passes on to another session is sent whole, with its length
     @Test("a body that a protocol passes on") func aBodyThatAProtocolPassesOn() async throws {
         let server = try ScriptedServer.answering { .text("\($0["Content-Length"] ?? "none") \($0.bodyText)") }
         defer { server.stop() }
@@ -178,6 +178,44 @@ import URLLoading
         request.httpBody = Data("all".utf8)
         let (data, _) = try await session().data(for: request)
         #expect(String(decoding: data, as: UTF8.self) == "3 all")
+        inner.invalidateAndCancel()
+    }
+
+    // Beyond T-68, for T-51 and R-6: with its length, and again after a redirect and a challenge
+    @Test("a file that a protocol passes on") func aFileThatAProtocolPassesOn() async throws {
+        let server = try ScriptedServer.answering { request in
+            if request.path == "/moved" { return .redirect(to: "/guarded", status: 307) }
+            guard request["Authorization"] != nil else {
+                return CannedResponse.text("who?", status: 401).with(field: "WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            return .text("let in")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { $1(.useCredential, URLCredential("ann", "s3cret")) }
+        let inner = URLSession(delegate)
+        // The script outlives the test, so the server stays out of it.
+        let url = server.url("/moved")
+        let expected = EventRecorder<Int64>()
+        let script = ScriptedProtocol.script { loading in
+            var request = loading.request
+            request.url = url
+            let task = inner.dataTask(with: request) { data, _, error in
+                loading.answer("\(String(decoding: data ?? Data(), as: UTF8.self)) \(error.map { "\($0)" } ?? "")")
+            }
+            expected.record(task.countOfBytesExpectedToSend)
+            task.resume()
+        }
+        var request = URLRequest(url: script.url())
+        request.httpMethod = "POST"
+        let folder = try TemporaryDirectory()
+        let (data, _) = try await session().upload(for: request, fromFile: try folder.write("a file", to: "file"))
+        #expect(String(decoding: data, as: UTF8.self) == "let in ")
+        #expect(
+            server.requests.map { "\($0.path) \($0["Content-Length"] ?? "none") \($0.bodyText)" } == [
+                "/moved 6 a file", "/guarded 6 a file", "/guarded 6 a file",
+            ])
+        #expect(expected.events == [6])
         inner.invalidateAndCancel()
     }
 
@@ -428,7 +466,7 @@ import URLLoading
         }
     }
 
-    // T-51, T-68: the delegate is asked for the stream before the protocol starts
+    // T-51, T-68; beyond them, the delegate is asked for the stream before the protocol starts
     @Test("a streamed upload", arguments: ["streamed", nil]) func aStreamedUpload(text: String?) async throws {
         let script = ScriptedProtocol.script { $0.answer("got \(readBody($0))") }
         let delegate = StreamingDelegate(text)

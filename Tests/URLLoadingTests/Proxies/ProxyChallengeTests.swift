@@ -1,5 +1,6 @@
 import Foundation
 import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -353,22 +354,27 @@ import URLLoading
         }
         defer { proxy.stop() }
         let delegate = RecordingDelegate()
+        let held = Watched<RecordingDelegate.ChallengeHandler?>(nil)
         delegate.challenge = { challenge, reply in
             if challenge.protectionSpace.serverTrust != nil { return reply(.performDefaultHandling, nil) }
-            // Beyond the time that silence may take.
-            DispatchQueue.global().asyncAfter(deadline: .now() + 0.7) {
-                try? gone.wait()
-                reply(.useCredential, ProxyDoor.guard.credential)
-            }
+            held.withValue { $0 = reply }
         }
+        let stepped = try SteppedLoop()
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 0.3
+        configuration.loop = stepped.loop
         configuration.connectionProxyDictionary = [
             "HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port, "ExceptionsList": ["<-loopback>"],
         ]
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         defer { session.invalidateAndCancel() }
-        #expect(try await load(session, server.url("/a", host: "localhost")).text == "in /a")
+        async let loaded = load(session, server.url("/a", host: "localhost")).text
+        let reply = try await held.wait(for: "the question") { $0 }
+        held.withValue { $0 = nil }
+        try await gone.wait()
+        // Beyond the time that silence may take.
+        try await stepped.step(by: TimeLimits.seconds(1000))
+        reply(.useCredential, ProxyDoor.guard.credential)
+        #expect(try await loaded == "in /a")
         #expect(proxy.connectionCount == (what == "stays" ? 1 : 2))
     }
 

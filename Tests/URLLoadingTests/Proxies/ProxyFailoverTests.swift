@@ -1,5 +1,6 @@
 import Foundation
 import LoadingSemantics
+import LoadingTestSupport
 import LoadingTransport
 import TestSupport
 import Testing
@@ -28,17 +29,17 @@ import URLLoading
         }
     }
 
-    /// How much silence a load bears. It has a third of that for each way.
-    private static let patience = 1.5
+    /// How long a proxy may be silent while there is another way.
+    private static let silence = TimeLimits.seconds(5)
 
+    /// - Parameter stepped: Whose time passes for the session; without one it is the system's.
     private func session(
-        _ ways: [ProxyConfiguration], _ delegate: (any URLSessionDelegate)? = nil,
-        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+        _ ways: [ProxyConfiguration], _ delegate: (any URLSessionDelegate)? = nil, on stepped: SteppedLoop? = nil
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         configuration.proxyConfigurations = ways
-        configure(configuration)
+        configuration.loop = stepped?.loop
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
@@ -51,18 +52,14 @@ import URLLoading
         try ScriptedServer { connection in _ = try? connection.waitForClose() }
     }
 
-    /// Ends when a load has had its time with a silent proxy.
-    private func waitForPatience() async throws {
-        let (server, proxy) = (try ScriptedServer.answering(.text("direct")), try silentProxy())
-        defer {
-            server.stop()
-            proxy.stop()
-        }
-        let session = session([try Kind.connect.configuration(port: proxy.port)]) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
-        defer { session.invalidateAndCancel() }
-        #expect(try await text(session, server.url()) == "direct")
+    /// Begins something that goes to a silent proxy first, lets the time for that pass, and gives what comes of it.
+    private func outlast<Result: Sendable>(
+        _ stepped: SteppedLoop, _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        async let result = body()
+        try await stepped.waitForTimer(in: Self.silence)
+        try await stepped.step(by: Self.silence)
+        return try await result
     }
 
     // PROXY-7
@@ -71,11 +68,10 @@ import URLLoading
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
         let nobody = try SaturatedPort()
-        let session = session([try kind.configuration(port: nobody.port)]) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
+        let stepped = try SteppedLoop()
+        let session = session([try kind.configuration(port: nobody.port)], on: stepped)
         defer { session.invalidateAndCancel() }
-        #expect(try await text(session, server.url()) == "direct")
+        #expect(try await outlast(stepped) { try await text(session, server.url()) } == "direct")
         withExtendedLifetime(nobody) {}
     }
 
@@ -86,18 +82,17 @@ import URLLoading
         defer { server.stop() }
         let proxy = try silentProxy()
         defer { proxy.stop() }
-        let session = session([try kind.configuration(port: proxy.port)]) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
+        let stepped = try SteppedLoop()
+        let session = session([try kind.configuration(port: proxy.port)], on: stepped)
         defer { session.invalidateAndCancel() }
-        #expect(try await text(session, server.url()) == "direct")
+        #expect(try await outlast(stepped) { try await text(session, server.url()) } == "direct")
         #expect(try await text(session, server.url()) == "direct")
         #expect(proxy.connectionCount == 1)
         await session.flush()
-        #expect(try await text(session, server.url()) == "direct")
+        #expect(try await outlast(stepped) { try await text(session, server.url()) } == "direct")
         #expect(proxy.connectionCount == 2)
         await session.reset()
-        #expect(try await text(session, server.url()) == "direct")
+        #expect(try await outlast(stepped) { try await text(session, server.url()) } == "direct")
         #expect(proxy.connectionCount == 3)
     }
 
@@ -133,17 +128,18 @@ import URLLoading
         defer { server.stop() }
         let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
         defer { proxy.stop() }
-        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)]) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
+        let stepped = try SteppedLoop()
+        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)], on: stepped)
         defer { session.invalidateAndCancel() }
-        for _ in 0..<2 {
+        let read: @Sendable () async throws -> String? = {
             let task = session.streamTask(withHostName: "localhost", port: server.port)
+            defer { task.cancel() }
             task.resume()
             let (data, _) = try await task.readData(ofMinLength: 5, maxLength: 5, timeout: 60)
-            #expect(data.map { String(decoding: $0, as: UTF8.self) } == "hello")
-            task.cancel()
+            return data.map { String(decoding: $0, as: UTF8.self) }
         }
+        #expect(try await outlast(stepped, read) == "hello")
+        #expect(try await read() == "hello")
         #expect(proxy.connectionCount == (isTaken ? 1 : 0))
         withExtendedLifetime(nobody) {}
     }
@@ -156,12 +152,12 @@ import URLLoading
         defer { server.stop() }
         let (nobody, proxy) = (try SaturatedPort(), try silentProxy())
         defer { proxy.stop() }
-        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)]) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
+        let stepped = try SteppedLoop()
+        let session = session([try Kind.connect.configuration(port: isTaken ? proxy.port : nobody.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "ftp://localhost:\(server.port)/a.txt"))
-        for _ in 0..<2 { #expect(try await text(session, url) == "here") }
+        #expect(try await outlast(stepped) { try await text(session, url) } == "here")
+        #expect(try await text(session, url) == "here")
         #expect(proxy.connectionCount == (isTaken ? 1 : 0))
         withExtendedLifetime(nobody) {}
     }
@@ -180,11 +176,12 @@ import URLLoading
         defer { proxy.stop() }
         var way = try Kind.connect.configuration(port: proxy.port)
         way.allowFailover = false
-        let session = session([way]) { $0.timeoutIntervalForRequest = 3 * Self.patience }
+        let stepped = try SteppedLoop()
+        let session = session([way], on: stepped)
         defer { session.invalidateAndCancel() }
         async let loaded = text(session, server.url())
-        _ = try await proxy.connection(0)
-        for _ in 0..<2 { try await waitForPatience() }
+        try await proxy.waitForRequests(1)
+        try await stepped.step(by: 4 * Self.silence)
         release.fire()
         #expect(try await loaded == "in")
     }
@@ -195,21 +192,16 @@ import URLLoading
         defer { server.stop() }
         let door = try ProxyDoor.basic(to: server)
         defer { door.stop() }
-        let isAsked = Signal("the question")
-        let answer = Signal("the answer")
+        let replies = Watched<[RecordingDelegate.ChallengeHandler]>([])
         let delegate = RecordingDelegate()
-        delegate.challenge = { _, reply in
-            isAsked.fire()
-            try? answer.wait()
-            reply(.useCredential, ProxyDoor.guard.credential)
-        }
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)], delegate) {
-            $0.timeoutIntervalForRequest = Self.patience
-        }
+        delegate.challenge = { _, reply in replies.withValue { $0.append(reply) } }
+        let stepped = try SteppedLoop()
+        let session = session([try Kind.connect.configuration(port: door.proxy.port)], delegate, on: stepped)
         async let loaded = text(session, server.url())
-        try await isAsked.wait()
-        for _ in 0..<2 { try await waitForPatience() }
-        answer.fire()
+        let reply = try await replies.wait(for: "the question") { $0.first }
+        replies.withValue { $0 = [] }
+        try await stepped.step(by: 4 * Self.silence)
+        reply(.useCredential, ProxyDoor.guard.credential)
         #expect(try await loaded == "in")
         #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
         session.finishTasksAndInvalidate()
@@ -218,9 +210,12 @@ import URLLoading
 
     // PROXY-7: whose answer is late is the server, which no other proxy would find quicker
     @Test("a proxy is not left for the server behind it") func behind() async throws {
+        let begun = Signal("the client's handshake")
         let release = Signal("the server's handshake")
         let tls = try TLSServer(try TrustedAuthority.server())
         let server = try ScriptedServer { connection in
+            try connection.waitForBytes()
+            begun.fire()
             try connection.wait(for: release)
             try connection.startTLS(tls)
             _ = try connection.readRequest()
@@ -230,14 +225,14 @@ import URLLoading
         defer { server.stop() }
         let door = try ProxyDoor(to: server) { _ in .text("") }
         defer { door.stop() }
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)]) {
-            $0.timeoutIntervalForRequest = 3 * Self.patience
-        }
+        let stepped = try SteppedLoop()
+        let session = session([try Kind.connect.configuration(port: door.proxy.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "https://localhost:\(server.port)/"))
         async let loaded = text(session, url)
-        _ = try await server.connection(0)
-        for _ in 0..<4 { try await waitForPatience() }
+        // It begins when the proxy has done its part.
+        try await begun.wait()
+        try await stepped.step(by: 8 * Self.silence)
         release.fire()
         #expect(try await loaded == "in")
         #expect(server.connectionCount == 1)

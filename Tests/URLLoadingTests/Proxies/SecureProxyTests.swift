@@ -50,7 +50,7 @@ import URLLoading
         #expect(try await session.data(from: url).0 == Data("in 0".utf8))
     }
 
-    // AUTH-2, AUTH-12, AUTH-28, TLS-4: first the proxy's certificate, then its question, then the server's certificate
+    // AUTH-28, TLS-4: first the proxy's certificate, then its question, then the server's certificate
     @Test("who is asked about what") func questions() async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(

@@ -29,6 +29,12 @@ import URLLoading
         for name in ["Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "Private-Token", "X-Auth"] {
             request.setValue(Self.secret, forHTTPHeaderField: name)
         }
+        request.mainDocumentURL = url
+        request.httpMethod = "POST"
+        var form = request
+        form.httpBody = Data("password=\(Self.secret)".utf8)
+        // `dump` writes the bytes as numbers.
+        #expect(Mirror(reflecting: form).children.first { $0.label == "httpBody" }?.value as? String == "16 bytes")
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["Authorization": "Bearer \(Self.secret)"]
         configuration.connectionProxyDictionary = ["kCFProxyPasswordKey": Self.secret]
@@ -49,7 +55,8 @@ import URLLoading
         let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
         let values: [Any] = [
             response, plain, CachedURLResponse(response: response, data: Data(Self.secret.utf8)), credential, space,
-            storage, cookie, cookies, request, request as NSURLRequest, configuration, proxy,
+            storage, cookie, cookies, request, form, request as NSURLRequest, form as NSURLRequest, configuration,
+            proxy,
             session, session.dataTask(with: request), challenge,
         ]
         for value in values {

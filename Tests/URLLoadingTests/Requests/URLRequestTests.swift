@@ -66,7 +66,7 @@ import Testing
         #expect(request.allHTTPHeaderFields == nil)
     }
 
-    // MISC-7: nil until fields were set, as in swift-corelibs-foundation
+    // Beyond MISC-7, as in swift-corelibs-foundation: nil until fields were set
     @Test func noFieldsAreNilUntilSomeWereSet() throws {
         let fresh = URLRequest(url: url)
         var request = fresh
@@ -91,7 +91,7 @@ import Testing
         #expect(mutable.allHTTPHeaderFields == [:])
     }
 
-    // MISC-20: a new request resolves a relative URL; one that is set later is kept as it is
+    // Beyond MISC-20, as in swift-corelibs-foundation: a new request resolves a relative URL; one that is set later is kept
     @Test func relativeURLs() throws {
         let relative = try #require(URL(string: "/get", relativeTo: URL(string: "http://example.org/a")))
         var request = URLRequest(url: relative)

@@ -30,7 +30,7 @@ import URLLoading
         #expect(response.expectedContentLength == 3)
     }
 
-    // MISC-16, MISC-10
+    // MISC-10, and beyond MISC-16
     @Test("a line end is in no name of an encoding, nor of a type") func lineEnds() async throws {
         let failure = await #expect(throws: URLError.self) {
             try await URLSession.shared.data(from: url("data:text/html;charset=utf-8%0D%0AX:y,x"))

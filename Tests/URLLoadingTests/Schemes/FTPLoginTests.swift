@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -66,6 +68,24 @@ import URLLoading
         #expect(first.proposedCredential == nil)
         #expect(first.failureResponse == nil)
         #expect(delegate.metrics.events.first?.transactionMetrics.count == 4)
+    }
+
+    // AUTH-9: the 64th credential that is refused is the last one
+    @Test("a delegate that never gives up", .timeLimit(.minutes(1))) func aDelegateThatNeverGivesUp() async throws {
+        let server = try server()
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        delegate.challenge = { challenge, handler in
+            // Another one each time. Beyond the limit it gives up, so that the test ends.
+            let count = challenge.previousFailureCount
+            if count > 70 { return handler(.cancelAuthenticationChallenge, nil) }
+            handler(.useCredential, URLCredential(user: "ann", password: "\(count)", persistence: .none))
+        }
+        let asked = (0..<64).map { Call.challenge(1, "Default", $0) }
+        #expect(
+            try await calls(delegate, server.url("/a.txt"))
+                == [.created(1)] + asked + [.metrics(1), .completed(1, .userAuthenticationRequired), .invalid])
+        #expect(server.connectionCount == 65)
     }
 
     // MISC-17, AUTH-9, AUTH-11: what the address says is proposed, and once it was refused no more
@@ -209,15 +229,16 @@ import URLLoading
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
-        let ann = ann
-        let pause = Signal("nothing")
-        delegate.challenge = { _, handler in
-            try? pause.wait(within: .milliseconds(1500))
-            handler(.useCredential, ann)
-        }
-        let session = URLSession(delegate) { $0.timeoutIntervalForRequest = 0.7 }
+        let held = Watched<RecordingDelegate.ChallengeHandler?>(nil)
+        delegate.challenge = { _, handler in held.withValue { $0 = handler } }
+        let stepped = try SteppedLoop()
+        let session = URLSession(delegate) { $0.loop = stepped.loop }
         session.dataTask(with: server.url("/a.txt")).resume()
         session.finishTasksAndInvalidate()
+        let handler = try await held.wait(for: "the question") { $0 }
+        held.withValue { $0 = nil }
+        try await stepped.step(by: TimeLimits.seconds(1000))
+        handler(.useCredential, ann)
         #expect(try await delegate.callsUntilInvalid().contains(.completed(1, nil)))
     }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -36,8 +38,16 @@ import URLLoading
             }
         }
         defer { server.stop() }
-        let session = URLSession { $0.httpMaximumConnectionsPerHost = 1 }
-        let (body, _) = try await session.data(from: server.url("/start"))
+        let stepped = try SteppedLoop()
+        let session = URLSession {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.loop = stepped.loop
+        }
+        async let loaded = session.data(from: server.url("/start"))
+        try await stepped.waitForTimer(in: TimeLimits.seconds(1))
+        #expect(server.connectionCount == 1)
+        try await stepped.step(by: TimeLimits.seconds(1))
+        let (body, _) = try await loaded
         #expect(String(decoding: body, as: UTF8.self) == "here")
         #expect(server.connectionCount == 2)
         session.invalidateAndCancel()
@@ -120,9 +130,11 @@ import URLLoading
             server.stop()
             other.stop()
         }
-        let session = URLSession { _ in }
+        let stepped = try SteppedLoop()
+        let session = URLSession { $0.loop = stepped.loop }
         _ = try await session.data(from: other.url())
         _ = try await session.data(from: server.url("/short"))
+        try await stepped.step(by: TimeLimits.seconds(1))
         try await server.connection(0).waitForEnd()
         session.invalidateAndCancel()
     }

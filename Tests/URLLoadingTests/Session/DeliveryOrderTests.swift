@@ -12,9 +12,15 @@ import URLLoading
         /// On a serial queue below, which alone sees to the order.
         case underlyingOfAnyWidth
         case main
+        /// The one that the session makes when it is asked for it.
+        case sessionsOwn
 
         /// - Parameter below: To be held by the caller, since an operation queue does not hold it.
-        func queue(over below: DispatchQueue) -> OperationQueue {
+        func session(_ delegate: any URLSessionDelegate, over below: DispatchQueue) -> URLSession {
+            self == .sessionsOwn ? URLSession(delegate) : URLSession(delegate, queue: queue(over: below))
+        }
+
+        private func queue(over below: DispatchQueue) -> OperationQueue {
             let queue = OperationQueue()
             switch self {
             case .serial: queue.maxConcurrentOperationCount = 1
@@ -22,7 +28,7 @@ import URLLoading
                 queue.maxConcurrentOperationCount = 1
                 queue.underlyingQueue = below
             case .underlyingOfAnyWidth: queue.underlyingQueue = below
-            case .main: return .main
+            case .main, .sessionsOwn: return .main
             }
             return queue
         }
@@ -48,8 +54,8 @@ import URLLoading
         let delegate = Delegate()
         let below = DispatchQueue(label: "delegate")
         defer { withExtendedLifetime(below) {} }
-        let queue = kind.queue(over: below)
-        let session = URLSession(delegate, queue: queue)
+        let session = kind.session(delegate, over: below)
+        let queue = session.delegateQueue
         let rounds = 5_000
         for _ in 0..<rounds {
             queue.addOperation {

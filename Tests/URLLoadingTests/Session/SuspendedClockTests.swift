@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -12,8 +14,10 @@ import URLLoading
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
+        let stepped = try SteppedLoop()
         let session = URLSession(delegate) {
-            $0.timeoutIntervalForResource = 2
+            $0.loop = stepped.loop
+            $0.timeoutIntervalForResource = 50
             $0.httpMaximumConnectionsPerHost = 50
         }
         // Some are told before they begin, some after.
@@ -24,6 +28,7 @@ import URLLoading
         }
         // It begins later than they, and its time is as long: when it is over, theirs would be too.
         session.dataTask(with: server.url("/silent")).resume()
+        try await stepped.step(by: TimeLimits.seconds(50))
         let early = try await delegate.calls(untilCompletions: 1)
         #expect(early.filter(\.isCompletion) == [.completed(21, .timedOut)])
         // The loop sees most of them suspended twice in a row.

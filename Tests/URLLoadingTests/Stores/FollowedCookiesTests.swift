@@ -17,7 +17,7 @@ import Testing
     }
 
     private func storage(over keeper: Keeper) -> HTTPCookieStorage {
-        HTTPCookieStorage(unlessEmpty: { true }, keeper: { keeper })
+        HTTPCookieStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
     }
 
     private func names(_ storage: HTTPCookieStorage) -> [String] { (storage.cookies ?? []).map(\.name).sorted() }
@@ -85,7 +85,7 @@ import Testing
     func flushAfterNews() async throws {
         let keeper = Keeper([cookie("ended", expires: 2000)])
         let isThere = Watched(false)
-        let storage = HTTPCookieStorage(unlessEmpty: { isThere.current }, keeper: { keeper })
+        let storage = HTTPCookieStorage(checkInterval: 0, unlessEmpty: { isThere.current }, keeper: { keeper })
         #expect(names(storage) == [])
         keeper.hold(.apply)
         isThere.withValue { $0 = true }

@@ -30,7 +30,7 @@ import Testing
     }
 
     private func storage(over keeper: Keeper) -> URLCredentialStorage {
-        URLCredentialStorage(unlessEmpty: { true }, keeper: { keeper })
+        URLCredentialStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
     }
 
     private func users(_ storage: URLCredentialStorage) -> [String] {

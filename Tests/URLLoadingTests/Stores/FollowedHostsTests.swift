@@ -19,7 +19,7 @@ import Testing
         let keeper = ScriptedKeeper("old.example", "forgotten.example", "changed.example")
         keeper.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(keeper: { keeper })
+        let copy = HSTSCopy(checkInterval: 0, keeper: { keeper })
         copy.follow(store)
         #expect(!store.covers("old.example"))
         try note("max-age=0", of: "forgotten.example", in: store)
@@ -42,7 +42,7 @@ import Testing
         let keeper = ScriptedKeeper<HSTSRecord>([])
         keeper.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(keeper: { keeper })
+        let copy = HSTSCopy(checkInterval: 0, keeper: { keeper })
         copy.follow(store)
         #expect(store.isAwaitingRecords)
         keeper.setFailing(.load, false)
@@ -57,7 +57,7 @@ import Testing
         let keeper = ScriptedKeeper("old.example")
         keeper.setFailing(.load)
         let store = HSTSStore(suffixes: .topLevelDomains, preload: HSTSPreload(), clock: { 500 })
-        let copy = HSTSCopy(keeper: { keeper })
+        let copy = HSTSCopy(checkInterval: 0, keeper: { keeper })
         copy.follow(store)
         // The keeper has not forgotten them yet when they can be read.
         for call in [ScriptedCall.apply, .flush] { keeper.setFailing(call) }

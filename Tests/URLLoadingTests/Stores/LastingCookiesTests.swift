@@ -33,12 +33,12 @@ import Testing
     // COOK-19
     @Test("a new storage has what the old one had, as it was")
     func reopened() async throws {
-        let old = HTTPCookieStorage(in: place)
+        let old = HTTPCookieStorage(in: place, checkInterval: 0)
         let kept = try cookie("kept")
         old.setCookie(kept)
         old.setCookie(try cookie("passing", lasts: false))
         await flush(old)
-        let new = HTTPCookieStorage(in: place)
+        let new = HTTPCookieStorage(in: place, checkInterval: 0)
         let found = try #require(new.cookies)
         #expect(found.map(\.name) == ["kept"])
         #expect(found.first?.isSecure == true && found.first?.domain == "example.org" && found.first?.path == "/")
@@ -49,18 +49,18 @@ import Testing
     // COOK-15, COOK-19
     @Test("a cookie that now ends with the process takes the place of one that lasts")
     func replacedByPassing() async throws {
-        let old = HTTPCookieStorage(in: place)
+        let old = HTTPCookieStorage(in: place, checkInterval: 0)
         old.setCookie(try cookie("a"))
         old.setCookie(try cookie("a", lasts: false))
         await flush(old)
-        #expect(names(HTTPCookieStorage(in: place)) == [])
+        #expect(names(HTTPCookieStorage(in: place, checkInterval: 0)) == [])
     }
 
     // COOK-18, COOK-19
     @Test("what another program stores and removes is seen, and told")
     func otherProgram() async throws {
-        let mine = HTTPCookieStorage(in: place)
-        let other = HTTPCookieStorage(in: place)
+        let mine = HTTPCookieStorage(in: place, checkInterval: 0)
+        let other = HTTPCookieStorage(in: place, checkInterval: 0)
         #expect(names(mine) == [])
         let told = Signal("a change by others")
         let observer = NotificationCenter.default.addObserver(
@@ -78,8 +78,8 @@ import Testing
     // COOK-19: by the next look at the file, and by the next change
     @Test("a folder that is removed is made anew, with the cookies in memory")
     func removedFolder() async throws {
-        let storage = HTTPCookieStorage(in: place)
-        let other = HTTPCookieStorage(in: place)
+        let storage = HTTPCookieStorage(in: place, checkInterval: 0)
+        let other = HTTPCookieStorage(in: place, checkInterval: 0)
         storage.setCookie(try cookie("a"))
         await flush(storage)
         #expect(names(other) == ["a"])
@@ -102,7 +102,7 @@ import Testing
     // COOK-19
     @Test("what is in memory is not lost with a page of the file")
     func damagedPage() async throws {
-        let storage = HTTPCookieStorage(in: place)
+        let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         for number in 0..<150 {
             storage.setCookie(try cookie("n\(number)", "value-\(number)-" + String(repeating: "v", count: 40)))
         }
@@ -130,7 +130,7 @@ import Testing
     // COOK-19
     @Test("what claims to be older than 1970 stays where only what was made since is removed")
     func removedSinceTheBeginning() async throws {
-        let storage = HTTPCookieStorage(in: place)
+        let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         let properties: [HTTPCookiePropertyKey: Any] = [
             .name: "old", .value: "v", .domain: "example.org", .path: "/", .expires: Date(timeIntervalSinceNow: 3600),
             .created: Date(timeIntervalSince1970: -1000),
@@ -149,12 +149,12 @@ import Testing
     // COOK-19, S-89
     @Test("what is removed leaves no trace in the file")
     func removed() async throws {
-        let storage = HTTPCookieStorage(in: place)
+        let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         storage.setCookie(try cookie("a", "treasure"))
         await flush(storage)
         storage.removeCookies(since: .distantPast)
         await flush(storage)
-        #expect(names(HTTPCookieStorage(in: place)) == [])
+        #expect(names(HTTPCookieStorage(in: place, checkInterval: 0)) == [])
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path + "/store") {
             let data = try Data(contentsOf: directory.file("store/" + name))
             #expect(data.range(of: Data("treasure".utf8)) == nil, "\(name)")
@@ -167,7 +167,7 @@ import Testing
         short.expires = 2000
         CookieArchive(in: place).apply([.stored(short)])
         try #require(CookieArchive(in: place).load().count == 1)
-        let new = HTTPCookieStorage(in: place)
+        let new = HTTPCookieStorage(in: place, checkInterval: 0)
         #expect(names(new) == [])
         await flush(new)
         let archive = CookieArchive(in: place)
@@ -190,7 +190,7 @@ import Testing
     // S-89
     @Test("where nothing is kept, removing all makes no file")
     func removedFromNothing() async throws {
-        let storage = HTTPCookieStorage(in: place)
+        let storage = HTTPCookieStorage(in: place, checkInterval: 0)
         storage.removeCookies(since: .distantPast)
         await flush(storage)
         #expect(!FileManager.default.fileExists(atPath: place.path + "/url-loading-cookies.sqlite"))

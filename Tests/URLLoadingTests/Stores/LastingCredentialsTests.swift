@@ -62,7 +62,7 @@ import URLLoading
         #expect(await reopened(old).credentials(for: space) == nil)
     }
 
-    // AUTH-23: as users and realms are compared everywhere else
+    // Beyond AUTH-23: as users and realms are compared everywhere else
     @Test("a user who is spelled in another way is the same one") func spellings() async {
         func space(_ realm: String) -> URLProtectionSpace {
             URLProtectionSpace(

@@ -25,7 +25,7 @@ import Testing
     private typealias Keeper = ScriptedKeeper<HSTSRecord>
 
     private func records(over keeper: Keeper) -> Records {
-        Records(Hosts(), unlessEmpty: { true }, keeper: { keeper })
+        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
     }
 
     private func hosts(_ records: Records) -> [String] { records.read { $0.lasting(at: 0).map(\.host) } }

@@ -53,6 +53,35 @@ import URLLoading
         #expect(try await server.connection(0).end == .finished)
     }
 
+    // COOK-25: whatever is said there, it is no HTTP
+    @Test("no cookie is sent or stored") func noCookie() async throws {
+        let server = try ScriptedServer { connection in
+            let received = try connection.receive(through: "\r\n\r\n")
+            try connection.send("HTTP/1.1 200 OK\r\nSet-Cookie: c=d\r\n\r\n")
+            try connection.send(received)
+            connection.close()
+        }
+        defer { server.stop() }
+        let storage = HTTPCookieStorage()
+        storage.setCookie(
+            try #require(HTTPCookie(properties: [.name: "a", .value: "b", .domain: "127.0.0.1", .path: "/"])))
+        let request = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        _ = try await run(server, RecordingStreamDelegate(), { $0.httpCookieStorage = storage }) { task, _ in
+            task.resume()
+            try await task.write(Data(request.utf8), timeout: 60)
+            var text = ""
+            var isAtEnd = false
+            while !isAtEnd {
+                let (data, isLast) = try await task.readData(ofMinLength: 1, maxLength: 1_000, timeout: 60)
+                text += String(decoding: data ?? Data(), as: UTF8.self)
+                isAtEnd = isLast
+            }
+            task.closeWrite()
+            #expect(text == "HTTP/1.1 200 OK\r\nSet-Cookie: c=d\r\n\r\n" + request)
+        }
+        #expect(storage.cookies?.map(\.name) == ["a"])
+    }
+
     // STREAM-2, STREAM-3: the async forms
     @Test("awaited") func awaited() async throws {
         let server = try ScriptedServer { connection in

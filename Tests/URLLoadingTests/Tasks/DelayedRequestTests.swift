@@ -1,14 +1,17 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
 
 /// Tasks of background sessions that begin later.
 @Suite(.leavesNothing) struct DelayedRequestTests {
-    private func session(_ delegate: AskedDelegate) -> URLSession {
+    private func session(_ delegate: AskedDelegate, on stepped: SteppedLoop? = nil) -> URLSession {
         let queue = OperationQueue(name: "calls", width: 1)
         delegate.queue = queue
         let configuration = URLSessionConfiguration.background(withIdentifier: "delays-\(UUID().uuidString)")
+        configuration.loop = stepped?.loop
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
     }
 
@@ -37,6 +40,27 @@ import URLLoading
                 .created(1), .delayed(1), .response(1, 200), .data(1, "now"), .metrics(1), .completed(1, nil), .invalid,
             ])
         if seconds > 0 { #expect(Date().timeIntervalSince(start) >= seconds) }
+    }
+
+    // T-18, BG-17: by the wall clock, which is looked at now and then
+    @Test("a request whose time comes in an hour") func aRequestWhoseTimeComesInAnHour() async throws {
+        let server = try ScriptedServer.answering(.text("now"))
+        defer { server.stop() }
+        let stepped = try SteppedLoop()
+        let delegate = AskedDelegate()
+        let session = session(delegate, on: stepped)
+        let task = session.dataTask(with: server.url())
+        task.earliestBeginDate = Date(timeIntervalSince1970: Double(stepped.wallNow) / 1e9 + 3600)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        try await stepped.step(by: TimeLimits.seconds(3599))
+        #expect(delegate.calls.events == [.created(1)])
+        #expect(server.connectionCount == 0)
+        try await stepped.step(by: TimeLimits.seconds(1) + TimeLimits.milliseconds(1))
+        #expect(
+            try await delegate.callsUntilInvalid() == [
+                .created(1), .delayed(1), .response(1, 200), .data(1, "now"), .metrics(1), .completed(1, nil), .invalid,
+            ])
     }
 
     // BG-17

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -54,11 +56,27 @@ import URLLoading
             return task
         }
 
+        func session(on stepped: SteppedLoop) -> URLSession {
+            URLSession(delegate) {
+                configure($0)
+                $0.loop = stepped.loop
+            }
+        }
+
+        /// The pauses between tries are over at once.
+        func callsUntilInvalid(on stepped: SteppedLoop) async throws -> [Call] {
+            let delegate = delegate
+            return try await stepped.skippingPauses(within: TimeLimits.seconds(2)) {
+                try await delegate.callsUntilInvalid()
+            }
+        }
+
         func run(_ kind: Kind) async throws -> [Call] {
-            let session = URLSession(delegate, configure)
+            let stepped = try SteppedLoop()
+            let session = session(on: stepped)
             let task = start(kind, session)
             session.finishTasksAndInvalidate()
-            let calls = try await delegate.callsUntilInvalid()
+            let calls = try await callsUntilInvalid(on: stepped)
             #expect(delegate.faults.events == [])
             #expect(server.faults == [])
             #expect(calls.completionCount == 1)
@@ -457,13 +475,15 @@ import URLLoading
         options.refusals = [503, 503]
         let setting = try Setting(options)
         defer { setting.server.stop() }
-        let session = URLSession(setting.delegate)
+        let stepped = try SteppedLoop()
+        let session = setting.session(on: stepped)
         let task = setting.start(.file, session)
         session.finishTasksAndInvalidate()
-        try await setting.server.waitForRequests(3)
+        try await stepped.waitForTimer(in: TimeLimits.seconds(1))
+        #expect(setting.server.requests.count == 2)
         task.suspend()
         task.resume()
-        #expect(try await setting.delegate.callsUntilInvalid().withoutSent.suffix(5) == Self.end)
+        #expect(try await setting.callsUntilInvalid(on: stepped).withoutSent.suffix(5) == Self.end)
     }
 
     // T-5, RES-17
@@ -472,23 +492,16 @@ import URLLoading
         options.refusals = Array(repeating: 503, count: 10)
         let setting = try Setting(options)
         defer { setting.server.stop() }
-        let session = URLSession(setting.delegate)
+        let stepped = try SteppedLoop()
+        let session = setting.session(on: stepped)
         let task = setting.start(.file, session)
         session.finishTasksAndInvalidate()
-        try await setting.server.waitForRequests(3)
+        try await stepped.waitForTimer(in: TimeLimits.seconds(1))
+        #expect(setting.server.requests.count == 2)
         task.cancel()
         #expect(
             try await setting.delegate.callsUntilInvalid().withoutSent == [
                 .created(1), .informational(1, 104), .metrics(1), .completed(1, .cancelled), .invalid,
             ])
-    }
-}
-
-extension ResumableUploadServer {
-    /// Waits until so many requests have come.
-    func waitForRequests(_ count: Int) async throws {
-        let end = ContinuousClock.now + .testDeadline
-        while requests.count < count, ContinuousClock.now < end { await Task.yield() }
-        #expect(requests.count >= count)
     }
 }

@@ -68,6 +68,51 @@ import URLLoading
                 == [.created(1), .challenge(1, "ServerTrust", 0), .needsStream(1, 0)] + Self.success)
     }
 
+    // S-49, S-50, AUTH-31
+    @Test("over TLS a certificate is asked for first", arguments: [TLSServerOptions.Version.tls12, .tls13])
+    func aServerThatAsksForACertificate(version: TLSServerOptions.Version) async throws {
+        let clients = try TestCertificateAuthority(.authority("Clients"))
+        let identity = try clients.issue(.client("somebody"))
+        let server = try ScriptedServer.weighing(
+            tls: unknownServer().with {
+                $0.clientCertificate = .required(trusting: [clients.root])
+                $0.minimumVersion = version
+                $0.maximumVersion = version
+            })
+        defer { server.stop() }
+        let credential = try identity.credential()
+        let delegate = RecordingUploadDelegate(Self.body)
+        delegate.challenge = { challenge, reply in
+            guard challenge.protectionSpace.distinguishedNames != nil else { return Self.trusting(challenge, reply) }
+            reply(.useCredential, credential)
+        }
+        #expect(
+            try await calls(URLRequest(url: server.url(host: "localhost")), delegate)
+                == [
+                    .created(1), .challenge(1, "ServerTrust", 0), .challenge(1, "ClientCertificate", 0),
+                    .needsStream(1, 0),
+                ] + Self.success)
+        #expect(server.connections.map { $0.handshake?.clientCertificate } == [identity.certificate])
+    }
+
+    // S-49, S-50, R-6: the next stream is asked for when the next server is trusted
+    @Test("a redirect to another server") func aRedirectToAnotherServer() async throws {
+        let other = try ScriptedServer.weighing(tls: unknownServer())
+        defer { other.stop() }
+        let target = other.url(host: "localhost").absoluteString
+        let server = try ScriptedServer.answering(tls: unknownServer()) { _ in .redirect(to: target, status: 307) }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate(Self.body)
+        delegate.challenge = Self.trusting
+        let calls = try await calls(URLRequest(url: server.url(host: "localhost")), delegate)
+        #expect(
+            calls.withoutSent
+                == [
+                    .created(1), .challenge(1, "ServerTrust", 0), .needsStream(1, 0), .redirect(1, 307),
+                    .challenge(1, "ServerTrust", 0), .needsStream(1, 0),
+                ] + Self.success.withoutSent)
+    }
+
     // S-49, AUTH-6, AUTH-7: nothing is asked for that goes to nobody
     @Test(
         "a server that is not trusted",

@@ -1,4 +1,6 @@
 import Foundation
+import LoadingSemantics
+import LoadingTestSupport
 import TestSupport
 import Testing
 import URLLoading
@@ -123,14 +125,15 @@ import URLLoading
         defer { server.stop() }
         let directory = try TemporaryDirectory()
         let delegate = delegate()
-        let session = URLSession(delegate) { $0.timeoutIntervalForRequest = 0.3 }
+        let stepped = try SteppedLoop()
+        let session = URLSession(delegate) { $0.loop = stepped.loop }
         let task = task(kind, session, UploadRun(server: server).request, try file(in: directory))
         task.resume()
         session.finishTasksAndInvalidate()
         try await hasHead.wait()
         task.suspend()
         goOn.fire()
-        try? await Signal("nothing").wait(within: .milliseconds(600))
+        try await stepped.step(by: TimeLimits.seconds(1000))
         #expect(task.state == .suspended)
         task.resume()
         let calls = try await delegate.callsUntilInvalid()

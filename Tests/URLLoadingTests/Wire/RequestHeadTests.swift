@@ -163,7 +163,7 @@ import URLLoading
         #expect(request.fields.filter { $0.name.lowercased() == name.lowercased() } == [.init(name, "mine")])
     }
 
-    // MISC-7: in the order in which they were set, in their own spelling, joined where added
+    // MISC-7: in their own spelling, joined where added; beyond the rule, in the order in which they were set
     @Test("the caller's fields keep order and spelling") func theCallersFieldsKeepOrderAndSpelling() async throws {
         let request = try await sent {
             $0.setValue("1", forHTTPHeaderField: "x-Second")
