@@ -8,7 +8,7 @@ package import LoadingTransport
 ///
 /// **Flow.** As with `Load`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
 /// the load is suspended. The source is told to pause then, and what it gives all the same waits here.
-package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver {
+package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
     private let log: EventLog?
     /// What is loaded, for the log.
@@ -16,13 +16,12 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     package let source: any LoadSource
     /// Held until the end.
     private var client: (any LoadClient)?
-    private var destination: BodyDestination
+    private let sink: BodySink
 
     private var state = State.waitingToStart
     /// From the moment that it was to start; it does not while it is suspended.
     private var startReason: LoadEvent.FetchReason?
     private var isSuspended = false
-    private var isFull = false
     /// The client has a response to answer.
     private var isAsking = false
     private var isHeldUp = false
@@ -42,18 +41,11 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     private var expectedLength: Int64 = -1
     private var resumedOffset: Int64?
     private var isOpen = false
-    private var collector: BodyCollector?
-    private var writer: FileWriter?
-    private var isClosingFile = false
-    private var deliveredBytes: Int64 = 0
 
     let idleTimeout: Double
     private let totalTimeout: Double
     private let timer = LoopTimer()
-    private var lastActivity: Int64 = 0
-    /// When the load began; later by as much as it was suspended (CONN-16).
-    private var startTime: Int64 = 0
-    private var suspensionTime: Int64 = 0
+    private var clock = LoadClock()
 
     private enum State {
         case waitingToStart
@@ -82,7 +74,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     ) {
         self.source = source
         self.loop = loop
-        self.destination = destination
+        sink = BodySink(destination, on: loop)
         self.idleTimeout = idleTimeout
         self.totalTimeout = totalTimeout
         self.log = log
@@ -100,8 +92,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     private func begin(_ reason: LoadEvent.FetchReason) {
         state = .loading
-        startTime = loop.now
-        lastActivity = startTime
+        sink.owner = self
+        clock.begin(at: loop.now)
         record(.fetchStarted(reason))
         log?.tellTrace(.request(method: request.method, url: request.url))
         armTimer()
@@ -111,7 +103,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     package func suspend() {
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
-        suspensionTime = loop.now
+        clock.suspend(at: loop.now)
         loop.disarm(timer)
         if hasStarted, !hasStoppedSource { source.setPaused(true) }
     }
@@ -123,8 +115,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
             if let startReason { begin(startReason) }
             return
         }
-        lastActivity = loop.now
-        startTime += lastActivity - suspensionTime
+        clock.resume(at: loop.now)
         armTimer()
         flow()
     }
@@ -135,10 +126,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard !hasEnded else { return }
         stop()
         // What came before a redirect is in the file.
-        writer?.discard()
-        writer = nil
-        state = .ended
-        client = nil
+        sink.discardFile()
+        forgetClient()
     }
 
     package func handOver(to client: any LoadClient) {
@@ -146,9 +135,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     }
 
     package func resumeReading() {
-        guard isFull else { return }
-        isFull = false
-        lastActivity = loop.now
+        guard sink.resumeReading() else { return }
+        clock.noteActivity(at: loop.now)
         flow()
     }
 
@@ -156,8 +144,8 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         guard isAsking, !hasEnded else { return }
         isAsking = false
         // Where a body goes is settled with its first byte.
-        if let destination, !isOpen { self.destination = destination }
-        lastActivity = loop.now
+        if let destination, !isOpen { sink.destination = destination }
+        clock.noteActivity(at: loop.now)
         flow()
     }
 
@@ -168,7 +156,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         backlog = [.response(refused)]
         backlogHead = 0
         sourceEnd = .complete
-        lastActivity = loop.now
+        clock.noteActivity(at: loop.now)
         flow()
     }
 
@@ -201,7 +189,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     /// Whether the source waits for something that is not its own to do: no clock runs then.
     package func setHeldUp(_ isHeldUp: Bool) {
         self.isHeldUp = isHeldUp
-        lastActivity = loop.now
+        clock.noteActivity(at: loop.now)
     }
 
     /// Nothing follows. What came before is the client's in any case (T-38).
@@ -212,7 +200,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     }
 
     /// The source gives no bytes yet, but is not silent either.
-    package func sourceIsAlive() { lastActivity = loop.now }
+    package func sourceIsAlive() { clock.noteActivity(at: loop.now) }
 
     /// A server wants to know who the user is. Answered by `source.answerChallenge`.
     func ask(_ question: AuthenticationQuestion) { client?.load(self, isAsked: question, by: nil) }
@@ -240,7 +228,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     private func add(_ piece: Piece) {
         guard case .loading = state, sourceEnd == nil, redirection == nil else { return }
-        lastActivity = loop.now
+        clock.noteActivity(at: loop.now)
         backlog.append(piece)
         flow()
     }
@@ -256,7 +244,9 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
         }
     }
 
-    private var isFlowing: Bool { !isSuspended && !isFull && !isAsking && redirection == nil }
+    var letsBodyThrough: Bool { !isSuspended && !isAsking && redirection == nil && !hasEnded }
+
+    private var isFlowing: Bool { sink.isFlowing }
 
     /// Delivers what waits, as far as the client wants, and tells the source whether to go on.
     private func flow() {
@@ -301,50 +291,37 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     private func deliver(_ data: Data) {
         open()
-        deliveredBytes += Int64(data.count)
-        if collector != nil {
-            guard data.withUnsafeBytes({ collector?.append($0) }) == true else { return end(.outOfMemory) }
-            client?.load(self, hasCollected: deliveredBytes)
-        } else if let writer {
-            if !writer.write(data) { isFull = true }
-        } else if client?.load(self, didReceive: data) == false {
-            isFull = true
-        }
+        sink.deliver(data)
     }
 
     private func open() {
         guard !isOpen else { return }
         isOpen = true
-        switch destination {
-        case .pieces: break
-        case .whole:
-            collector = BodyCollector()
-            collector?.expect(expectedLength)
-        case .file(let place): open(place)
-        case .stopped(let download):
-            if let resumedOffset { return open(.existing(path: download.path, offset: resumedOffset)) }
-            open(.replacement(inFolder: BodyDestination.folder(of: download.path), of: download.path))
+        if case .stopped(let download) = sink.destination, let resumedOffset {
+            return sink.open(.existing(path: download.path, offset: resumedOffset))
         }
+        sink.open(expectedLength: expectedLength)
     }
 
-    private func open(_ place: FileWriter.Place) {
-        let writer = FileWriter(place, on: loop)
-        writer.observer = self
-        self.writer = writer
+    // MARK: From the sink
+
+    /// `flow` tells the source, when it has delivered what there is.
+    func bodySinkChangedFlow() {}
+
+    func bodySinkHasRoom() { resumeReading() }
+
+    func bodySink(delivers data: Data) -> Bool { client?.load(self, didReceive: data) ?? true }
+
+    func bodySinkHasCollected(_ total: Int64) { client?.load(self, hasCollected: total) }
+
+    func bodySinkHasWritten(_ count: Int64) {
+        if !hasEnded { client?.load(self, hasWritten: count) }
     }
 
-    // MARK: The file
+    func bodySinkFailed(_ error: LoadError) { end(error) }
 
-    package func fileWriterWrote(_ count: Int64, hasRoom: Bool) {
-        if hasEnded { return }
-        client?.load(self, hasWritten: count)
-        if hasRoom { resumeReading() }
-    }
-
-    package func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
-        writer = nil
+    func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
         switch (outcome, state) {
-        case (_, .ended): break
         case (.success(let path), .failing(let error)): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
         case (.failure, .failing(let error)): tellEnd(error, .nothing)
         case (.failure(.opening), .loading) where resumedOffset != nil: beginAnew()
@@ -357,53 +334,51 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
     private func beginAnew() {
-        guard let folder = destination.folder else { return end(.cannotOpenFile(ENOENT)) }
-        destination = .file(.newFile(inFolder: folder))
-        (isOpen, isClosingFile, isFull, deliveredBytes) = (false, false, false, 0)
+        guard let folder = sink.destination.folder else { return end(.cannotOpenFile(ENOENT)) }
+        sink.beginAnew(.file(.newFile(inFolder: folder)))
+        isOpen = false
         (resumedOffset, sourceEnd, hasToldSource) = (nil, nil, false)
         backlog = []
         backlogHead = 0
-        lastActivity = loop.now
+        clock.noteActivity(at: loop.now)
         record(.fetchStarted(.retry))
         source.beginAnew()
         flow()
     }
 
     private func resumePoint(of path: String) -> DownloadResumePoint? {
-        source.resumePoint(ofFile: FileWriter.name(of: path), delivered: deliveredBytes)
+        source.resumePoint(ofFile: FileWriter.name(of: path), delivered: sink.deliveredBytes)
     }
 
     package var resumePointUnderWay: DownloadResumePoint? {
         guard case .loading = state else { return nil }
-        return writer?.path.flatMap { resumePoint(of: $0) }
+        return sink.writer?.path.flatMap { resumePoint(of: $0) }
     }
 
     // MARK: Time
 
     private func armTimer() {
         guard !isSuspended else { return }
-        let total = startTime.addingSeconds(totalTimeout)
-        let idle =
-            idleTimeIsRunning
-            ? lastActivity.addingSeconds(idleTimeout)
-            : loop.now.addingSeconds(max(idleTimeout, loop.limits.shortestTimerPeriod))
-        loop.arm(timer, at: min(total, idle), for: self)
+        let look = clock.nextLook(
+            at: loop.now, idle: idleTimeout, total: totalTimeout, countsSilence: idleTimeIsRunning,
+            shortest: loop.limits.shortestTimerPeriod)
+        loop.arm(timer, at: look, for: self)
     }
 
     /// Silence counts while the source is awaited, not while the client holds up the flow.
     private var idleTimeIsRunning: Bool { sourceEnd == nil && isFlowing && !isHeldUp }
 
     package func timerFired(_ timer: LoopTimer) {
-        let now = loop.now
-        let isOver = now >= startTime.addingSeconds(totalTimeout)
-        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(idleTimeout) { return end(source.silence) }
+        if clock.isOver(at: loop.now, idle: idleTimeIsRunning ? idleTimeout : nil, total: totalTimeout) {
+            return end(source.silence)
+        }
         armTimer()
     }
 
     // MARK: The end
 
     private func complete(_ end: SourceEnd) {
-        guard !isClosingFile else { return }
+        guard !sink.isClosingFile else { return }
         switch end {
         case .failed(let error): self.end(error)
         case .complete:
@@ -414,17 +389,12 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
             if isWaitingForSource { return }
             // A body without a byte has its file too.
             open()
-            guard let writer else {
-                let body = collector?.take()
-                return endWell(body.map { .whole($0) } ?? .nothing)
-            }
-            isClosingFile = true
-            writer.close()
+            if sink.closeFile() { endWell(sink.takeCollected().map { .whole($0) } ?? .nothing) }
         }
     }
 
     private func endWell(_ body: LoadedBody) {
-        record(.responseEnded(bytes: deliveredBytes, decoded: deliveredBytes))
+        record(.responseEnded(bytes: sink.deliveredBytes, decoded: sink.deliveredBytes))
         stop()
         tellEnd(nil, body)
     }
@@ -432,16 +402,14 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
     private func end(_ error: LoadError) {
         guard !hasEnded else { return }
         stop()
-        collector = nil
-        guard let writer else { return tellEnd(error, untouched) }
+        guard sink.writer != nil else { return tellEnd(error, untouched) }
         state = .failing(error)
-        writer.giveUp()
-        if !isClosingFile { writer.close() }
+        sink.giveUpFile()
     }
 
     /// What another download left, as long as nothing was added to it.
     private var untouched: LoadedBody {
-        guard case .stopped(let download) = destination, !isOpen else { return .nothing }
+        guard case .stopped(let download) = sink.destination, !isOpen else { return .nothing }
         return .stopped(path: download.path, download.point)
     }
 
@@ -461,11 +429,16 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, FileWriterObserver 
 
     private func tellEnd(_ error: LoadError?, _ body: LoadedBody) {
         guard let client else { return }
-        state = .ended
-        self.client = nil
-        if let error { record(.failed(code: error.code, decoded: deliveredBytes)) }
+        forgetClient()
+        if let error { record(.failed(code: error.code, decoded: sink.deliveredBytes)) }
         record(.ended)
         client.load(self, didEndWith: error, body: body)
+    }
+
+    private func forgetClient() {
+        state = .ended
+        client = nil
+        sink.owner = nil
     }
 
     func record(_ kind: LoadEvent.Kind) {

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 /// what is to be kept of the response. The rules are `CacheRules` and its neighbours. Confined to the load's loop.
 struct CacheStage {
     /// What is stored, and how much would be; nil without a cache.
-    var contents = ClientQuestion<CacheContents?>()
+    var contents: CacheContents?
     /// The request as the rules see it, from the decision on.
     private var request: CacheRequest?
     private var requestTime: Int64 = 0
@@ -27,27 +27,25 @@ struct CacheStage {
 
     /// Another request is fetched.
     mutating func begin() {
-        contents = ClientQuestion()
+        contents = nil
         request = nil
         isValidating = false
         gathering = nil
         served = nil
     }
 
-    private var found: CacheContents? { contents.answer ?? nil }
-
-    var entry: CacheEntry? { found?.entry }
+    var entry: CacheEntry? { contents?.entry }
 
     /// Whether there is no cache.
-    var isAbsent: Bool { contents.isAnswered && found == nil }
+    var isAbsent: Bool { contents == nil }
 
     /// What becomes of a request that is ready to go out.
     mutating func decide(_ request: CacheRequest, now: Int64) -> CacheDecision {
-        let stored = found.map { found in isUnconditional ? [] : found.entry.map { [$0.response] } ?? [] }
+        let stored = contents.map { found in isUnconditional ? [] : found.entry.map { [$0.response] } ?? [] }
         let decision = CacheRules.decide(request, stored: stored, now: now)
         isUnconditional = false
         if case .revalidate = decision { isValidating = true }
-        if found != nil { self.request = request }
+        if contents != nil { self.request = request }
         requestTime = now
         return decision
     }
@@ -73,7 +71,7 @@ struct CacheStage {
     mutating func read(
         status: Int, fields: HTTPFields, expectedLength: Int64, partition: String?, now: Int64
     ) -> Effect {
-        guard let request, let found else { return .nothing }
+        guard let request, let found = contents else { return .nothing }
         let stored = found.entry.map { [$0.response] } ?? []
         if isValidating {
             isValidating = false
@@ -119,7 +117,7 @@ struct CacheStage {
     /// A response that is not kept is newer than what is stored all the same.
     private var outdated: Effect { mayHoldOlder ? .outdated : .nothing }
 
-    private var mayHoldOlder: Bool { entry != nil || found?.isLookedUp == false }
+    private var mayHoldOlder: Bool { entry != nil || contents?.isLookedUp == false }
 
     var isGathering: Bool { gathering != nil }
 

@@ -41,10 +41,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private var routes: RouteWait?
 
     private let timer = LoopTimer()
-    private var lastActivity: Int64 = 0
-    /// When the load began; later by as much as it was suspended (CONN-16).
-    private var startTime: Int64 = 0
-    private var suspensionTime: Int64 = 0
+    private var clock = LoadClock()
 
     package struct Limits {
         /// Seconds of silence while the connection is made or TLS is put over it; reads and writes have their own (C-6).
@@ -111,11 +108,10 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
             startsOnResume = true
             return
         }
-        startTime = environment.loop.now
+        clock.begin(at: environment.loop.now)
         if connection != nil {
             state = .connected
             hasOpened = true
-            lastActivity = startTime
             watchRoutes()
             goOn()
         } else {
@@ -128,18 +124,18 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     package func suspend() {
         guard !isSuspended, !hasEnded else { return }
         isSuspended = true
-        suspensionTime = environment.loop.now
+        let now = environment.loop.now
+        clock.suspend(at: now)
         environment.loop.disarm(timer)
         ways?.rest()
-        machine.suspend(at: suspensionTime)
+        machine.suspend(at: now)
     }
 
     package func resume() {
         guard isSuspended, !hasEnded else { return }
         isSuspended = false
-        lastActivity = environment.loop.now
-        startTime += lastActivity - suspensionTime
-        perform(machine.resume(at: lastActivity))
+        clock.resume(at: environment.loop.now)
+        perform(machine.resume(at: clock.lastActivity))
         if machine.isConnecting { ways?.begins() }
         if startsOnResume { start(.first) } else { goOn() }
     }
@@ -189,7 +185,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     private func connect() {
         state = .connected
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         if limits.waitsForConnectivity { connectivity.begin(on: environment.loop) }
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
@@ -203,7 +199,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     private func go(_ route: ProxyRoute, to destination: ProxyDestination) {
         search = nil
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         ways = ProxyWays(route.ways, to: destination, in: environment.proxies, idleTimeout: limits.idle)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.ways.first else {
@@ -231,23 +227,23 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 
     private func goNextWay() {
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         connection?.close()
         if let way = ways?.current { go(way) }
     }
 
     package func connectionOpened() {
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         ways?.succeeded()
         hasOpened = true
         watchRoutes()
-        perform(machine.connected(at: lastActivity))
+        perform(machine.connected(at: clock.lastActivity))
         goOn()
     }
 
     package func connectionSecured() {
-        lastActivity = environment.loop.now
-        perform(machine.secured(at: lastActivity))
+        clock.noteActivity(at: environment.loop.now)
+        perform(machine.secured(at: clock.lastActivity))
         goOn()
     }
 
@@ -281,7 +277,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 
     package func connectionIsActive() {
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         if !hasOpened, !isSuspended { ways?.begins() }
     }
 
@@ -374,7 +370,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 
     private func secureConnection() {
-        lastActivity = environment.loop.now
+        clock.noteActivity(at: environment.loop.now)
         guard let connection, !connection.isSecure else {
             // It is secure already, and that cannot be had twice.
             due += machine.secured(at: environment.loop.now)
@@ -415,20 +411,18 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
 
     private func armTimer() {
         guard !isSuspended, !hasEnded else { return }
-        var deadline = startTime.addingSeconds(limits.total)
-        if machine.isConnecting {
-            // A question may be answered meanwhile: a look now and then.
-            let since = idleTimeIsRunning ? lastActivity : environment.loop.now
-            deadline = min(deadline, since.addingSeconds(max(limits.idle, environment.loop.limits.shortestTimerPeriod)))
-        }
+        // A question may be answered meanwhile, so there is a look now and then.
+        var deadline = clock.nextLook(
+            at: environment.loop.now, idle: machine.isConnecting ? limits.idle : nil, total: limits.total,
+            countsSilence: idleTimeIsRunning,
+            shortest: environment.loop.limits.shortestTimerPeriod)
         if let own = machine.deadline { deadline = min(deadline, own) }
         environment.loop.arm(timer, at: deadline, for: self)
     }
 
     package func timerFired(_ timer: LoopTimer) {
         let now = environment.loop.now
-        let isOver = now >= startTime.addingSeconds(limits.total)
-        if isOver || idleTimeIsRunning && now >= lastActivity.addingSeconds(limits.idle) {
+        if clock.isOver(at: now, idle: idleTimeIsRunning ? limits.idle : nil, total: limits.total) {
             return perform(machine.fail(silence))
         }
         perform(machine.timePassed(at: now))

@@ -10,8 +10,7 @@ import Testing
     private func stage(limit: Int64, expecting length: Int64 = -1) throws -> CacheStage {
         var stage = CacheStage()
         stage.begin()
-        _ = stage.contents.mustAsk()
-        stage.contents.take(CacheContents(entry: nil, limit: limit))
+        stage.contents = CacheContents(entry: nil, limit: limit)
         let request = CacheRequest(url: try HTTPURL("https://example.com/"))
         _ = stage.decide(request, now: 1_000)
         let effect = stage.read(

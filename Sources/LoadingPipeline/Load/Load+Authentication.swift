@@ -48,22 +48,22 @@ extension Load: AuthenticatorOwner {
     ) throws(LoadError) -> Bool {
         guard let authenticator, !authenticator.ignores(response.head.status) else { return false }
         let subject = subject()
-        outstanding = .challenge
+        machine.receive(.asks(.challenge))
         if try authenticator.isAsked(by: response.head, to: subject, mayBeShared: mayBeShared) { return true }
-        outstanding = .nothing
+        machine.receive(.withdraws(.challenge))
         return false
     }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
-        guard case .challenge = outstanding, let response, !hasEnded else { return }
-        lastActivity = environment.loop.now
+        guard machine.stage == .challenge, let response else { return }
+        noteActivity()
         letGoOfHeldConnection()
         client?.load(self, isAsked: question, by: response)
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
-        guard case .challenge = outstanding, !hasEnded else { return }
-        lastActivity = environment.loop.now
+        guard machine.stage == .challenge else { return }
+        noteActivity()
         letGoOfHeldConnection()
         // One of the user's connections that has asked is not proved to be his: a conversation can begin there.
         let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
@@ -84,23 +84,22 @@ extension Load: AuthenticatorOwner {
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
-        guard case .challenge = outstanding, !hasEnded else { return }
-        lastActivity = environment.loop.now
+        guard machine.stage == .challenge else { return }
+        noteActivity()
         switch verdict {
         case .sendAgain: sendAgain()
         case .deliver:
             // The response that asked is the result.
             letGoOfHeldConnection()
-            outstanding = .nothing
             deliverResponseOrRest()
         }
     }
 
     /// The client's answer to what it was asked.
     package func answerChallenge(_ answer: AuthenticationAnswer) {
-        if hasEnded { return }
+        if machine.hasEnded { return }
         if tunnelAuthentication?.isFindingOut == true { tunnelAuthentication?.take(answer) }
-        guard case .challenge = outstanding else { return }
+        guard machine.stage == .challenge else { return }
         let isProxys = forwardingAuthenticator?.isFindingOut == true
         (isProxys ? forwardingAuthenticator : serverAuthenticator)?.take(answer)
     }
@@ -123,7 +122,7 @@ extension Load: AuthenticatorOwner {
 
     /// The connection was not proved to be the user's, so the request goes out on it again with what it has left out.
     private func sayWithheldProof() {
-        outstanding = .challenge
+        machine.receive(.asks(.challenge))
         letGoOfHeldConnection()
         heldConnection = exchange?.hold(isBeginning: true)
         // Not before the rest of the response is read that has come with its head.
@@ -133,7 +132,7 @@ extension Load: AuthenticatorOwner {
 
     /// Sends the request once more, over the same connection if what is left of the response passes soon.
     private func sendAgain() {
-        guard case .challenge = outstanding, !hasEnded, let response else { return }
+        guard machine.stage == .challenge, let response else { return }
         guard let exchange else { return fetchAgain(response) }
         self.exchange = nil
         let next = LoopBox({ self.fetchAgain(response) })
@@ -141,15 +140,14 @@ extension Load: AuthenticatorOwner {
     }
 
     private func fetchAgain(_ response: LoadResponse) {
-        guard case .challenge = outstanding, !hasEnded else { return }
+        guard machine.stage == .challenge else { return }
         if let heldConnection, heldConnection.carrier.isClosed {
             // A server that closes between two steps of a conversation does not want it.
             guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
             letGoOfHeldConnection()
         }
-        outstanding = .nothing
         client?.load(self, willSendAgainAfter: response)
-        beginFetch(.authentication)
+        fetch(.authentication)
     }
 
     /// Gives a request what proves it to be the user's.

@@ -4,16 +4,24 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What the exchange has to say: the head of a response, which may be a redirect, its body and how it ended.
+/// What the exchange brings: the head of a response, which may be anything but the client's, its body and how it ended.
 extension Load {
+    // MARK: What is sent
+
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
-        exchangeIsActive()
+        noteActivity()
         uploading?.sentBytes = total
         client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
     }
 
+    func exchangeSentRequest(_ bodyBytes: Int64) { uploading?.sentRequest(bodyBytes) }
+
+    func exchangeIsActive() { noteActivity() }
+
+    // MARK: Heads
+
     func exchangeReceived(informational head: ResponseHead) {
-        exchangeIsActive()
+        noteActivity()
         client?.load(self, didReceiveInformational: head)
         guard head.status == 104, let uploading else { return }
         switch uploading.received104(head.fields, from: request.urlText) {
@@ -24,15 +32,15 @@ extension Load {
     }
 
     func exchangeReceived(head: ResponseHead, body: BodyLength) {
-        exchangeIsActive()
+        noteActivity()
         takeCookies(of: head)
         environment.transportSecurity.note(
             head.fields, from: request.url, isTrusted: exchange?.isConnectionTrusted ?? false)
-        do { try decoding.begin(head, body: body) } catch { return end(error) }
+        do { try sink.decoding.begin(head, body: body) } catch { return end(error) }
         let expected: Int64 =
             switch body {
             case .none: announcedLength(of: head)
-            case .known(let length): decoding.isActive ? -1 : length
+            case .known(let length): sink.decoding.isActive ? -1 : length
             case .unknown, .untilClose: -1
             }
         var response = LoadResponse(url: request.url, head: head, expectedLength: expected)
@@ -43,6 +51,21 @@ extension Load {
         if isForCache(response) { return }
         if !leadsElsewhere(response) { deliverResponseOrRest() }
     }
+
+    /// Any response may set cookies, also one that the client never sees (COOK-23).
+    private func takeCookies(of head: ResponseHead) {
+        // A proxy that asks who the user is speaks for itself.
+        guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
+        client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
+    }
+
+    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
+    private func announcedLength(of head: ResponseHead) -> Int64 {
+        guard request.method == "HEAD" else { return 0 }
+        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
+    }
+
+    // MARK: Redirects
 
     /// Whether a response is a redirect, which is followed or asked about, or ends the load.
     func leadsElsewhere(_ response: LoadResponse) -> Bool {
@@ -57,8 +80,7 @@ extension Load {
             case .follow(var next):
                 // The client is asked about what would be loaded.
                 _ = environment.transportSecurity.upgrade(&next)
-                outstanding = .redirect(next)
-                applyFlow()
+                propose(next)
                 guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
                 // Nearly always the rest of the response has come with its head, and once that is read the next
                 // request can have its connection.
@@ -68,8 +90,7 @@ extension Load {
                 // It may be refused, and is then a response like any other.
                 var left = request
                 if !redirected.keepsBody { left.body = .none }
-                outstanding = .redirect(left)
-                applyFlow()
+                propose(left)
                 if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return true }
                 end(LoadError.unsupportedURL.at(redirected.url))
             case nil: return false
@@ -78,16 +99,55 @@ extension Load {
         return true
     }
 
+    private func propose(_ next: LoadRequest) {
+        proposal = next
+        machine.receive(.asks(.redirect))
+        applyFlow()
+    }
+
+    /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
+    package func answerRedirect(_ next: LoadRequest?) {
+        guard machine.stage == .redirect, let proposed = proposal else { return }
+        proposal = nil
+        noteActivity()
+        guard var next else { return deliverResponse() }
+        // The client knows the address without its user.
+        if next.urlText == proposed.urlText { next.redirectedUser = proposed.redirectedUser }
+        follow(next)
+    }
+
+    private func follow(_ next: LoadRequest) {
+        keepRedirect()
+        dropExchange()
+        forgetAnswers()
+        let priority = request.priority
+        request = next
+        request.priority = priority
+        if !next.hasBody, uploading?.isFollowUp == false { uploading = nil }
+        resumption?.ask(&request)
+        fetch(.redirect)
+    }
+
+    /// Follows a redirect of a request that the client knows nothing of.
+    private func followSilently(_ next: LoadRequest) {
+        dropExchange()
+        request = next
+        forgetAnswers()
+        fetch(.retry)
+    }
+
+    // MARK: The client's response
+
     func deliverResponseOrRest() {
         if let response, continuesUpload(after: response.head) { return }
         if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
     }
 
-    func deliverResumed(_ head: ResponseHead) {
+    private func deliverResumed(_ head: ResponseHead) {
         guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
         switch decision {
         case .append(let offset, _):
-            destination = .file(.existing(path: path, offset: offset))
+            sink.destination = .file(.existing(path: path, offset: offset))
             response?.resumedOffset = offset
             deliverResponse()
         case .replace:
@@ -95,23 +155,17 @@ extension Load {
         case .restart:
             dropExchange()
             resumption?.restart(&request)
-            beginFetch(.retry)
+            fetch(.retry)
         case .fail(let error):
             end(error)
         }
-    }
-
-    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
-    func announcedLength(of head: ResponseHead) -> Int64 {
-        guard request.method == "HEAD" else { return 0 }
-        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
     }
 
     func deliverResponse() {
         guard let response, let client else { return }
         if beginParts(of: response) { return }
         if response.startOfBody == nil, dependsOnBody(response) { return lookAtBody(of: response) }
-        outstanding = .response
+        machine.receive(.asks(.response))
         guard case .now = client.load(self, didReceive: response) else {
             // The client may want the connection itself from here on.
             if !response.isPart { exchange?.holdRest() }
@@ -120,72 +174,67 @@ extension Load {
         answerResponse()
     }
 
-    func follow(_ next: LoadRequest) {
-        keepRedirect()
-        dropExchange()
-        response = nil
-        forgetAnswers()
-        let priority = request.priority
-        request = next
-        request.priority = priority
-        if !next.hasBody, uploading?.isFollowUp == false { uploading = nil }
-        resumption?.ask(&request)
-        beginFetch(.redirect)
-    }
-
-    func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
-        exchangeIsActive()
-        if isFlowing, backlog.count == 0 {
-            var input = bytes
-            process(&input)
-            if !input.isEmpty { putBy(input) }
-        } else {
-            putBy(bytes)
-            if backlog.count >= Self.mostChallengeBody { applyFlow() }
+    /// The client lets the response through, and may have its body go elsewhere than it said at first.
+    package func answerResponse(_ destination: BodyDestination?) {
+        guard machine.receive(.answered(.response)) else { return }
+        if let destination {
+            sink.destination = destination
+            // What goes to a file is not kept (CACHE-2).
+            stopGathering()
         }
+        sink.open(expectedLength: response?.expectedLength ?? -1)
+        noteActivity()
+        exchange?.readRest()
+        flow()
     }
 
-    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? {
-        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil else { return nil }
-        if collector != nil { return collector?.room(most) }
-        guard let buffer = buffer ?? ReadBuffers.take() else { return nil }
-        self.buffer = buffer
-        return UnsafeMutableRawBufferPointer(start: buffer, count: min(most, ReadBuffers.size))
+    // MARK: The media type of a response that does not say it (MISC-11)
+
+    /// How many bytes of a body, as they came, are looked at.
+    static let lookAhead = MediaTypeSniffing.length
+
+    /// Whether nothing but the first bytes of the body can tell the type. A part of a body does not begin with them.
+    private func dependsOnBody(_ response: LoadResponse) -> Bool {
+        guard response.hasBody, response.head.status != 206, !response.isPart,
+            !response.head.fields.contains("Content-Type")
+        else { return false }
+        return MediaTypeSniffing.needsStart(
+            hasContentType: false, contentTypeOptions: response.head.fields.combinedValue("X-Content-Type-Options"),
+            pathExtension: response.url.pathExtension)
     }
 
-    func exchangeFilled(_ count: Int) {
-        guard count > 0 else { return }
-        exchangeIsActive()
-        if collector != nil {
-            collector?.filled(count)
-            collected(count)
-        } else if isFlowing {
-            deliverBuffer(count)
-        } else if let buffer {
-            putBy(UnsafeRawBufferPointer(start: buffer, count: count))
+    /// Tells the response with what is there of its body. Nothing that is not here yet is waited for: where the body comes in
+    /// frames of its own, those that were read together with the head are told before the turn is over.
+    private func lookAtBody(of response: LoadResponse) {
+        if let body = cache.served { return deliverResponse(startingWith: Array(body.prefix(Self.lookAhead))) }
+        if sink.backlogCount > 0 || machine.responseEnd != nil {
+            return deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
         }
-    }
-
-    func exchangePipe() -> Int32? {
-        guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
-        return writer.entrance
-    }
-
-    func exchangeFilledPipe(_ count: Int) {
-        exchangeIsActive()
-        deliveredBytes += Int64(count)
-        writer?.filledEntrance(count)
-        isFull = true
+        guard let exchange else { return deliverResponse(startingWith: []) }
+        if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
+        machine.receive(.asks(.mediaType))
         applyFlow()
+        let tell = LoopBox({ [weak self] in
+            guard let self, machine.stage == .mediaType, !machine.isSuspended else { return }
+            deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
+        })
+        environment.loop.post { tell.value() }
     }
+
+    /// - Parameter start: The first bytes of the body as they came, still coded unless they were stored.
+    func deliverResponse(startingWith start: [UInt8]) {
+        response?.startOfBody = sink.decoding.decodedStart(of: start, most: MediaTypeSniffing.length)
+        deliverResponse()
+    }
+
+    // MARK: The end of an exchange
 
     func exchangeEnded(bodyBytes: Int64) {
-        exchangeIsActive()
+        noteActivity()
         wireBytes = bodyBytes
         // Whatever becomes of the request, the response is over; nobody has been given any of it.
-        switch outstanding {
-        case .redirect, .challenge: record(.responseEnded(bytes: bodyBytes, decoded: 0))
-        case .nothing, .startOfBody, .response, .uploadMove: break
+        if machine.stage == .redirect || machine.stage == .challenge {
+            record(.responseEnded(bytes: bodyBytes, decoded: 0))
         }
         finishBody(.complete)
     }
@@ -205,14 +254,14 @@ extension Load {
         if response != nil { finishBody(.failed(error)) } else { end(error) }
     }
 
-    func waitForConnectivity() {
+    private func waitForConnectivity() {
         exchange = nil
-        state = .waitingForConnectivity
+        machine.receive(.losesRoute)
         record(.waitingForConnectivity)
         if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
         connectivity.waitForRoute(on: environment.loop) { [weak self] in
-            guard let self, case .waitingForConnectivity = self.state else { return }
-            self.beginFetch(.retry)
+            guard let self, machine.receive(.passed(.connectivity)) else { return }
+            beginFetch(.retry)
         }
     }
 }

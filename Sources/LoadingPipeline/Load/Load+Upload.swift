@@ -31,7 +31,8 @@ extension Load {
         if uploading.isAskingToMove {
             // Whether it can go on depends on the answer.
             exchange = nil
-            outstanding = .uploadMove(error)
+            uploadLoss = error
+            machine.receive(.asks(.uploadMove))
             return true
         }
         return take(uploading.interrupted(), after: error)
@@ -63,12 +64,12 @@ extension Load {
 
     /// The client's answer: where the upload may go on; nil if it may not.
     package func answerUploadMove(_ url: String?) {
-        guard let uploading, uploading.isAskingToMove, !hasEnded else { return }
+        guard let uploading, uploading.isAskingToMove, !machine.hasEnded else { return }
         uploading.isAskingToMove = false
         if let url { uploading.move(to: url) }
-        guard case .uploadMove(let error) = outstanding else { return }
-        outstanding = .nothing
-        lastActivity = environment.loop.now
+        guard machine.stage == .uploadMove, let error = uploadLoss else { return }
+        uploadLoss = nil
+        noteActivity()
         if !take(uploading.interrupted(), after: error) { end(error) }
     }
 
@@ -86,30 +87,11 @@ extension Load {
         let priority = request.priority
         do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
         request.priority = priority
-        // Who is resumed in the pause begins with these.
-        cookies = ClientQuestion()
-        cache.begin()
-        guard pause > 0 else { return beginFetch(.retry) }
+        guard pause > 0 else { return fetch(.retry) }
+        machine.receive(.pauses)
         uploading.pause(pause, on: environment.loop) { [weak self] in
-            // Who was suspended meanwhile has begun by himself.
-            guard let self, !hasEnded, !isSuspended, exchange == nil else { return }
+            guard let self, machine.receive(.passed(.uploadPause)) else { return }
             beginFetch(.retry)
         }
     }
-
-    /// Gives what goes out for a request of the load's what the stages add to it.
-    func mark(_ exchange: inout ExchangeRequest) {
-        authenticate(&exchange)
-        uploading?.mark(&exchange, to: request.url)
-    }
-
-    /// Follows a redirect of a request that the client knows nothing of.
-    func followSilently(_ next: LoadRequest) {
-        dropExchange()
-        request = next
-        forgetAnswers()
-        beginFetch(.retry)
-    }
-
-    func exchangeSentRequest(_ bodyBytes: Int64) { uploading?.sentRequest(bodyBytes) }
 }

@@ -9,23 +9,38 @@ internal import LoadingTransport
 /// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
 /// comes.
 extension Load {
-    /// Whether it is known what is stored for the request. Else the exchange begins when it is.
-    func knowsStored() -> Bool {
+    func lookUpCache() {
         // What the requests that go on with an upload bring is nobody's response.
-        if uploading?.isFollowUp == true { return true }
-        if cache.contents.mustAsk(), case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) {
-            cache.contents.take(contents)
+        if uploading?.isFollowUp != true {
+            guard case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) else { return }
+            cache.contents = contents
         }
-        return cache.contents.isAnswered
+        machine.receive(.passed(.cacheLookup))
     }
 
     /// The client's answer.
     package func provideStored(_ contents: CacheContents) {
-        if cache.contents.take(contents) { goOnWithRequest() }
+        guard passes(.cacheLookup) else { return }
+        cache.contents = contents
+        advance()
+    }
+
+    /// Gives the request all but its body, and does what the cache says of it.
+    func decideCache() {
+        var sent = ExchangeRequest(request, body: .none, defaults: environment)
+        if let cookies {
+            // What the caller has put into the field himself gives way to them (COOK-22).
+            sent.fields = sent.fields.without(names: ["Cookie"])
+            sent.fields.append("Cookie", cookies)
+        }
+        authenticate(&sent)
+        guard passesCache(&sent) else { return }
+        prepared = sent
+        machine.receive(.passed(.cacheDecision))
     }
 
     /// Whether a request has to go to the server, and if so with what besides its own fields.
-    func passesCache(_ sent: inout ExchangeRequest) -> Bool {
+    private func passesCache(_ sent: inout ExchangeRequest) -> Bool {
         // Nothing to look at, and nothing to say to caches on the way.
         if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
             return true
@@ -56,7 +71,7 @@ extension Load {
     private func serve(_ entry: CacheEntry, fields: HTTPFields) {
         letGoOfHeldConnection()
         record(.servedFromCache)
-        decoding = DecodingStage()
+        sink.decoding = DecodingStage()
         // What is stored has been told already where it had parts.
         partsAreOver = true
         cache.served = entry.body
@@ -69,16 +84,6 @@ extension Load {
         self.response = response
         //
         if !leadsElsewhere(response) { deliverResponse() }
-    }
-
-    /// Gives the body of a stored response to the client, who has let the response through.
-    func deliverServed() {
-        guard isFlowing, let body = cache.served else { return }
-        cache.served = nil
-        if !body.isEmpty {
-            if collector != nil { body.withUnsafeBytes { deliver($0) } } else { deliver(body) }
-        }
-        if !hasEnded { finishBody(.complete) }
     }
 
     /// Whether a response is not the answer itself: it confirms the stored one, or is to be asked for anew.
@@ -109,7 +114,7 @@ extension Load {
             return true
         case .sendAgain:
             dropExchange()
-            beginFetch(.retry)
+            fetch(.retry)
             return true
         }
         return false
@@ -144,18 +149,12 @@ extension Load {
     /// Keeps a lasting redirect that is followed, if all of it is here: for the rest nobody waits.
     func keepRedirect() {
         guard cache.isGathering else { return }
-        guard case .complete? = bodyEnd, !decoding.isActive, let entry = cache.takeGathered(whole: backlog.take())
+        guard machine.responseEnd == .complete, !sink.decoding.isActive,
+            let entry = cache.takeGathered(whole: sink.takeBacklog())
         else {
             return stopGathering()
         }
         client?.load(self, keeps: entry, of: request)
-    }
-
-    /// The client has kept what was proposed, or not.
-    package func finishKeeping() {
-        guard isKeeping, !hasEnded else { return }
-        isKeeping = false
-        end(nil)
     }
 
     /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
