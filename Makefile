@@ -55,6 +55,7 @@ bench:
 
 lint: layers
 	scripts/behaviour --check
+	scripts/check-stages
 	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests Fuzz/Sources Fuzz/Package.swift
 
 format:
