@@ -133,6 +133,9 @@ import Testing
                     RedirectedRequest(
                         method: "GET", url: "http://b.example:8080/z#frag", isCrossOrigin: true, user: "me",
                         password: "secret")))
+        // What stands on both sides of a comparison is not proven by it.
+        let made = RedirectedRequest(method: "GET", url: "http://b.example/", user: "me", password: "secret")
+        #expect(made.user == "me" && made.password == "secret")
     }
 
     // CONN-21: the next stage wants ASCII.
