@@ -40,6 +40,7 @@ import URLLoading
         let stepped = try SteppedLoop()
         let recorder = LoadRecorder()
         recorder.start(URLRequest(url: server.url())) { $0.loop = stepped.loop }
+        _ = try await server.connection(0)
         for call in heard.dropLast() { try await recorder.heard.wait(for: call) }
         try await stepped.step(by: TimeLimits.seconds(60))
         #expect(try await recorder.finish(within: .testDeadline) == heard + [.invalid])
