@@ -185,21 +185,11 @@ extension HTTP1Connection {
     /// A server that answered and closed while we were still sending makes the write fail. Its answer counts, so what
     /// it sent is read first; the reading ends with the connection's own end or failure.
     private func fail(writing failure: StreamFailure) {
-        guard failure.isPeerGone else { return fail(LoadError(failure)) }
+        // The peer has closed the connection: reading tells how it ended, but not whether that was by a reset.
+        guard failure.code == ECONNRESET || failure.code == EPIPE else { return fail(LoadError(failure)) }
+        if failure.code == ECONNRESET { takenBefore = 0 }
         stopSending()
         // In the next turn: what the loop reads into may be in use for another connection in this one.
         stream.callAgain()
-    }
-}
-
-extension StreamFailure {
-    /// A write failed because the peer has closed the connection: reading tells how it ended.
-    fileprivate var isPeerGone: Bool {
-        let code =
-            switch self {
-            case .posix(let failure): failure.code
-            case .tls(let error): error.posix
-            }
-        return code == ECONNRESET || code == EPIPE
     }
 }

@@ -31,6 +31,8 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// Counts the exchanges: an observer may give way to another within one.
     private(set) var exchangeNumber: UInt64 = 0
     private(set) var parser = HTTP1ResponseParser()
+    /// The bytes that the server had taken before, where that may show that it has not taken the request, else 0.
+    var takenBefore: UInt64 = 0
     /// The final response's head is here, and so many bytes after it.
     private var hasHead = false
     package private(set) var receivedBodyWireBytes: Int64 = 0
@@ -124,6 +126,8 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         isRestHeld = false
         receivedBodyWireBytes = 0
         missing = nil
+        let isFirst = exchangeNumber == 1
+        takenBefore = isFirst || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesTaken
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -286,10 +290,13 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         do {
             // Without an announced length only TLS's own goodbye tells a whole body from one that was cut
             // (RFC 9112 §9.8).
-            guard let event = try parser.inputEnded(), !isTruncated else { return fail(.networkConnectionLost) }
+            guard let event = try parser.inputEnded(), !isTruncated else {
+                return fail(.networkConnectionLost, isGoodbye: true)
+            }
             handle(event)
         } catch {
-            fail(error.isEarlyEnd ? .networkConnectionLost : .cannotParseResponse(String(describing: error)))
+            if error.isEarlyEnd { return fail(.networkConnectionLost, isGoodbye: true) }
+            fail(.cannotParseResponse(String(describing: error)))
         }
     }
 
@@ -378,12 +385,16 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     }
 
     private func fail(reading failure: StreamFailure) {
-        fail(LoadError(failure))
+        // A reset that follows the server's end is EPIPE, one out of nothing ECONNRESET.
+        fail(LoadError(failure), isGoodbye: failure.code == EPIPE)
     }
 
-    func fail(_ error: LoadError) {
+    /// - Parameter isGoodbye: The server has ended its side before anything else. That came with how much it had taken by then,
+    ///   and what it takes later it answers no more. A reset out of nothing says nothing of the kind.
+    func fail(_ error: LoadError, isGoodbye: Bool = false) {
         guard let observer else { return }
-        let progress = machine.progress
+        var progress = machine.progress
+        if isGoodbye, progress == .sent, takenBefore > 0, stream.bytesTaken == takenBefore { progress = .refused }
         self.observer = nil
         endSending()
         pool.discard(self)

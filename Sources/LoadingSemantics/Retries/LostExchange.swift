@@ -4,7 +4,8 @@ package struct LostExchange: Sendable, Equatable {
     package enum Progress: Sendable, Equatable {
         /// No byte of it was given to the connection.
         case unsent
-        /// The server has said that it did not look at it: REFUSED_STREAM, or a GOAWAY with a lower stream (CONN-4).
+        /// The server has said that it did not look at it: REFUSED_STREAM, or a GOAWAY with a lower stream (CONN-4); or it has
+        /// ended the connection before any of it had come (CONN-10).
         case refused
         case sent
         /// At least one byte of the response has come.

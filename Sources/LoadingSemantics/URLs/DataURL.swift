@@ -5,8 +5,9 @@ package struct DataURL: Sendable, Equatable {
     package var mediaType: MediaType
     package var data: Data
 
-    /// What an address that says nothing has.
-    private static let standardType = MediaType(mimeType: "text/plain", charset: "us-ascii")
+    /// What an address that says nothing has. The charset that the RFC gives such text is told to nobody: it is no more than
+    /// a guess, and no name is how a caller sees that.
+    private static let standardType = MediaType(mimeType: "text/plain")
 
     /// Reads the text of an absolute URL; nil if it is no data URL, or one whose bytes cannot be decoded.
     package init?(_ text: String) {

@@ -148,7 +148,9 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
     private var identity: Values {
         var identity = values
         identity.created = .distantPast
-        if values.version == 1 { identity.expires = nil }
+        // A storage counts from 1970, where the last bits of a date have no room.
+        identity.expires =
+            values.version == 1 ? nil : values.expires.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
         return identity
     }
 

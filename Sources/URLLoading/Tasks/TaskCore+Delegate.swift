@@ -55,7 +55,7 @@ extension TaskCore {
                     session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
                     totalBytesExpectedToWrite: expected)
             }
-        case .data(let data):
+        case .data(let data), .piece(let data):
             guard let task = task as? URLSessionDataTask else { return }
             _ = delegates.offer { $0.urlSession(session, dataTask: task, didReceive: data) }
         case .becomeDownload:

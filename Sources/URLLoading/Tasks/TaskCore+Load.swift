@@ -102,7 +102,8 @@ extension TaskCore: LoadClient {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
-        return enqueue(.data(data), bytes: data.count)
+        let isPiece = (load as? SourceLoad)?.source is ProtocolSource
+        return enqueue(isPiece ? .piece(data) : .data(data), bytes: data.count)
     }
 
     func load(_ load: any SchemeLoad, hasCollected total: Int64) {

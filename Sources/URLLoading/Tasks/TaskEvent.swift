@@ -15,6 +15,8 @@ enum TaskEvent {
     case uploadMove(HTTPURLResponse, proposed: URLRequest)
     case response(URLResponse)
     case data(Data)
+    /// What a protocol of the caller's has loaded at a time, which is told as it was given.
+    case piece(Data)
     /// A protocol of the caller's has loaded what the cache may keep.
     case willCache(CachedURLResponse, reply: @Sendable (CachedURLResponse?) -> Void)
     /// The delegate wants the body in a file.
@@ -34,6 +36,14 @@ enum TaskEvent {
     case sentBody(count: Int64, total: Int64, expected: Int64)
     case resumed(offset: Int64, expected: Int64)
     case wroteData(count: Int64, total: Int64, expected: Int64)
+
+    /// Its part of the body.
+    var body: Data? {
+        switch self {
+        case .data(let data), .piece(let data): data
+        default: nil
+        }
+    }
 
     /// Whether somebody waits for it, even of a task that was cancelled.
     var isAnswer: Bool { if case .answer = self { true } else { false } }

@@ -89,7 +89,7 @@ struct TaskLane {
     mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
         isScheduled = !events.isEmpty || ending != nil && promises == 0
         waitingBytes = 0
-        for event in events { if case .data(let data) = event { waitingBytes += data.count } }
+        for event in events { waitingBytes += event.body?.count ?? 0 }
         let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2
         if mayRead { isReadingStopped = false }
         return (isScheduled, mayRead)

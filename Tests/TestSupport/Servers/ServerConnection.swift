@@ -336,6 +336,9 @@ package final class ServerConnection {
         record.state.withValue { $0.isClosed = true }
     }
 
+    /// From now on the kernel takes nothing of what the client sends, nor tells the client so.
+    package func stopTaking() throws { try socket.stopTaking() }
+
     /// Closes with RST.
     package func reset() {
         socket.reset()

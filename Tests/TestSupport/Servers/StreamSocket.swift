@@ -87,6 +87,18 @@ final class StreamSocket {
         Glibc.close(descriptor)
     }
 
+    /// Has the kernel drop every segment that comes, as if it were lost on the way.
+    func stopTaking() throws {
+        // A socket filter of one instruction, which returns 0 (`struct sock_filter` and `sock_fprog` of linux/filter.h).
+        var instruction: UInt64 = 6
+        let status = withUnsafeMutablePointer(to: &instruction) { instruction in
+            var program = (length: UInt16(1), instructions: instruction)
+            return setsockopt(
+                descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, socklen_t(MemoryLayout.size(ofValue: program)))
+        }
+        guard status == 0 else { throw POSIXFailure("setsockopt") }
+    }
+
     /// Closes with a reset instead of an orderly end.
     func reset() {
         guard isOpen else { return }

@@ -52,6 +52,16 @@ import Testing
         #expect(try names("wss://example.com/") == ["host", "wide", "secure"])
     }
 
+    // COOK-15, COOK-16: whatever the fraction of a second with which it ends
+    @Test("what is found is equal to what was given") func whatIsFoundIsEqual() throws {
+        for number in 1...200 {
+            let given = try cookie("a", more: [.expires: Date(timeIntervalSinceNow: 1000 + Double(number) * .pi)])
+            storage.setCookie(given)
+            #expect(storage.cookies == [given])
+            #expect(storage.cookies?.first.map(\.hash) == given.hash)
+        }
+    }
+
     @Test func expiredCookieRemovesItsPredecessor() throws {
         storage.setCookie(try cookie("a"))
         storage.setCookie(try cookie("a", more: [.expires: Date(timeIntervalSince1970: 0)]))

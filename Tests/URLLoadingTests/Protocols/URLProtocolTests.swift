@@ -74,6 +74,30 @@ import URLLoading
         #expect(!cache.threads.events.contains("url-loop\n"))
     }
 
+    // MISC-19: also when all are there before the delegate hears of one
+    @Test("each piece that a protocol loads is told alone") func eachPieceAlone() async throws {
+        let script = ScriptedProtocol.script { loading in
+            loading.respond()
+            for piece in ["a", "bc", "", "d"] { loading.load(piece) }
+            loading.finish()
+        }
+        let delegate = RecordingDelegate()
+        delegate.answer = { _, reply in
+            reply(.allow)
+            _ = try? script.calls.wait(for: "stop")
+        }
+        let session = URLSession(delegate) { $0.usesScripts() }
+        session.dataTask(with: script.url()).resume()
+        session.finishTasksAndInvalidate()
+        #expect(try await delegate.callsUntilInvalid().contains(.completed(1, nil)))
+        let pieces: [String] = delegate.calls.events.compactMap { call in
+            guard case .data(_, let text) = call else { return nil }
+            return text
+        }
+        #expect(pieces == ["a", "bc", "d"])
+        #expect(script.calls.events == ["start", "stop"])
+    }
+
     // MISC-18
     @Test("only protocols can be registered") func onlyProtocolsCanBeRegistered() {
         #expect(!URLProtocol.registerClass(NSObject.self))

@@ -153,6 +153,44 @@ import URLLoading
         #expect(server.connections[0].requests.map(\.method) == ["GET", method])
     }
 
+    /// What becomes of a connection under a request of which nothing has come.
+    enum Crossing: CaseIterable { case closed, closedOverTLS, reset }
+
+    // CONN-10, T-51: the request and the server's goodbye have crossed. A reset may as well follow what the server has read.
+    @Test("a kept connection that goes before a POST has come", arguments: Crossing.allCases, [true, false])
+    func aKeptConnectionThatGoesBeforeAPOSTHasCome(crossing: Crossing, hasStream: Bool) async throws {
+        let isSent = Signal("the second request is sent")
+        let server = try ScriptedServer(
+            tls: crossing == .closedOverTLS ? try TrustedAuthority.server() : nil
+        ) { connection in
+            let request = try connection.readRequest()
+            if connection.index == 0 { try connection.stopTaking() }
+            try connection.send(.text(request.bodyText), to: request)
+            if connection.index > 0 { return _ = try connection.waitForClose() }
+            try connection.wait(for: isSent)
+            if crossing == .reset { connection.reset() } else { connection.close() }
+        }
+        defer { server.stop() }
+        let delegate = RecordingUploadDelegate([UInt8]("once".utf8))
+        let session = URLSession(delegate)
+        session.dataTask(with: server.url()).resume()
+        _ = try await delegate.calls(untilCompletions: 1)
+        let request = URLRequest(url: server.url()).with { $0.httpMethod = "POST" }
+        let task =
+            hasStream
+            ? session.uploadTask(withStreamedRequest: request)
+            : session.uploadTask(with: request, from: Data("once".utf8))
+        task.resume()
+        _ = try await delegate.sent.waitFor(count: 1)
+        isSent.fire()
+        session.finishTasksAndInvalidate()
+        let calls = try await delegate.callsUntilInvalid().of(2)
+        #expect(calls.last == .completed(2, crossing == .reset ? .networkConnectionLost : nil))
+        #expect(calls.contains(.data(2, "once")) == (crossing != .reset))
+        let heard = server.connections.map { $0.requests.map(\.method) }
+        #expect(heard == (crossing == .reset ? [["GET"]] : [["GET"], ["POST"]]))
+    }
+
     // CONN-10, T-51: a stream that was read from cannot be sent again from its start, and the delegate has no other
     @Test("a kept connection that dies under a streamed body", arguments: [true, false])
     func aKeptConnectionThatDiesUnderAStreamedBody(isRead: Bool) async throws {
