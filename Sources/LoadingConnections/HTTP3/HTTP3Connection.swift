@@ -290,8 +290,6 @@
             }
         }
 
-        func mayBegin() -> Bool { !isClosed && !isRetired && !isCutOff }
-
         func putBack() {
             reservedCount -= 1
             becameFree()
