@@ -13,12 +13,27 @@
 
 _Bool cll_was_forked = 0;
 
-static void note_fork(void) { __atomic_store_n(&cll_was_forked, 1, __ATOMIC_RELAXED); }
+static void (*before_fork)(void);
+static void (*after_fork)(_Bool is_child);
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
+static void forked_in_parent(void) { after_fork(0); }
 
-void cll_watch_forks(void) {
+static void forked_in_child(void) {
+    __atomic_store_n(&cll_was_forked, 1, __ATOMIC_RELAXED);
+    after_fork(1);
+}
+
+static void watch_forks(void) { pthread_atfork(before_fork, forked_in_parent, forked_in_child); }
+
+void cll_watch_forks(void (*before)(void), void (*after)(_Bool is_child)) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    if (!before_fork) {
+        before_fork = before;
+        after_fork = after;
+    }
+    pthread_mutex_unlock(&mutex);
     pthread_once(&once, watch_forks);
 }
 

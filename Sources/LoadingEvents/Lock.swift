@@ -1,4 +1,5 @@
 internal import CLoadingLinux
+internal import Glibc
 internal import Synchronization
 
 /// A mutual exclusion lock of four bytes: one compare-and-swap when nobody else wants it, a futex when somebody does.
@@ -15,6 +16,15 @@ package struct Lock: ~Copyable, Sendable {
     package func lock() {
         if word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged { return }
         lockSlowly()
+    }
+
+    /// Takes the lock, unless it is still held at that time of the monotonic clock.
+    package func lock(until deadline: Int64) -> Bool {
+        while !word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {
+            if cll_now() >= deadline { return false }
+            sched_yield()
+        }
+        return true
     }
 
     package func unlock() {

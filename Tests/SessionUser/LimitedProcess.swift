@@ -111,6 +111,67 @@ enum LimitedProcess {
         wait(done, "held")
     }
 
+    /// Forks while other threads of the process make tasks and end them, and says how many of the new processes did not come to
+    /// the ends of their own.
+    static func forkOften(_ url: URL) {
+        let session = URLSession(configuration: .ephemeral)
+        // What a new process uses is used here before, since not all that runs when it is first used minds a fork.
+        load("before", url, in: session)
+        if !endsInNewProcess(session, url, nil) { return say("no end before") }
+        for _ in 0..<4 { Thread { while true { work(session, url) } }.start() }
+        var (children, failures) = (0, 0)
+        while children < 400, failures < 5 {
+            let running = session.dataTask(with: url) { _, _, _ in }
+            running.resume()
+            let child = forkProcess()
+            if child == 0 {
+                // Whoever waits for a lock cannot look at a clock.
+                alarm(5)
+                _exit(endsInNewProcess(session, url, running) ? 0 : 1)
+            }
+            children += 1
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            if status != 0 { failures += 1 }
+        }
+        say("\(children) children", "\(failures) without an end")
+    }
+
+    private static func work(_ session: URLSession, _ url: URL) {
+        let done = DispatchSemaphore(value: 0)
+        let task = session.dataTask(with: url) { _, _, _ in done.signal() }
+        task.resume()
+        task.cancel()
+        for _ in 0..<200 {
+            session.sessionDescription = task.taskDescription
+            task.taskDescription = "x"
+        }
+        done.wait()
+    }
+
+    /// Whether tasks end in a session of the parent's and in one of its own.
+    private static func endsInNewProcess(_ session: URLSession, _ url: URL, _ running: URLSessionTask?) -> Bool {
+        let done = DispatchSemaphore(value: 0)
+        running?.cancel()
+        session.dataTask(with: url) { _, _, _ in done.signal() }.resume()
+        guard done.wait(timeout: .now() + 3) == .success else { return false }
+        let other = URLSession(configuration: .ephemeral, delegate: Quiet(done), delegateQueue: nil)
+        other.dataTask(with: url).resume()
+        guard done.wait(timeout: .now() + 3) == .success else { return false }
+        other.invalidateAndCancel()
+        return true
+    }
+
+    private final class Quiet: NSObject, URLSessionDataDelegate {
+        let done: DispatchSemaphore
+
+        init(_ done: DispatchSemaphore) { self.done = done }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            done.signal()
+        }
+    }
+
     /// Swift hides `fork`, and rightly so: a program that calls it lives without its threads.
     private static func forkProcess() -> pid_t {
         typealias Fork = @convention(c) () -> pid_t

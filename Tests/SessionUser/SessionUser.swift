@@ -8,14 +8,22 @@ import URLLoading
 /// resets its session before. With `keep` it has a permanent password for the server of the first URL. With `download`
 /// it downloads the URLs, and holds the errors to its end. With `cancelled` no task is begun: each is cancelled before.
 /// `session-user import` reads nothing as a PKCS #12 archive, and prints the status.
-/// `session-user forked URL` and `session-user without-threads URL` are those of ``LimitedProcess``.
+/// `session-user forked URL`, `session-user forked-often URL` and `session-user without-threads URL` are those of
+/// ``LimitedProcess``.
 @main enum SessionUser {
     static func main() async {
         var arguments = CommandLine.arguments.dropFirst()
         let kind = arguments.popFirst()
-        if kind == "forked" || kind == "without-threads" {
+        let limited: ((URL) -> Void)? =
+            switch kind {
+            case "forked": LimitedProcess.fork
+            case "forked-often": LimitedProcess.forkOften
+            case "without-threads": LimitedProcess.loadWithoutThreads
+            default: nil
+            }
+        if let limited {
             guard let url = arguments.first.flatMap({ URL(string: $0) }) else { exit(2) }
-            if kind == "forked" { LimitedProcess.fork(url) } else { LimitedProcess.loadWithoutThreads(url) }
+            limited(url)
             fflush(nil)
             exit(0)
         }

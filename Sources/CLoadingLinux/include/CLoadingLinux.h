@@ -32,8 +32,9 @@ static inline int cll_errno(void) { return errno; }
 
 // ---- fork
 
-// Has processes that are forked off from now on know that they are.
-void cll_watch_forks(void);
+// Has processes that are forked off from now on know that they are. `before` is called by the thread that forks, before it does,
+// and `after` when it has: in both processes, and told whether in the new one. What counts is the first call.
+void cll_watch_forks(void (*before)(void), void (*after)(_Bool is_child));
 extern _Bool cll_was_forked;
 static inline _Bool cll_is_forked(void) { return __atomic_load_n(&cll_was_forked, __ATOMIC_RELAXED); }
 

@@ -7,6 +7,8 @@ package protocol ExchangeCarrier: AnyObject {
     var isClosed: Bool { get }
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     var isTrusted: Bool { get }
+    /// Whether it is one of several on a connection, each of which counts against what the server takes at once.
+    var isShared: Bool { get }
     /// Whether it leads to a server that was not asked for by this origin's name and port, which may say that it is another
     /// (421).
     var isElsewhere: Bool { get }
@@ -32,8 +34,8 @@ package protocol ExchangeCarrier: AnyObject {
     func drain(then: (@Sendable () -> Void)?)
     /// It was given out, and is not used.
     func putBack()
-    /// Whether it can still carry a request after it was given out and has been idle. If not, it is given back. May cost a
-    /// system call.
+    /// Whether it can still carry a request after it was given out and has been idle, and may: connections from before a flush
+    /// carry none (CONN-18). If not, it is given back. May cost a system call.
     func confirm() -> Bool
 
     /// The first bytes of the response's body, still coded, that were read together with its head. They are delivered as well.

@@ -94,6 +94,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     package let isElsewhere = false
+    package let isShared = false
     package func avoidConnection() {}
 
     package var acknowledgement: Acknowledgement? { stream.acknowledgement }
@@ -370,7 +371,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
 
     package func confirm() -> Bool {
         // The kernel is asked: the loop may not have heard yet what came a moment ago.
-        if !isClosed, isSilent { return true }
+        if !isClosed, generation == pool.generation, isSilent { return true }
         if !isClosed { pool.discard(self) }
         return false
     }

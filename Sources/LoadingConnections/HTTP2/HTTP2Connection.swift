@@ -188,12 +188,6 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         }
     }
 
-    func mayBegin() -> Bool {
-        // As for a stream that is opened on an idle connection.
-        if streams.isEmpty, !isHandlingReadiness { hearNews() }
-        return !isClosed && !isRetired && !hasWriteFailed
-    }
-
     func putBack() {
         reservedCount -= 1
         becameFree()

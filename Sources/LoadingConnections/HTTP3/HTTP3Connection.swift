@@ -284,8 +284,6 @@
             }
         }
 
-        func mayBegin() -> Bool { !isClosed && !isRetired && !isCutOff }
-
         func putBack() {
             reservedCount -= 1
             becameFree()

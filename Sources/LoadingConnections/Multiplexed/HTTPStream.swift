@@ -71,6 +71,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
 
+    let isShared = true
     var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
     func avoidConnection() { connection.pool.avoid(connection, for: origin) }
 
@@ -129,9 +130,9 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     func putBack() { connection.putBack() }
 
+    /// A place that was not used at once is asked for again, so that the pool looks whether the server takes more.
     func confirm() -> Bool {
-        if connection.mayBegin() { return true }
-        connection.putBack()
+        putBack()
         return false
     }
 

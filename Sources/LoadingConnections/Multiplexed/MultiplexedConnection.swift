@@ -53,8 +53,6 @@ protocol MultiplexedConnection: RoutedConnection {
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
     /// A stream that was given out is not used.
     func putBack()
-    /// Whether a stream that was given out may begin. May cost a system call.
-    func mayBegin() -> Bool
     /// Nobody wants the response.
     func cancel(_ number: Int64)
     /// The response is whole; what is left of the request is of no use to anybody.

@@ -33,6 +33,13 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var reserved: (any ExchangeCarrier)?
     /// Whether the client has not given the body at once.
     private var hasWaited = false
+    /// Until the reserved connection is given back to the pool.
+    private var reservationTimer: LoopTimer?
+    /// The connection that was given back while the client is asked for the body, until there is another, or the same again.
+    private var givenBack: ConnectionFacts?
+    /// How long a connection that carries one request at a time is reserved: others may wait for it, among them who is to
+    /// give the body.
+    private static let reservationTime: Int64 = 1_000_000_000
     /// Whether a connection that was idle will not do, since the request was lost on one.
     private var needsNewConnection = false
     private var isReused = false
@@ -187,9 +194,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     private func giveBackReserved() {
-        guard let reserved else { return }
-        self.reserved = nil
+        guard let reserved = takeReserved() else { return }
         if isBound { reserved.letGo() } else { reserved.putBack() }
+    }
+
+    private func takeReserved() -> (any ExchangeCarrier)? {
+        if let reservationTimer { environment.loop.disarm(reservationTimer) }
+        defer { reserved = nil }
+        return reserved
     }
 
     /// The first bytes of the body that were read together with the head; nil if they are delivered later in the turn.
@@ -224,7 +236,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Whether the default evaluation trusts the server at the other end.
     var isConnectionTrusted: Bool { connection?.isTrusted ?? false }
 
-    var hasConnection: Bool { connection != nil || reserved != nil }
+    /// Whether it has a connection, or is to ask for one again when the client has given the body.
+    var hasConnection: Bool { connection != nil || reserved != nil || asksAgain }
+
+    private var asksAgain: Bool { givenBack != nil && wish == nil && connection == nil }
 
     /// Whether the server has acknowledged some of the request's body since this was last asked: the kernel takes much of
     /// it at once, and what is on its way then is progress as well (CONN-15, CONN-17).
@@ -297,9 +312,12 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         wish = nil
         if isReused { ways?.rest() } else { ways?.succeeded() }
         guard let load else { return connection.putBack() }
-        self.isReused = isReused
+        let isSame = givenBack.map { connection.facts(isReused: $0.isReused) == $0 } ?? false
+        // One that is not shared may have carried another request meanwhile.
+        self.isReused = isSame && connection.isShared ? givenBack?.isReused == true : isReused
+        givenBack = nil
         load.exchangeIsActive()
-        if log != nil {
+        if log != nil, !isSame {
             append(events)
             record(.connectionAssigned(connection.facts(isReused: isReused)))
         }
@@ -313,18 +331,30 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             if self.load?.isSuspended == false { sendOverReserved() }
         }
         hasWaited = true
+        guard reserved != nil, !isBound else { return }
+        if connection.isShared { return giveBackUntilBody() }
+        let timer = reservationTimer ?? LoopTimer()
+        reservationTimer = timer
+        environment.loop.arm(timer, at: environment.loop.now &+ Self.reservationTime, for: self)
+    }
+
+    /// The client may take any time, and its answer may depend on another request to the same server.
+    private func giveBackUntilBody() {
+        guard let reserved = takeReserved() else { return }
+        givenBack = reserved.facts(isReused: isReused)
+        reserved.putBack()
     }
 
     /// The client has given the body. If that took its time, the server may have closed the connection meanwhile.
     private func sendOverReserved() {
-        guard let reserved else { return }
-        self.reserved = nil
-        guard isBound || !hasWaited || reserved.confirm() else {
-            // Nothing was sent.
-            attempts -= 1
-            return start(onNewConnection: needsNewConnection)
+        if let reserved = takeReserved() {
+            if isBound || !hasWaited || reserved.confirm() { return send(over: reserved) }
+        } else if !asksAgain {
+            return
         }
-        send(over: reserved)
+        // Nothing was sent.
+        attempts -= 1
+        start(onNewConnection: needsNewConnection)
     }
 
     private func send(over connection: any ExchangeCarrier) {
@@ -495,6 +525,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     func timerFired(_ timer: LoopTimer) {
+        if timer === reservationTimer { return giveBackUntilBody() }
         if let load { startAgain(for: load) }
     }
 

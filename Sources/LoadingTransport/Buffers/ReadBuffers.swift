@@ -18,10 +18,23 @@ package enum ReadBuffers {
         if !free.push(buffer) { Glibc.free(buffer) }
     }
 
-    private final class Storage: @unchecked Sendable {
-        // Sendable because `buffers` is guarded by `lock`.
+    private final class Storage: ForkGuarded, @unchecked Sendable {
+        // Sendable because everything is guarded by `lock`.
         private let lock = Lock()
         private var buffers: [UnsafeMutableRawPointer] = []
+        private var isHeld = false
+
+        init() { ForkGuards.shared.add(self) }
+
+        func hold(until deadline: Int64) {
+            if lock.lock(until: deadline) { isHeld = true }
+        }
+
+        func release(inChild: Bool) -> [AnyObject] {
+            if isHeld { lock.unlock() }
+            isHeld = false
+            return []
+        }
 
         func pop() -> UnsafeMutableRawPointer? {
             lock.lock()

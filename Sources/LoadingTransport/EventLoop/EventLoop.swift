@@ -48,6 +48,8 @@ package final class EventLoop: @unchecked Sendable {
     /// How many of them have been made.
     private var calloutsHead = 0
     private var isAsleep = false
+    /// Whether the lock is held for a fork.
+    private var isHeld = false
 
     // MARK: Shared, immutable or atomic
 
@@ -118,6 +120,17 @@ package final class EventLoop: @unchecked Sendable {
         isAsleep = false
         lock.unlock()
         if mustWake { cll_eventfd_signal(wakeup) }
+    }
+
+    /// A process that is forked off can still post, though nothing comes of it.
+    func hold(until deadline: Int64) {
+        if lock.lock(until: deadline) { isHeld = true }
+    }
+
+    func release() {
+        guard isHeld else { return }
+        isHeld = false
+        lock.unlock()
     }
 
     /// Whether what is posted is done: there is a thread, and it is one of this process.

@@ -25,10 +25,24 @@ final class DelegateCapabilities: Sendable {
 
     private static let registry = Registry()
 
-    private final class Registry: @unchecked Sendable {
+    private final class Registry: ForkGuarded, @unchecked Sendable {
+        // Sendable because everything is guarded by `lock`.
         private let lock = Lock()
-        /// Guarded by `lock`. As many entries as the program has delegate classes.
+        private var isHeld = false
+        /// As many entries as the program has delegate classes.
         private var records: [ObjectIdentifier: DelegateCapabilities] = [:]
+
+        init() { ForkGuards.shared.add(self) }
+
+        func hold(until deadline: Int64) {
+            if lock.lock(until: deadline) { isHeld = true }
+        }
+
+        func release(inChild: Bool) -> [AnyObject] {
+            if isHeld { lock.unlock() }
+            isHeld = false
+            return []
+        }
 
         func record(of type: ObjectIdentifier) -> DelegateCapabilities {
             lock.withLock {

@@ -27,6 +27,8 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
     private var isRunning = false
     /// Ours was made while a call ran on the loop's thread: its first operation waits here until that call is done.
     private var gate: DispatchSemaphore?
+    /// Whether the lock is held for a fork.
+    private var isHeld = false
 
     init(loop: EventLoop, operationQueue: OperationQueue?) {
         self.loop = loop
@@ -50,6 +52,16 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
         }
         operationQueue = queue
         return queue
+    }
+
+    func hold(until deadline: Int64) {
+        if lock.lock(until: deadline) { isHeld = true }
+    }
+
+    func release() {
+        guard isHeld else { return }
+        isHeld = false
+        lock.unlock()
     }
 
     /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.

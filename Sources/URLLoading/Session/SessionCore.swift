@@ -6,7 +6,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// What stands behind a session: its values, its tasks, its loop, and the way to its end.
-final class SessionCore: @unchecked Sendable {
+final class SessionCore: ForkGuarded, @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`, and `environment` is used on the loop only.
 
     let configuration: SessionValues
@@ -32,6 +32,10 @@ final class SessionCore: @unchecked Sendable {
     private var isShared = false
     /// Whether the session was invalidated by `invalidateAndCancel`.
     private var cancelsTasks = false
+    /// Whether the lock is held for a fork, and those of which tasks with it.
+    private var isHeld = false
+    private var heldTasks: [TaskCore] = []
+    private var heldObjects: [URLSessionTask] = []
 
     private enum WaitingTask {
         /// Stands for a task until it is there, so that an invalidation meanwhile waits for it.
@@ -88,7 +92,33 @@ final class SessionCore: @unchecked Sendable {
             clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
             secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
         environment.headObserver = configuration.headObserver
+        ForkGuards.shared.add(self)
     }
+
+    // MARK: Forks
+
+    func hold(until deadline: Int64) {
+        guard lock.lock(until: deadline) else { return }
+        let (waiting, running) = (self.waiting, self.running)
+        lock.unlock()
+        heldObjects = waiting.values.compactMap { $0.task }
+        heldTasks = Array(running.values) + heldObjects.compactMap { $0.core }
+        // A task takes its own lock before the session's.
+        for task in heldTasks { task.hold(until: deadline) }
+        if lock.lock(until: deadline) { isHeld = true }
+        delivery.hold(until: deadline)
+    }
+
+    func release(inChild: Bool) -> [AnyObject] {
+        delivery.release()
+        if isHeld { lock.unlock() }
+        isHeld = false
+        for task in heldTasks { task.release(inChild: inChild) }
+        defer { (heldTasks, heldObjects) = ([], []) }
+        return (heldTasks as [AnyObject]) + (heldObjects as [AnyObject])
+    }
+
+    // MARK: The session's values
 
     var delegate: (any URLSessionDelegate)? { lock.withLock { currentDelegate } }
     var delegateReference: DelegateReference? { lock.withLock { currentDelegateReference } }

@@ -36,6 +36,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     @exclusivity(unchecked) private var lane = TaskLane()
     /// Another task tells the rest.
     var isSilent = false
+    /// Whether the lock is held for a fork.
+    private var isHeld = false
 
     struct Values {
         var state = URLSessionTask.State.suspended
@@ -135,6 +137,17 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         return body(&values)
+    }
+
+    func hold(until deadline: Int64) {
+        if lock.lock(until: deadline) { isHeld = true }
+    }
+
+    func release(inChild: Bool) {
+        guard isHeld else { return }
+        isHeld = false
+        if inChild { lane.deliveryIsGone() }
+        lock.unlock()
     }
 
     /// The task while it is held: from `resume` or `cancel` to the end.

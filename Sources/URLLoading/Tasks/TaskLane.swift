@@ -55,6 +55,9 @@ struct TaskLane {
         return add(.answer(answer), bytes: 0)
     }
 
+    /// Whoever was on the way is a thread that is not in this process, unless it is the one that has forked.
+    mutating func deliveryIsGone() { isScheduled = false }
+
     private mutating func mustSchedule() -> Bool {
         defer { isScheduled = true }
         return !isScheduled
@@ -76,7 +79,7 @@ struct TaskLane {
         if extent == .all { seal() }
         let batch = sealed
         sealed = []
-        guard batch.isEmpty, isEndDue, let ending else { return (batch, nil) }
+        guard batch.isEmpty, isEndDue, !isOver, let ending else { return (batch, nil) }
         isOver = true
         return (batch, ending)
     }
@@ -87,7 +90,7 @@ struct TaskLane {
 
     /// The batch has been told: whether the delivery goes on, and whether the network may be read again.
     mutating func tookBatch() -> (goesOn: Bool, mayRead: Bool) {
-        isScheduled = !events.isEmpty || ending != nil && promises == 0
+        isScheduled = !events.isEmpty || ending != nil && promises == 0 && !isOver
         waitingBytes = 0
         for event in events { waitingBytes += event.body?.count ?? 0 }
         let mayRead = isReadingStopped && waitingBytes < Self.highWater / 2

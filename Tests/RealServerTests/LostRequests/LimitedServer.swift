@@ -25,13 +25,20 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
     var offersHTTP2 = true
     /// How many requests are under way at once.
     var concurrency = 200
-    /// Whether it replaces its workers twice a second.
-    var isReloaded = false
+    /// After what time it replaces its workers, again and again; nil for never.
+    var reloads: Duration?
     /// How long each that loads does nothing between two requests: about as long as the server keeps what is idle.
     var idleSeconds = 0
 
-    /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for it.
-    var tellsWhatItHasProcessed: Bool { offersHTTP2 }
+    /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for it, and
+    /// what a server says and then resets the connection may be lost on the way.
+    var tellsWhatItHasProcessed: Bool {
+        if case .nginx(_, _, Self.withoutLingering) = make { return false }
+        return offersHTTP2
+    }
+
+    /// Has nginx close a connection from which it has not read everything, so that the kernel resets it.
+    private static let withoutLingering = "lingering_close off;"
 
     var testDescription: String {
         var words: [String]
@@ -44,7 +51,7 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
         case .packaged(let make): words = [make.rawValue]
         }
         words += [offersHTTP2 ? "h2" : "http/1.1", "\(concurrency) at once"]
-        if isReloaded { words.append("reloaded") }
+        if let reloads { words.append("reloaded every \(Double(reloads / .milliseconds(1)) / 1000) s") }
         if idleSeconds > 0 { words.append("idle for \(idleSeconds) s") }
         return words.filter { !$0.isEmpty }.joined(separator: ", ")
     }
@@ -94,10 +101,11 @@ extension LimitedServer {
         for (requests, count) in [(5, 12), (5, 200), (1000, 200)] {
             rows.append(
                 LimitedServer(
-                    make: .nginx(requests: requests), offersHTTP2: isHTTP2, concurrency: count, isReloaded: true))
+                    make: .nginx(requests: requests), offersHTTP2: isHTTP2, concurrency: count,
+                    reloads: .milliseconds(500)))
         }
         for requests in [5, 100] {
-            let make = Make.nginx(requests: requests, more: "lingering_close off;")
+            let make = Make.nginx(requests: requests, more: withoutLingering)
             rows.append(LimitedServer(make: make, offersHTTP2: isHTTP2))
         }
         return rows
@@ -114,7 +122,9 @@ extension LimitedServer {
             for requests in [1, 5, 100] {
                 let make = Make.apache(requests: requests, processing: processing)
                 rows.append(LimitedServer(make: make, offersHTTP2: isHTTP2))
-                if requests == 100 { rows.append(LimitedServer(make: make, offersHTTP2: isHTTP2, isReloaded: true)) }
+                if requests == 100 {
+                    rows.append(LimitedServer(make: make, offersHTTP2: isHTTP2, reloads: .milliseconds(500)))
+                }
             }
         }
         return rows
@@ -141,8 +151,12 @@ extension LimitedServer {
     /// Those that lost requests, and their neighbours.
     static let sharpest = [
         LimitedServer(make: .nginx(requests: 5), concurrency: 12),
-        LimitedServer(make: .nginx(requests: 5), concurrency: 12, isReloaded: true),
+        LimitedServer(make: .nginx(requests: 5), concurrency: 12, reloads: .milliseconds(500)),
         LimitedServer(make: .nginx(requests: 100)),
         LimitedServer(make: .nginx(requests: 5), offersHTTP2: false),
+        LimitedServer(make: .nginx(requests: 5)),
+        LimitedServer(make: .nginx(requests: 5), reloads: .milliseconds(500)),
+        LimitedServer(make: .nginx(requests: 100, more: withoutLingering)),
+        LimitedServer(make: .apache(requests: 100), reloads: .milliseconds(1500)),
     ]
 }

@@ -50,9 +50,9 @@ struct LostRequests {
         let request = request(kind, server)
         let end = ContinuousClock.now + duration
         let reloading = Task {
-            guard limited.isReloaded else { return }
+            guard let interval = limited.reloads else { return }
             while !Task.isCancelled {
-                try await Task.sleep(for: .milliseconds(500))
+                try await Task.sleep(for: interval)
                 reload()
             }
         }

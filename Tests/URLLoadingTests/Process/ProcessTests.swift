@@ -35,6 +35,16 @@ import Testing
         #expect(server.requests.map(\.path).sorted() == ["/", "/", "/held", "/release"])
     }
 
+    // T-7: whatever other threads are at when the process is forked
+    @Test("in processes that are forked off while other threads work", .timeLimit(.minutes(2))) func forkedOften()
+        throws
+    {
+        let server = try ScriptedServer.answering(.text("x"))
+        defer { server.stop() }
+        let lines = try SessionUser().run("forked-often", server.url().absoluteString)
+        #expect(lines == ["before: 200 x", "400 children: 0 without an end"])
+    }
+
     // T-7
     @Test("without threads", .enabled(if: geteuid() == 0)) func withoutThreads() throws {
         let server = try ScriptedServer.answering(.text("x"))
