@@ -91,11 +91,22 @@ extension TaskCore {
         of protocolClass: URLProtocol.Type, _ request: URLRequest, _ body: LoadBody?
     ) -> ProtocolSource {
         guard case .upload(let content, _) = kind, let body, !body.isNone else {
-            return ProtocolSource(protocolClass, loading: request.withBodyAsStream, for: self)
+            return ProtocolSource(protocolClass, loading: withAdditionalFields(request.withBodyAsStream), for: self)
         }
         let awaitsBody = if case .stream = content { true } else { false }
         return ProtocolSource(
-            protocolClass, loading: requestForProtocols(request), awaitsBody: awaitsBody, for: self)
+            protocolClass, loading: withAdditionalFields(requestForProtocols(request)), awaitsBody: awaitsBody,
+            for: self)
+    }
+
+    /// With the fields of the configuration that a server would get (C-23).
+    private func withAdditionalFields(_ request: URLRequest) -> URLRequest {
+        var copy = request
+        for (name, value) in core.additionalFields
+        where copy.value(forHTTPHeaderField: name) == nil && !droppedFields.contains(name) {
+            copy.setValue(value, forHTTPHeaderField: name)
+        }
+        return copy
     }
 
     /// A request as protocols get to see it: what an upload sends is the body, as a stream (T-68).
@@ -161,8 +172,19 @@ extension TaskCore {
     /// A protocol of the caller's leads elsewhere.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
-        // The protocol says what the request has; what the configuration adds is as with a server's redirect.
-        if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
+        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also where the
+        // protocol has copied it from the request that it was given.
+        var request = request
+        if let previous = currentRequest {
+            let dropped = additionalFieldsDropped(from: previous, to: request)
+            for (name, value) in core.additionalFields
+            where dropped.contains(name) && previous.value(forHTTPHeaderField: name) == nil
+                && request.value(forHTTPHeaderField: name) == value
+            {
+                request.setValue(nil, forHTTPHeaderField: name)
+            }
+            droppedFields += dropped
+        }
         // Who knows no HTTP has nothing to ask the delegate with.
         guard wantsRedirects, let shown = response as? HTTPURLResponse else { return redirect(load, to: request) }
         enqueue(.redirect(shown, proposed: request))

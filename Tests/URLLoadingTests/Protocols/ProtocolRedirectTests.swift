@@ -268,4 +268,34 @@ import URLLoading
         #expect(sent["Origin"] == "here")
         #expect(sent["Content-Language"] == nil)
     }
+
+    // C-23, MISC-18, R-9, R-27: a protocol gets the fields that a server would get, and hands none of the secrets among
+    // them on by copying its request
+    @Test("fields of the configuration in the request of a protocol") func fieldsInTheRequestOfAProtocol() async throws
+    {
+        let server = try ScriptedServer.answering(.text("served"))
+        defer { server.stop() }
+        let target = server.url("/there")
+        let seen = EventRecorder<[String: String]>()
+        let script = ScriptedProtocol.script { loading in
+            seen.record(loading.request.allHTTPHeaderFields ?? [:])
+            guard let url = loading.request.url,
+                let response = HTTPURLResponse(url: url, statusCode: 307, httpVersion: nil, headerFields: nil)
+            else { return }
+            let next = loading.request.with { $0.url = target }
+            loading.client?.urlProtocol(loading, wasRedirectedTo: next, redirectResponse: response)
+        }
+        let session = URLSession {
+            $0.usesScripts()
+            $0.httpAdditionalHeaders = ["Authorization": "secret", "X-Own": "kept", "x-both": "configuration"]
+        }
+        let request = URLRequest(url: script.url()).with { $0.setValue("request", forHTTPHeaderField: "X-Both") }
+        #expect(try await session.data(for: request).0 == Data("served".utf8))
+        session.invalidateAndCancel()
+        #expect(seen.events == [["Authorization": "secret", "X-Own": "kept", "X-Both": "request"]])
+        let sent = try #require(server.requests.first)
+        #expect(sent["Authorization"] == nil)
+        #expect(sent["X-Own"] == "kept")
+        #expect(sent["X-Both"] == "request")
+    }
 }
