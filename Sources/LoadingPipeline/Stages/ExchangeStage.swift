@@ -37,9 +37,6 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var reservationTimer: LoopTimer?
     /// The connection that was given back while the client is asked for the body, until there is another, or the same again.
     private var givenBack: ConnectionFacts?
-    /// How long a connection that carries one request at a time is reserved: others may wait for it, among them who is to
-    /// give the body.
-    private static let reservationTime: Int64 = 1_000_000_000
     /// Whether a connection that was idle will not do, since the request was lost on one.
     private var needsNewConnection = false
     private var isReused = false
@@ -335,7 +332,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         if connection.isShared { return giveBackUntilBody() }
         let timer = reservationTimer ?? LoopTimer()
         reservationTimer = timer
-        environment.loop.arm(timer, at: environment.loop.now &+ Self.reservationTime, for: self)
+        environment.loop.arm(timer, at: environment.loop.now &+ environment.loop.limits.bodyReservation, for: self)
     }
 
     /// The client may take any time, and its answer may depend on another request to the same server.

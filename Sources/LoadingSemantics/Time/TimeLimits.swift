@@ -43,6 +43,9 @@ package struct TimeLimits: Sendable, Equatable {
     /// How long a request body waits for `100 Continue`. Source: RFC 9110 §10.1.1 wants no indefinite wait; one second is the
     /// field's habit (CONN-23).
     package var continueTimeout = seconds(1)
+    /// How long an HTTP/1.1 connection is reserved for a request whose streamed body the client has not given yet.
+    /// Decision: the client may need another load from the same server before it answers.
+    package var bodyReservation = seconds(1)
     /// How long a connection waits for the rest of a response that is not wanted, before it is closed. Decision: a new
     /// connection costs less.
     package var drainTimeout = seconds(1)
