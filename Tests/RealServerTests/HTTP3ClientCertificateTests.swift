@@ -114,8 +114,8 @@
             session.finishTasksAndInvalidate()
             #expect(try await client.protocols.waitFor(count: 1) == ["h3"])
             #expect(client.asked.events == questions + ["stream"])
+            // The server may answer before it has read the body.
             #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
-            #expect(task.countOfBytesSent == Int64(Client.body.count))
         }
 
         // AUTH-31, TLS-5
