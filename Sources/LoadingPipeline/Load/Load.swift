@@ -1,9 +1,9 @@
+internal import FoundationEssentials
 package import LoadingConnections
 package import LoadingEvents
 internal import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
-internal import FoundationEssentials
 
 /// The life of one HTTP task in the engine, from `start` to exactly one end. Confined to its loop.
 ///

@@ -116,7 +116,9 @@ struct LoadMachine: Equatable {
             guard stage == .notStarted else { return false }
             enter(.transportSecurity)
         case .passed(let passed):
-            guard stage == passed, passed < .exchange, let next = Stage(rawValue: passed.rawValue + 1) else { return false }
+            guard stage == passed, passed < .exchange, let next = Stage(rawValue: passed.rawValue + 1) else {
+                return false
+            }
             guard isRunning || !passed.preparesRequest, stage != .notStarted else { return false }
             enter(next.preparesRequest ? next : .transportSecurity)
         case .losesRoute:

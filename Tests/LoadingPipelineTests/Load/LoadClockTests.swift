@@ -18,7 +18,8 @@ import Testing
     @Test(
         "a load ends by silence or by its whole time",
         arguments: [
-            (now: 4.9, idle: 5.0, total: 10.0, isOver: false), (5, 5, 10, true), (9, nil, 10, false), (10, nil, 10, true),
+            (now: 4.9, idle: 5.0, total: 10.0, isOver: false), (5, 5, 10, true), (9, nil, 10, false),
+            (10, nil, 10, true),
             (100, nil, .infinity, false), (100, nil, .nan, false), (0, 0, 10, true), (0, nil, -1, true),
         ] as [(now: Double, idle: Double?, total: Double, isOver: Bool)])
     func isOver(now: Double, idle: Double?, total: Double, isOver: Bool) {
@@ -44,14 +45,16 @@ import Testing
         #expect(clock.isOver(at: 110 * Self.second, idle: nil, total: 10))
     }
 
-    @Test("when to look next", arguments: [
-        // Silence counts: at its end, or at the end of all.
-        (idle: 5.0, total: 60.0, counts: true, looks: 1.0, next: 6.0), (60, 30, true, 1, 30),
-        // It does not: now and then, for it may by then.
-        (5, 60, false, 1, 7), (0, 60, false, 1, 2.01), (nil, 60, true, 1, 60),
-        // A body goes out, of which nobody tells how far it has come.
-        (8, 60, true, 8, 3), (0, 60, true, 8, 1), (8, 60, false, 8, 3),
-    ] as [(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double)])
+    @Test(
+        "when to look next",
+        arguments: [
+            // Silence counts: at its end, or at the end of all.
+            (idle: 5.0, total: 60.0, counts: true, looks: 1.0, next: 6.0), (60, 30, true, 1, 30),
+            // It does not: now and then, for it may by then.
+            (5, 60, false, 1, 7), (0, 60, false, 1, 2.01), (nil, 60, true, 1, 60),
+            // A body goes out, of which nobody tells how far it has come.
+            (8, 60, true, 8, 3), (0, 60, true, 8, 1), (8, 60, false, 8, 3),
+        ] as [(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double)])
     func nextLook(idle: Double?, total: Double, counts: Bool, looks: Double, next: Double) {
         let look = clock(active: 1).nextLook(
             at: 2 * Self.second, idle: idle, total: total, countsSilence: counts, looks: looks, shortest: 0.01)

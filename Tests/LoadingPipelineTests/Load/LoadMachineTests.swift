@@ -85,7 +85,10 @@ import Testing
             ]
         ),
         (.completes, [:]),
-        (.fails(.timedOut), Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .failing }.map { ($0, .failing) })),
+        (
+            .fails(.timedOut),
+            Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .failing }.map { ($0, .failing) })
+        ),
         (.ends, Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .ended }.map { ($0, .ended) })),
     ]
 

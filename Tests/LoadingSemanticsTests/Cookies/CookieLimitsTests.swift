@@ -113,9 +113,11 @@ import Testing
         #expect(jar.count == 0)
     }
 
-    @Test("The smallest limits hold too", arguments: [
-        (0, 0, 1, 1), (1, 1, 1, 1), (2, 1, 2, 1), (1, 2, 1, 2), (-5, .max, 1, .max),
-    ])
+    @Test(
+        "The smallest limits hold too",
+        arguments: [
+            (0, 0, 1, 1), (1, 1, 1, 1), (2, 1, 2, 1), (1, 2, 1, 2), (-5, .max, 1, .max),
+        ])
     func smallest(site: Int, total: Int, mostOfSite: Int, most: Int) throws {
         let limits = CookieLimits(site: site, total: total)
         #expect(limits.site == mostOfSite && limits.total == most)
