@@ -9,21 +9,21 @@ extension BodySinkOwner {
     func bodySink(begins part: LoadResponse) -> LoadAnswer { .now }
 }
 
-/// What a body sink asks of the load it belongs to, and tells it.
+/// The load of a body sink.
 protocol BodySinkOwner: AnyObject {
     /// Whether bytes may go to the client now: the load is not suspended, has not ended, and awaits no answer.
     var letsBodyThrough: Bool { get }
-    /// The sink wants more of the network from now on, or nothing for now.
+    /// The sink accepts more from the network, or nothing for now.
     func bodySinkChangedFlow()
-    /// The client may have more after it had enough.
+    /// The client accepts more again.
     func bodySinkHasRoom()
-    /// A piece of the body for the client. False when the client has enough for now.
+    /// A piece of the body for the client. False if the client accepts no more for now.
     func bodySink(delivers data: Data) -> Bool
-    /// So many bytes are in memory of a body that is given at the end.
+    /// The total of bytes collected for a body that is delivered at the end.
     func bodySinkHasCollected(_ total: Int64)
-    /// So many more bytes are in the file.
+    /// The number of bytes that were just written to the file.
     func bodySinkHasWritten(_ count: Int64)
-    /// What kinds of parts the client wants, and a part that begins.
+    /// Which parts the client wants; and a part that begins.
     var wantedParts: WantedParts { get }
     func bodySink(begins part: LoadResponse) -> LoadAnswer
     /// The body cannot be delivered.
@@ -32,38 +32,38 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>)
 }
 
-/// The way of a response's body to the client: content codings are undone, parts are told apart, and what is left goes to
-/// the client in pieces, to one piece of memory, or to a file. Confined to the loop.
+/// Delivers the body of a response: decodes content codings, splits parts, and passes the result to the client in pieces, to one
+/// piece of memory, or to a file. Confined to the loop.
 ///
-/// **Flow.** Bytes go on only while the owner lets them through and the client wants them. What comes all the same is
-/// put by in the backlog, still coded: one buffer, or on a shared connection as much as the window of the stream allows.
+/// **Flow.** Bytes are delivered only while the owner lets them through and the client accepts more. What arrives nevertheless is
+/// kept in the backlog, still encoded: one buffer, or on a multiplexed connection as much as the stream's window allows.
 ///
-/// No access to what is stored here lasts while the owner is called, who may come back.
+/// The owner may call back, so no access to a stored property lasts while the owner is called.
 final class BodySink {
     let loop: EventLoop
-    /// From the start of the load to its end, which also breaks the cycle between the two.
+    /// Set from the start of the load to its end; clearing it breaks the reference cycle.
     @exclusivity(unchecked) var owner: (any BodySinkOwner)?
     @exclusivity(unchecked) var destination: BodyDestination
-    /// The client has enough for now.
+    /// The client accepts no more for now.
     @exclusivity(unchecked) private(set) var isFull = false
-    /// Bytes that were read before the flow stopped, still coded.
+    /// Bytes that arrived while the flow was stopped, still encoded.
     @exclusivity(unchecked) private var backlog = BodyCollector()
     @exclusivity(unchecked) var decoding = DecodingStage()
     /// While the body comes in parts.
     @exclusivity(unchecked) var parts: MultipartStage?
     @exclusivity(unchecked) private var collector: BodyCollector?
-    /// From the moment that there is a body to write.
+    /// Set when there is a body to write.
     @exclusivity(unchecked) var writer: FileWriter?
     @exclusivity(unchecked) var isClosingFile = false
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 
-    /// What may be decoded in one turn of the loop, in bytes. Who gathers a body never has enough, and a few kilobytes may
-    /// unfold to gigabytes: everybody else has their turn in between, and so have timers and `cancel`.
+    /// How many bytes are decoded in one turn of the loop. A collected body has no back-pressure, and a few kilobytes can decode
+    /// to gigabytes: other connections, timers and `cancel` must get their turn in between.
     private static let mostDecodedInATurn = 1 << 20
 
-    /// A piece of so many bytes is handed out in the buffer that it is in; memory of its own would be new to the process
-    /// each time. What is smaller would hold a buffer for little.
+    /// A piece of at least so many bytes is delivered in the read buffer itself, without a copy. A smaller piece is copied, because
+    /// it would occupy a whole buffer.
     private static let handedOutMinimum = 16 * 1024
 
     init(_ destination: BodyDestination, on loop: EventLoop) {
@@ -87,24 +87,24 @@ final class BodySink {
     /// The first bytes of the backlog, which stay there.
     func startOfBacklog(most: Int) -> [UInt8] { backlog.start(most: most) }
 
-    /// Forgets what another response has left.
+    /// Drops the state of the previous response.
     func beginResponse() {
         parts = nil
         backlog = BodyCollector()
     }
 
-    /// Forgets all that is not delivered.
+    /// Drops what is not delivered.
     func dropBacklog() { backlog = BodyCollector() }
 
     func takeBacklog() -> Data { backlog.take() }
 
-    /// Forgets what was delivered, which is delivered once more.
+    /// The body is delivered again, from its beginning.
     func beginAnew(_ destination: BodyDestination) {
         self.destination = destination
         (isClosingFile, isFull, deliveredBytes) = (false, false, 0)
     }
 
-    /// False if the client had not said that it had enough.
+    /// False if the client had not stopped the flow.
     func resumeReading() -> Bool {
         defer { isFull = false }
         return isFull
@@ -115,7 +115,7 @@ final class BodySink {
         owner?.bodySinkChangedFlow()
     }
 
-    /// Goes on with what was put by in a later turn, as if the client had enough until then.
+    /// Continues with the backlog in a later turn, as if the client accepted nothing until then.
     private func giveWay() {
         becomeFull()
         let goOn = LoopBox({ [self] in owner?.bodySinkHasRoom() ?? () })
@@ -134,7 +134,7 @@ final class BodySink {
         if !input.isEmpty { putBy(input) }
     }
 
-    /// Delivers what was put by, as far as the client wants.
+    /// Delivers the backlog as far as the client accepts it.
     func deliverBacklog() {
         guard isFlowing, !isDelivered else { return }
         let put = backlog.take()
@@ -150,7 +150,7 @@ final class BodySink {
         if !backlog.append(bytes) { fail(.outOfMemory) }
     }
 
-    /// Memory to read the next bytes of the body into, which are told by `filled`; nil if they have to come by `receive`.
+    /// Memory for the next bytes of the body; `filled` reports them. Nil if they must come by `receive`.
     func room(most: Int) -> UnsafeMutableRawBufferPointer? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil else { return nil }
         if collector != nil { return collector?.room(most) }
@@ -169,7 +169,7 @@ final class BodySink {
         }
     }
 
-    /// The end of a pipe that leads to the file, which is told by `filledPipe`; nil if the bytes have to come otherwise.
+    /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
         return writer.entrance
@@ -181,7 +181,7 @@ final class BodySink {
         becomeFull()
     }
 
-    /// Delivers from the front of `input`; stops, leaving the rest, when the client has enough.
+    /// Delivers from the front of `input`; leaves the rest when the client accepts no more.
     private func process(_ input: inout UnsafeRawBufferPointer) {
         if parts != nil { return processParts(&input) }
         guard decoding.isActive else {
@@ -198,7 +198,7 @@ final class BodySink {
         }
     }
 
-    /// Decodes from the front of `input` a buffer at a time, as long as the client wants more.
+    /// Decodes from the front of `input`, one buffer at a time, while the client accepts more.
     private func decode(
         _ input: inout UnsafeRawBufferPointer, deliver: (_ buffer: UnsafeMutableRawPointer, _ count: Int) -> Void
     ) {
@@ -266,7 +266,7 @@ final class BodySink {
         )
     }
 
-    /// What was collected of the body; nil if it is not collected.
+    /// The collected body; nil if the body is not collected.
     func takeCollected() -> Data? {
         defer { collector = nil }
         return collector?.take()
@@ -287,14 +287,14 @@ final class BodySink {
             return
         }
         decode(&input) { buffer, count in
-            // Not to be handed out with one part while the next is read from it.
+            // The buffer must not be delivered with one part while the next part is read from it.
             self.buffer = nil
             parse(UnsafeRawBufferPointer(start: buffer, count: count))
             if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.giveBack(buffer) }
         }
     }
 
-    /// Tells what is in `bytes`; what the client does not want yet is put by.
+    /// Reports the events in `bytes`; keeps what the client does not accept yet.
     private func parse(_ bytes: UnsafeRawBufferPointer) {
         var input = bytes
         do {
@@ -312,9 +312,9 @@ final class BodySink {
     }
 
     private func beginPart(_ fields: HTTPFields) {
-        // To a file they go one after the other.
+        // In a file the parts follow one another.
         guard let response = parts?.response(toPart: fields), let owner, writer == nil else { return }
-        // Who wants every part, but in one piece, has the one before now.
+        // A client that wants every part as a whole gets the previous part now.
         if let before = takeCollected(), !before.isEmpty, owner.wantedParts == .every {
             _ = owner.bodySink(delivers: before)
         }
@@ -353,7 +353,7 @@ final class BodySink {
 extension BodySink: FileWriterObserver {
     /// The client has let the response through: what follows goes to the destination.
     ///
-    /// - Parameter expectedLength: In bytes; -1 if nobody knows.
+    /// - Parameter expectedLength: In bytes; -1 if unknown.
     func open(expectedLength: Int64 = -1) {
         switch destination {
         case .pieces: break
@@ -375,7 +375,7 @@ extension BodySink: FileWriterObserver {
         self.writer = writer
     }
 
-    /// Whether the body is complete without more ado; if not, its file is being closed.
+    /// True if the body is complete; false if its file must be closed first, which begins now.
     func closeFile() -> Bool {
         guard let writer else { return true }
         isClosingFile = true
@@ -383,7 +383,7 @@ extension BodySink: FileWriterObserver {
         return false
     }
 
-    /// The load has failed. Its file is closed all the same: what has come may be gone on with later.
+    /// The load has failed. Its file is closed, so that another download can resume from it.
     func giveUpFile() {
         writer?.giveUp()
         if !isClosingFile { writer?.close() }

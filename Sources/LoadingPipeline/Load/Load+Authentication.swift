@@ -4,7 +4,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What happens to a response that asks who the user is, and what goes out unasked.
+/// Responses that ask for credentials, and preemptive credentials.
 extension Load: AuthenticatorOwner {
     /// How much of such a response is read while the client is asked. Nearly all are smaller, so that their connection is
     /// free when the answer comes.
@@ -22,7 +22,7 @@ extension Load: AuthenticatorOwner {
             if try isAsked(by: response, forwardingAuthenticator, .forwarded(request, by: proxy)) { return true }
         }
         if status == 401 { _ = authenticatorOfServers }
-        // The exchange may be over when somebody has answered.
+        // The exchange may be over before the answer.
         challengeWay = exchange?.way
         // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
         // says that it does not (RFC 4559 §6).
@@ -65,7 +65,7 @@ extension Load: AuthenticatorOwner {
         guard machine.stage == .challenge else { return }
         noteActivity()
         letGoOfHeldConnection()
-        // One of the user's connections that has asked is not proved to be his: a conversation can begin there.
+        // A connection of this identity that was challenged is not authenticated yet: a conversation can begin there.
         let isOwn = exchange?.identity(of: authenticator === serverAuthenticator ? .server : .proxy) == identity
         if isBound || isOwn { heldConnection = exchange?.hold(isBeginning: !isBound) }
         if authenticator === serverAuthenticator { conversationWay = challengeWay }

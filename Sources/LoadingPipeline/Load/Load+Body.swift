@@ -4,8 +4,7 @@ internal import LoadingProtocols
 package import LoadingSemantics
 internal import LoadingTransport
 
-/// The body of the response: from the exchange to the sink, from there to the client, and what follows when all of it is
-/// delivered.
+/// The body of the response: from the exchange to the sink, from the sink to the client, and the end of the load.
 extension Load: BodySinkOwner {
     // MARK: From the exchange
 
@@ -34,7 +33,7 @@ extension Load: BodySinkOwner {
 
     func applyFlow() { exchange?.setPaused(!sink.isFlowing) }
 
-    /// Delivers what was put by and goes on reading, as far as the client wants.
+    /// Delivers the backlog and continues reading, as far as the client accepts.
     func flow() {
         if machine.hasEnded { return }
         if cache.served != nil { return deliverServed() }
@@ -43,7 +42,7 @@ extension Load: BodySinkOwner {
         completeIfDelivered()
     }
 
-    /// Gives the body of a stored response to the client, who has let the response through.
+    /// Delivers the body of a stored response after the client has accepted the response.
     private func deliverServed() {
         guard sink.isFlowing, let body = cache.served else { return }
         cache.served = nil

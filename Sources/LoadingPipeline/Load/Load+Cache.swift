@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// comes.
 extension Load {
     func lookUpCache() {
-        // What the requests that go on with an upload bring is nobody's response.
+        // Responses to the follow-up requests of a resumable upload are not for the client.
         if uploading?.isFollowUp != true {
             guard case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) else { return }
             cache.contents = contents
@@ -45,7 +45,7 @@ extension Load {
         if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
             return true
         }
-        // Who wants the connection for something else has no use for a stored response.
+        // A request that switches the protocol needs the connection, not a stored response.
         if request.fields.contains("Upgrade") { return true }
         var fields = sent.fields
         fields.append(contentsOf: sent.defaults)
@@ -146,7 +146,7 @@ extension Load {
         return false
     }
 
-    /// Keeps a lasting redirect that is followed, if all of it is here: for the rest nobody waits.
+    /// Keeps a lasting redirect that is followed, if all of its body has arrived: the load does not wait for the rest.
     func keepRedirect() {
         guard cache.isGathering else { return }
         guard machine.responseEnd == .complete, !sink.decoding.isActive,

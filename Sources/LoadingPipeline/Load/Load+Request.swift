@@ -56,8 +56,8 @@ extension Load {
         }
     }
 
-    /// Has the body ready, also one that was sent before: whatever sends the request again goes this way. `send` is called
-    /// at once or later, unless the load ends or somebody else asks meanwhile.
+    /// Prepares the body, also one that was sent before. `send` is called at once or later, unless the load ends or the body is
+    /// requested again before.
     func withBody(_ send: @escaping (RequestBody) -> Void) {
         let supply = supply ?? BodyStage()
         self.supply = supply
@@ -159,7 +159,7 @@ extension Load {
 }
 
 extension RequestBody {
-    /// In bytes; nil if nobody knows.
+    /// In bytes; nil if unknown.
     fileprivate var length: Int64? {
         switch self {
         case .none: 0

@@ -4,7 +4,7 @@ internal import LoadingProtocols
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// What the exchange brings: the head of a response, which may be anything but the client's, its body and how it ended.
+/// What the exchange reports: response heads, of which the client gets one, and how the exchange ended.
 extension Load {
     // MARK: What is sent
 
@@ -54,7 +54,7 @@ extension Load {
 
     /// Any response may set cookies, also one that the client never sees (COOK-23).
     private func takeCookies(of head: ResponseHead) {
-        // A proxy that asks who the user is speaks for itself.
+        // A 407 is the proxy's response, not the origin's.
         guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
         client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
     }
@@ -232,7 +232,7 @@ extension Load {
     func exchangeEnded(bodyBytes: Int64) {
         noteActivity()
         wireBytes = bodyBytes
-        // Whatever becomes of the request, the response is over; nobody has been given any of it.
+        // This response is over, and none of it was delivered.
         if machine.stage == .redirect || machine.stage == .challenge {
             record(.responseEnded(bytes: bodyBytes, decoded: 0))
         }

@@ -10,8 +10,8 @@ package import LoadingTransport
 /// `LoadMachine` says at which stage it is; its `Stage` is the list of them, in their order. `advance` runs those that
 /// prepare a request, `Load+Response` does what the exchange brings, and `BodySink` leads the body to the client.
 ///
-/// No access to what is stored here lasts while the client or anybody else is called who may come back, so exclusive access
-/// is not checked: that would be a twelfth of what a small request costs.
+/// No access to a stored property lasts while the client, or other code that may call back, is called. So exclusive access is not
+/// checked at run time: that would be a twelfth of the cost of a small request.
 package final class Load: SchemeLoad, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
@@ -161,7 +161,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         flow()
     }
 
-    /// Who waits for a connection moves to the place that the priority gives him (T-19).
+    /// A request that waits for a connection moves to the place of its new priority (T-19).
     package func setPriority(_ priority: Float) {
         request.priority = priority
         exchange?.setPriority(priority)

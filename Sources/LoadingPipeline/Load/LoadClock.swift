@@ -34,9 +34,9 @@ struct LoadClock: Equatable {
     /// When to look next.
     ///
     /// - Parameters:
-    ///   - idle: Nil if silence is nobody's concern.
+    ///   - idle: Nil if there is no idle timeout.
     ///   - countsSilence: Whether silence counts now. If not, it may by the time of the next look.
-    ///   - looks: How often progress is looked for that nobody reports, in one idle time.
+    ///   - looks: How often in one idle timeout the load checks for progress that is not reported.
     ///   - shortest: The least time until then where no limit ends before, in seconds: a request that allows no time must
     ///     not keep the loop busy.
     func nextLook(

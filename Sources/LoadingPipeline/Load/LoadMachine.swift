@@ -27,7 +27,7 @@ struct LoadMachine: Equatable {
         case proxyResolution
         /// A connection from the pool, the request, and the head of its response.
         case exchange
-        /// A server or a proxy has asked who the user is.
+        /// A server or a proxy asks for credentials.
         case challenge
         /// The response is a redirect, about which the client is asked.
         case redirect
@@ -50,7 +50,7 @@ struct LoadMachine: Equatable {
         /// Those that prepare a request, which `next` names when they are to be run.
         var preparesRequest: Bool { (Stage.transportSecurity...Stage.exchange).contains(self) }
 
-        /// Those in which the load stands still until somebody has answered.
+        /// The stages in which the load waits for an answer.
         var awaitsAnswer: Bool { (Stage.challenge...Stage.response).contains(self) }
     }
 
@@ -72,7 +72,7 @@ struct LoadMachine: Equatable {
         case givesUpExchange
         case suspend
         case resume
-        /// Somebody is asked something, by which the load stands still.
+        /// A question is asked, and the load waits for the answer.
         case asks(Stage)
         /// That was answered: the body may flow.
         case answered(Stage)
