@@ -44,13 +44,15 @@ import Testing
     @Test("a large body's memory goes back with the body") func memoryGoesBack() {
         let count = 20_000_000
         var resident: [Int] = []
-        for _ in 0..<4 {
+        // The second would stay: what was freed once is the measure of what is kept. What an allocator keeps is there after
+        // every body; what other tests of the process use comes and goes.
+        var growth: Int { (resident.last ?? 0) - (resident.first ?? 0) }
+        repeat {
             let body = body(count, pieces: 128 * 1024, announced: Int64(count))
             #expect(body.count == count)
             withExtendedLifetime(body) {}
             resident.append(Memory.resident)
-        }
-        // The second would stay: what was freed once is the measure of what is kept.
-        #expect((resident.last ?? 0) - (resident.first ?? 0) < Memory.limit(8_000_000), "\(resident)")
+        } while resident.count < 4 || growth >= Memory.limit(8_000_000) && resident.count < 20
+        #expect(growth < Memory.limit(8_000_000), "\(resident)")
     }
 }
