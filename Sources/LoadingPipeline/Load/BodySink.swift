@@ -400,6 +400,8 @@ extension BodySink: FileWriterObserver {
     }
 
     func fileWriterClosed(_ outcome: Result<String, FileWriter.Failure>) {
+        // It may still report writes that were ordered before.
+        writer?.observer = nil
         writer = nil
         owner?.bodySinkClosedFile(outcome)
     }

@@ -83,12 +83,12 @@ extension Load {
     private func send(_ next: UploadRequest, _ pause: Int) {
         guard let uploading else { return }
         dropExchange()
-        response = nil
         let priority = request.priority
         do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
         request.priority = priority
         guard pause > 0 else { return fetch(.retry) }
-        machine.receive(.pauses)
+        guard machine.receive(.pauses) else { return }
+        forgetResponse()
         uploading.pause(pause, on: environment.loop) { [weak self] in
             guard let self, machine.receive(.passed(.uploadPause)) else { return }
             beginFetch(.retry)

@@ -137,7 +137,9 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         clock.resume(at: environment.loop.now)
         perform(machine.resume(at: clock.lastActivity))
         if machine.isConnecting { ways?.begins() }
-        if startsOnResume { start(.first) } else { goOn() }
+        guard startsOnResume else { return goOn() }
+        startsOnResume = false
+        start(.first)
     }
 
     package func cancel(_ error: LoadError) { perform(machine.fail(error)) }

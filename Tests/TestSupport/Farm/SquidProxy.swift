@@ -31,7 +31,9 @@ package final class SquidProxy: Sendable {
         // It does not serve as root; then its own user must be able to write here.
         if geteuid() == 0 { chmod(directory.path, 0o777) }
         process = try ServingProcess(
-            try ServerFarm.Part.squid.requireExecutable(), output: directory.file("output")
+            try ServerFarm.Part.squid.requireExecutable(),
+            // Its programs run as its own user, which cannot write a replay cache wherever this process may.
+            environment: ["KRB5RCACHENAME": "none:"], output: directory.file("output")
         ) { port in
             let who = question.map { Self.configuration($0, directory) } ?? "http_access allow all"
             // The servers here are where IPv4 has this machine, and nowhere else.
