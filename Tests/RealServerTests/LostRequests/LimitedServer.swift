@@ -31,10 +31,14 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
     var idleSeconds = 0
 
     /// Whether a connection that ends says which requests were not processed (RFC 9113 §6.8). HTTP/1.1 has no word for it, and
-    /// what a server says and then resets the connection may be lost on the way.
+    /// what was processed before a reset may have no answer. Apache that is restarted gracefully ends some connections, with
+    /// requests on them, without a word.
     var tellsWhatItHasProcessed: Bool {
-        if case .nginx(_, _, Self.withoutLingering) = make { return false }
-        return offersHTTP2
+        switch make {
+        case .nginx(_, _, Self.withoutLingering): false
+        case .apache where reloads != nil: false
+        default: offersHTTP2
+        }
     }
 
     /// Has nginx close a connection from which it has not read everything, so that the kernel resets it.
