@@ -8,9 +8,10 @@ import URLLoading
 @Suite(.leavesNothing) struct SuspendedClockTests {
     // T-2, C-7: neither a load that begins suspended has a clock, nor one that is told so again
     @Test("while tasks are suspended their time stands still") func timeStandsStill() async throws {
-        let silence = Signal("the end")
+        let (silence, early) = (Signal("the end"), Signal("the time of the silent one is over"))
+        // A task may have sent its request before it is suspended, and is not to be over then.
         let server = try ScriptedServer.answering { request in
-            request.path == "/silent" ? CannedResponse.text("x").held(until: silence) : .text("x")
+            CannedResponse.text("x").held(until: request.path == "/silent" ? silence : early)
         }
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -29,8 +30,9 @@ import URLLoading
         // It begins later than they, and its time is as long: when it is over, theirs would be too.
         session.dataTask(with: server.url("/silent")).resume()
         try await stepped.step(by: TimeLimits.seconds(50))
-        let early = try await delegate.calls(untilCompletions: 1)
-        #expect(early.filter(\.isCompletion) == [.completed(21, .timedOut)])
+        let before = try await delegate.calls(untilCompletions: 1)
+        #expect(before.filter(\.isCompletion) == [.completed(21, .timedOut)])
+        early.fire()
         // The loop sees most of them suspended twice in a row.
         for task in tasks {
             task.resume()

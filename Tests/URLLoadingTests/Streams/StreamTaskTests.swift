@@ -383,6 +383,29 @@ import URLLoading
         #expect(calls.suffix(2) == [.completed(1, nil), .invalid])
     }
 
+    // T-2, T-3, C-6: a task that was suspended before it began, and once more after that
+    @Test("suspended twice") func suspendedTwice() async throws {
+        let server = try ScriptedServer { connection in
+            try connection.send("hello")
+            try connection.waitForClose()
+        }
+        defer { server.stop() }
+        let calls = try await run(server) { task, delegate in
+            task.resume()
+            task.suspend()
+            task.resume()
+            delegate.read(task, 1, 1)
+            try await delegate.calls.wait(for: .read("h", false, nil))
+            task.suspend()
+            delegate.read(task, 4, 4, timeout: 30)
+            task.resume()
+            try await delegate.calls.wait(for: .read("ello", false, nil))
+            task.closeRead()
+            task.closeWrite()
+        }
+        #expect(calls.suffix(2) == [.completed(1, nil), .invalid])
+    }
+
     // STREAM-8, T-65: the peer has to wait for reads
     @Test("nothing is read that nobody asks for") func backPressure() async throws {
         let server = try ScriptedServer { connection in
