@@ -1,8 +1,8 @@
 internal import CLoadingLinux
 
-/// What a process that was forked off uses of its parent's: its locks are taken while the process is forked. Otherwise another
-/// thread of the parent may hold one of them at that moment, and in the new process, which does not have that thread, it is held
-/// for ever, and what it guards is half changed.
+/// State that a forked process uses. Its locks are held during the fork: otherwise another thread of the parent may hold one of them
+/// at that moment. In the child, which does not have that thread, the lock would never be released, and the state could be
+/// inconsistent.
 package protocol ForkGuarded: AnyObject, Sendable {
     /// Takes the locks, each unless it is still held at that time of the monotonic clock.
     func hold(until deadline: Int64)
@@ -10,7 +10,7 @@ package protocol ForkGuarded: AnyObject, Sendable {
     func release(inChild: Bool) -> [AnyObject]
 }
 
-/// All that there is of it in the process.
+/// All guarded state of the process.
 package final class ForkGuards: @unchecked Sendable {
     // Sendable because everything is guarded by `lock`.
 
@@ -24,10 +24,11 @@ package final class ForkGuards: @unchecked Sendable {
     private let lock = Lock()
     private var members: [Member] = []
     private var held: [any ForkGuarded] = []
-    /// With so many members the gone leave.
+    /// The number of members at which those that no longer exist are removed.
     private var sweepCount = 64
 
-    /// A thread that forks with a lock held, or waits for one in another order, must not wait for itself.
+    /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
+    /// deadlock.
     private static let patience: Int64 = 100_000_000
 
     private init() {}

@@ -40,7 +40,7 @@ protocol BodySinkOwner: AnyObject {
 ///
 /// The owner may call back, so no access to a stored property lasts while the owner is called.
 final class BodySink {
-    let loop: EventLoop
+    private let loop: EventLoop
     /// Set from the start of the load to its end; clearing it breaks the reference cycle.
     @exclusivity(unchecked) var owner: (any BodySinkOwner)?
     @exclusivity(unchecked) var destination: BodyDestination
@@ -53,8 +53,8 @@ final class BodySink {
     @exclusivity(unchecked) var parts: MultipartStage?
     @exclusivity(unchecked) private var collector: BodyCollector?
     /// Set when there is a body to write.
-    @exclusivity(unchecked) var writer: FileWriter?
-    @exclusivity(unchecked) var isClosingFile = false
+    @exclusivity(unchecked) private(set) var writer: FileWriter?
+    @exclusivity(unchecked) private(set) var isClosingFile = false
     @exclusivity(unchecked) private var buffer: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var deliveredBytes: Int64 = 0
 

@@ -26,7 +26,7 @@ extension Load {
         guard let uploading, response == nil, error.isConnectionLoss || isConnecting && uploading.isFollowUp else {
             return false
         }
-        // What is wrong with a server's certificate stays wrong.
+        // A certificate that was refused is refused again.
         guard !(-1299 ... -1200 ~= error.code) else { return false }
         if uploading.isAskingToMove {
             // Whether it can go on depends on the answer.

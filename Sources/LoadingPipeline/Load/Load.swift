@@ -276,7 +276,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         }
     }
 
-    /// Lets go of time and network.
+    /// Releases the timer, the connection and everything that waits.
     func stop() {
         environment.loop.disarm(timer)
         connectivity.end()

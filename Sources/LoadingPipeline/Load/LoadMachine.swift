@@ -178,10 +178,10 @@ struct LoadMachine: Equatable {
 
     // MARK: What follows
 
-    /// Nothing that happens changes anything any more, but that the file is closed.
+    /// No event changes anything any more, except that the file of a failed load is closed.
     var hasEnded: Bool { stage >= .failing }
 
-    /// Whether the load has begun, and has neither ended nor lost its way.
+    /// Whether the load has begun, has not ended, and does not wait for a route.
     var isLoading: Bool { stage > .connectivity && stage < .failing }
 
     /// Whether what comes of the body may go to the client, if the client wants it.

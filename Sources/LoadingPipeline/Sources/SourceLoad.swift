@@ -252,7 +252,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     private func flow() {
         guard !isDelivering, !hasEnded else { return }
         isDelivering = true
-        while isFlowing, !hasEnded, let piece = nextPiece() {
+        while isFlowing, let piece = nextPiece() {
             switch piece {
             case .response(let response): deliver(response)
             case .data(let data): deliver(data)

@@ -5,8 +5,8 @@ package struct DataURL: Sendable, Equatable {
     package var mediaType: MediaType
     package var data: Data
 
-    /// What an address that says nothing has. The charset that the RFC gives such text is told to nobody: it is no more than
-    /// a guess, and no name is how a caller sees that.
+    /// The media type of a URL that names none. RFC 2397 says US-ASCII for its charset, which few authors mean, so no charset is
+    /// reported.
     private static let standardType = MediaType(mimeType: "text/plain")
 
     /// Reads the text of an absolute URL; nil if it is no data URL, or one whose bytes cannot be decoded.

@@ -55,7 +55,7 @@ struct TaskLane {
         return add(.answer(answer), bytes: 0)
     }
 
-    /// Whoever was on the way is a thread that is not in this process, unless it is the one that has forked.
+    /// After a fork: a scheduled delivery belonged to a thread that does not exist in this process.
     mutating func deliveryIsGone() { isScheduled = false }
 
     private mutating func mustSchedule() -> Bool {
