@@ -41,8 +41,13 @@ struct LimitedServer: Sendable, CustomTestStringConvertible {
         }
     }
 
+    /// Whether a connection may end in the middle of a response: a reset drops what the client has not read yet.
+    var cutsResponses: Bool {
+        if case .nginx(_, _, Self.withoutLingering) = make { true } else { false }
+    }
+
     /// Has nginx close a connection from which it has not read everything, so that the kernel resets it.
-    private static let withoutLingering = "lingering_close off;"
+    static let withoutLingering = "lingering_close off;"
 
     var testDescription: String {
         var words: [String]

@@ -62,5 +62,10 @@ import Testing
             #expect(result.losses(of: kind, to: first) == (kind == .get ? result.lost : [:]))
             #expect(result.losses(of: kind, to: LimitedServer(make: .caddy)) == result.lost)
         }
+        var cut = result
+        cut.cut = [-1005: 2]
+        #expect(cut.losses(of: .get, to: LimitedServer(make: .caddy)) == result.lost)
+        let resetting = LimitedServer(make: .nginx(requests: 5, more: LimitedServer.withoutLingering))
+        #expect(cut.losses(of: .get, to: resetting) == [-1001: 1])
     }
 }

@@ -15,6 +15,8 @@ struct LostRequests {
     var answered = 0
     /// How many came to nothing, by the codes of their errors.
     var lost: [Int: Int] = [:]
+    /// How many of these failed after the head of the response: none is sent again, because the program has the response.
+    var cut: [Int: Int] = [:]
 
     /// Of the table.
     func row(_ name: String) -> String {
@@ -24,7 +26,8 @@ struct LostRequests {
 
     /// Those that must not be: of what is safe to send again, and of whatever the server says that it has not processed.
     func losses(of kind: Kind, to server: LimitedServer) -> [Int: Int] {
-        kind == .get || server.tellsWhatItHasProcessed ? lost : [:]
+        guard kind == .get || server.tellsWhatItHasProcessed else { return [:] }
+        return server.cutsResponses ? lost.merging(cut) { $0 - $1 }.filter { $0.value != 0 } : lost
     }
 
     private static let body = Data([UInt8].pattern(count: 2_000))
@@ -37,6 +40,15 @@ struct LostRequests {
         ) {
             completionHandler(InputStream(data: LostRequests.body))
         }
+    }
+
+    /// Knows the task of an `async` load.
+    private final class Witness: NSObject, URLSessionTaskDelegate, Sendable {
+        private let task = EventRecorder<URLSessionTask>()
+
+        func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { self.task.record(task) }
+
+        var hasResponse: Bool { task.events.last?.response != nil }
     }
 
     static func count(_ kind: Kind, from limited: LimitedServer, for duration: Duration) async throws -> LostRequests {
@@ -79,11 +91,14 @@ struct LostRequests {
         repeat {
             var request = request
             if kind == .stream { request.httpBodyStream = InputStream(data: body) }
+            let witness = Witness()
             do {
-                _ = try await session.data(for: request)
+                _ = try await session.data(for: request, delegate: witness)
                 result.answered += 1
             } catch {
-                result.lost[(error as? URLError)?.errorCode ?? 0, default: 0] += 1
+                let code = (error as? URLError)?.errorCode ?? 0
+                result.lost[code, default: 0] += 1
+                if witness.hasResponse { result.cut[code, default: 0] += 1 }
             }
             // Some a little sooner than the server closes what is idle, and some a little later.
             if idle > 0 { try? await Task.sleep(for: .milliseconds(idle * 1000 + .random(in: -60...60))) }
@@ -94,5 +109,6 @@ struct LostRequests {
     private mutating func add(_ other: LostRequests) {
         answered += other.answered
         lost.merge(other.lost) { $0 + $1 }
+        cut.merge(other.cut) { $0 + $1 }
     }
 }
