@@ -95,6 +95,8 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         ForkGuards.shared.add(self)
     }
 
+    deinit { ForkGuards.shared.remove(self) }
+
     // MARK: Forks
 
     func hold(until deadline: Int64) {
