@@ -75,7 +75,7 @@ extension AlternativeServicesRecord: StepRecord {
     package static func make(_ number: Int, _ version: Int) -> AlternativeServicesRecord {
         let service = AlternativeService(port: 443, persists: true)
         return AlternativeServicesRecord(
-            origin: ServerPlace("h\(number).example", 443), entries: [Entry(service, expires: Int64(version))])
+            origin: HostPort("h\(number).example", 443), entries: [Entry(service, expires: Int64(version))])
     }
 
     package var text: String { "\(origin.host) \(entries.map(\.expires))" }

@@ -39,7 +39,7 @@ package final class ConnectionSecurity {
         /// For whom a session was made over QUIC, and where.
         struct QUICPeer: Hashable {
             let origin: Origin
-            let place: ServerPlace
+            let place: HostPort
         }
 
         /// A session over QUIC that can be resumed.

@@ -1,6 +1,6 @@
 /// Where else an origin speaks HTTP/3 (RFC 7838 §2). The server there still has to prove that it is the origin.
 package struct AlternativeService: Sendable, Hashable {
-    /// As in `ServerPlace`; nil for the origin's own.
+    /// As in `HostPort`; nil for the origin's own.
     package let host: String?
     package let port: UInt16
     /// Whether it is meant to be good in other networks too (§3.1).
@@ -12,15 +12,15 @@ package struct AlternativeService: Sendable, Hashable {
         self.persists = persists
     }
 
-    package func place(for origin: ServerPlace) -> ServerPlace { ServerPlace(host ?? origin.host, port) }
+    package func hostPort(for origin: HostPort) -> HostPort { HostPort(host ?? origin.host, port) }
 
-    /// Whether that is the origin's own place.
-    package func isOwn(of origin: ServerPlace) -> Bool { place(for: origin) == origin }
+    /// Whether that is the origin's own position.
+    package func isOwn(of origin: HostPort) -> Bool { hostPort(for: origin) == origin }
 
     /// Whether the origin may be reached there.
-    func isAllowed(for origin: ServerPlace) -> Bool { !BlockedPorts.contains(port) || isOwn(of: origin) }
+    func isAllowed(for origin: HostPort) -> Bool { !BlockedPorts.contains(port) || isOwn(of: origin) }
 
-    func isSamePlace(as other: AlternativeService) -> Bool { host == other.host && port == other.port }
+    func hasSameHostPort(as other: AlternativeService) -> Bool { host == other.host && port == other.port }
 
     /// The host of an `Alt-Svc` field or of a record: a name, or an address, of version 6 in brackets. Nil if it is none.
     static func host(_ text: String) -> String? {

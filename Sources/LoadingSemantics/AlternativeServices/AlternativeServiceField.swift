@@ -17,7 +17,7 @@ package enum AlternativeServiceField: Sendable, Equatable {
 
     /// Nothing that was said before counts any more.
     case clear
-    /// In place of all that was said before. In the order of preference, each once; maybe none, since the origin may have
+    /// In position of all that was said before. In the order of preference, each once; maybe none, since the origin may have
     /// named none that speaks HTTP/3.
     case offers([Offer])
 
@@ -48,7 +48,7 @@ package enum AlternativeServiceField: Sendable, Equatable {
             while let alternative = reader.nextAlternative() {
                 hasAlternative = true
                 guard let offer = alternative.offer, offers.count < Self.mostOffers,
-                    !offers.contains(where: { $0.service.isSamePlace(as: offer.service) })
+                    !offers.contains(where: { $0.service.hasSameHostPort(as: offer.service) })
                 else { continue }
                 offers.append(offer)
             }

@@ -24,7 +24,7 @@ struct AlternativeServiceReader {
     /// Ends before a comma or at the end; nil if something else stands there.
     private mutating func alternative() -> Alternative? {
         guard let name = token(), take(UInt8(ascii: "=")), let authority = quoted(),
-            let (host, port) = Self.place(authority)
+            let (host, port) = Self.hostPort(authority)
         else { return nil }
         var maximumAge: Int64?
         var persists: Bool?
@@ -56,7 +56,7 @@ struct AlternativeServiceReader {
     }
 
     /// Host, if there is one, and port.
-    private static func place(_ authority: [UInt8]) -> (host: String?, port: UInt16)? {
+    private static func hostPort(_ authority: [UInt8]) -> (host: String?, port: UInt16)? {
         guard let colon = authority.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let digits = authority[(colon + 1)...]
         guard let number = DeltaSeconds.parse(digits), let port = UInt16(exactly: number), port > 0 else { return nil }

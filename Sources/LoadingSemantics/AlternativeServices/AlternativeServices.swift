@@ -14,7 +14,7 @@ package struct AlternativeServices: Sendable {
     package static let mostOrigins = 256
 
     private let most: Int
-    private var entries: [ServerPlace: Entry] = [:]
+    private var entries: [HostPort: Entry] = [:]
     private var lastNumber: UInt64 = 0
 
     package init(mostOrigins most: Int = mostOrigins) { self.most = max(most, 1) }
@@ -31,7 +31,7 @@ package struct AlternativeServices: Sendable {
         _ fields: HTTPFields, from url: HTTPURL, at now: Int64
     ) -> AlternativeServicesOutcome {
         guard url.scheme.isSecure, let field = AlternativeServiceField(fields) else { return .nothing }
-        let origin = ServerPlace(url.host, url.port)
+        let origin = HostPort(url.host, url.port)
         guard case .offers(let offers) = field else { return remove(origin) }
         // A cache on the way may have kept it for a while (§3.1).
         let age =
@@ -57,7 +57,7 @@ package struct AlternativeServices: Sendable {
         return put(AlternativeServicesRecord(origin: record.origin, entries: believed), at: now)
     }
 
-    /// Has the records of a copy in place of what copies have. What they have not stays, behind that. Tells what became of
+    /// Has the records of a copy in position of what copies have. What they have not stays, behind that. Tells what became of
     /// each.
     package mutating func replace(
         with records: [AlternativeServicesRecord], at now: Int64
@@ -74,16 +74,16 @@ package struct AlternativeServices: Sendable {
 
     /// Where else the origin may be asked, in the order in which it prefers that. Costs next to nothing when nothing is
     /// known.
-    package func services(of origin: ServerPlace, at now: Int64) -> [AlternativeService] {
+    package func services(of origin: HostPort, at now: Int64) -> [AlternativeService] {
         if entries.isEmpty { return [] }
         guard let entry = entries[origin] else { return [] }
         return entry.record.entries.lazy.filter { $0.expires > now }.map(\.service)
     }
 
     /// Forgets one alternative, since the server there says that it is not the origin (§6).
-    package mutating func remove(_ service: AlternativeService, of origin: ServerPlace) -> AlternativeServicesOutcome {
+    package mutating func remove(_ service: AlternativeService, of origin: HostPort) -> AlternativeServicesOutcome {
         guard let entry = entries[origin] else { return .nothing }
-        let left = entry.record.keeping { !$0.service.isSamePlace(as: service) }
+        let left = entry.record.keeping { !$0.service.hasSameHostPort(as: service) }
         if left.entries.isEmpty { return remove(origin) }
         if left == entry.record { return .nothing }
         entries[origin]?.record = left
@@ -92,7 +92,7 @@ package struct AlternativeServices: Sendable {
     }
 
     /// Forgets an origin.
-    package mutating func remove(_ origin: ServerPlace) -> AlternativeServicesOutcome {
+    package mutating func remove(_ origin: HostPort) -> AlternativeServicesOutcome {
         entries.removeValue(forKey: origin) == nil ? .nothing : .removed(origin)
     }
 
@@ -119,7 +119,7 @@ package struct AlternativeServices: Sendable {
     }
 
     /// Forgets those whose time is over, and says which those were.
-    package mutating func removeExpired(at now: Int64) -> [ServerPlace] {
+    package mutating func removeExpired(at now: Int64) -> [HostPort] {
         let expired = entries.filter { $0.value.record.isExpired(at: now) }.map(\.key)
         for origin in expired { entries[origin] = nil }
         return expired
@@ -144,7 +144,7 @@ package struct AlternativeServices: Sendable {
     }
 
     /// Forgets those whose time is over, and if that is none, the one that came first.
-    private mutating func makeRoom(at now: Int64) -> [ServerPlace] {
+    private mutating func makeRoom(at now: Int64) -> [HostPort] {
         let expired = removeExpired(at: now)
         guard expired.isEmpty, let first = entries.min(by: { $0.value.number < $1.value.number })?.key else {
             return expired

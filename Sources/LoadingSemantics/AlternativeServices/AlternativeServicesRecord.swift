@@ -11,11 +11,11 @@ package struct AlternativeServicesRecord: Sendable, Hashable {
         }
     }
 
-    package let origin: ServerPlace
+    package let origin: HostPort
     /// In the order of preference.
     package let entries: [Entry]
 
-    package init(origin: ServerPlace, entries: [Entry]) {
+    package init(origin: HostPort, entries: [Entry]) {
         self.origin = origin
         self.entries = entries
     }
@@ -36,7 +36,7 @@ package struct AlternativeServicesRecord: Sendable, Hashable {
     var passing: AlternativeServicesRecord? { part { !lasts($0) } }
 
     private func lasts(_ entry: Entry) -> Bool {
-        entry.service.persists || entry.service.place(for: origin).host == origin.host
+        entry.service.persists || entry.service.hostPort(for: origin).host == origin.host
     }
 
     private func part(where passes: (Entry) -> Bool) -> AlternativeServicesRecord? {

@@ -45,21 +45,21 @@ struct DNSReader {
         var text: [UInt8] = []
         var isHost = true
         var length = 1
-        var place = offset
+        var position = offset
         // Each pointer leads to before where the last one has led to, so there is an end; and there are no more of them
         // than a name has labels, or each of many names could lead through the whole message.
         var limit = offset
         var pointers = 0
         var end: Int?
         while true {
-            guard place < message.endIndex else { return nil }
-            let count = Int(message[place])
-            place += 1
+            guard position < message.endIndex else { return nil }
+            let count = Int(message[position])
+            position += 1
             switch count >> 6 {
             case 0:
-                guard count <= message.endIndex - place else { return nil }
+                guard count <= message.endIndex - position else { return nil }
                 if count == 0 {
-                    offset = end ?? place
+                    offset = end ?? position
                     let isRoot = length == 1
                     return Name(
                         text: isHost && !isRoot ? String(decoding: text, as: UTF8.self) : nil, isRoot: isRoot)
@@ -67,19 +67,19 @@ struct DNSReader {
                 length += count + 1
                 guard length <= 255 else { return nil }
                 if !text.isEmpty { text.append(UInt8(ascii: ".")) }
-                for byte in message[place..<(place + count)] {
+                for byte in message[position..<(position + count)] {
                     isHost = isHost && Self.isOfHost(byte)
                     text.append(asciiLowercase(byte))
                 }
-                place += count
+                position += count
             case 3:
-                guard mayPoint, place < message.endIndex else { return nil }
-                let target = message.startIndex + ((count & 63) << 8 | Int(message[place]))
+                guard mayPoint, position < message.endIndex else { return nil }
+                let target = message.startIndex + ((count & 63) << 8 | Int(message[position]))
                 pointers += 1
                 guard target < limit, pointers < 128 else { return nil }
-                end = end ?? place + 1
+                end = end ?? position + 1
                 limit = target
-                place = target
+                position = target
             default: return nil
             }
         }

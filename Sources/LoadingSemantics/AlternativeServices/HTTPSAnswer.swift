@@ -108,8 +108,8 @@ extension HTTPSAnswer {
                 switch type {
                 case 5 where links.count < HTTPSAnswer.mostRecords:
                     // Where the name stands matters, since it may point to others.
-                    var place = start
-                    guard let target = place.name(), place.offset == reader.offset else { return nil }
+                    var position = start
+                    guard let target = position.name(), position.offset == reader.offset else { return nil }
                     if let target = target.text, links[owner] == nil {
                         links[owner] = Link(target: target, lifetime: lifetime)
                     }

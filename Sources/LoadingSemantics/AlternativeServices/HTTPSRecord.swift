@@ -30,7 +30,7 @@ package struct HTTPSRecord: Sendable, Hashable {
     /// Whether HTTP/3 is spoken there.
     package var speaksHTTP3: Bool { protocols.contains { $0.elementsEqual("h3".utf8) } }
 
-    package func place(for origin: ServerPlace) -> ServerPlace { ServerPlace(target, port ?? origin.port) }
+    package func hostPort(for origin: HostPort) -> HostPort { HostPort(target, port ?? origin.port) }
 }
 
 extension HTTPSRecord {

@@ -14,7 +14,7 @@ package final class LastingAlternatives: AlternativeServicesStore, FlushedStore 
     /// Reads what there is. From then on loops ask without waiting.
     package func prepare() { records.read { _ in } }
 
-    package func services(of origin: ServerPlace, at now: Int64) -> [AlternativeService] {
+    package func services(of origin: HostPort, at now: Int64) -> [AlternativeService] {
         records.readIfAtHand { $0.services(of: origin, at: now) } ?? []
     }
 
@@ -22,7 +22,7 @@ package final class LastingAlternatives: AlternativeServicesStore, FlushedStore 
         change { [$0.note(fields, from: url, at: now)] }
     }
 
-    package func remove(_ service: AlternativeService, of origin: ServerPlace) {
+    package func remove(_ service: AlternativeService, of origin: HostPort) {
         change { [$0.remove(service, of: origin)] }
     }
 

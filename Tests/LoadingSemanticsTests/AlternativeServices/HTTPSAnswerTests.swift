@@ -21,11 +21,11 @@ import Testing
             port: 8443, ipv4Hints: [[192, 0, 2, 1], [192, 0, 2, 2]], ipv6Hints: [[UInt8](repeating: 7, count: 16)])
         #expect(answer(DNSPacket(answers: 1).record(data)) == HTTPSAnswer(.services([record]), lifetime: 300))
         #expect(record.speaksHTTP3)
-        #expect(record.place(for: ServerPlace("a.example", 443)) == ServerPlace("a.example", 8443))
+        #expect(record.hostPort(for: HostPort("a.example", 443)) == HostPort("a.example", 8443))
         let plain = HTTPSRecord(priority: 7, target: "b.example")
         #expect(content(DNSPacket.https(7, "B.Example")) == .services([plain]))
         #expect(!plain.speaksHTTP3 && plain.hasDefaultProtocol)
-        #expect(plain.place(for: ServerPlace("a.example", 444)) == ServerPlace("b.example", 444))
+        #expect(plain.hostPort(for: HostPort("a.example", 444)) == HostPort("b.example", 444))
     }
 
     @Test("the most preferred is first, whatever the order") func order() {

@@ -25,16 +25,16 @@ import Testing
         let scene = try StorageScene()
         let archive = AlternativeServicesArchive(in: scene.directory, tell: scene.tell)
         let first = AlternativeServicesRecord(
-            origin: ServerPlace("example.org", 443),
+            origin: HostPort("example.org", 443),
             entries: [
                 Entry(AlternativeService(port: 65535), expires: 1),
                 Entry(AlternativeService(host: "2001:db8::1", port: 443, persists: true), expires: .max),
             ])
         let second = AlternativeServicesRecord(
-            origin: ServerPlace("example.org", 8443), entries: [Entry(AlternativeService(port: 1), expires: 2)])
+            origin: HostPort("example.org", 8443), entries: [Entry(AlternativeService(port: 1), expires: 2)])
         let other = AlternativeServicesRecord(origin: second.origin, entries: [])
         archive.apply([.stored(first), .stored(other)])
-        archive.apply([.stored(second), .removed(ServerPlace("example.net", 443))])
+        archive.apply([.stored(second), .removed(HostPort("example.net", 443))])
         #expect(Set(AlternativeServicesArchive(in: scene.directory).load()) == [first, second])
         archive.apply([.removed(first.origin)])
         #expect(AlternativeServicesArchive(in: scene.directory).load() == [second])

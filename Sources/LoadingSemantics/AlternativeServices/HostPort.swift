@@ -1,5 +1,5 @@
 /// Where a server is found: a host and a port. An origin has one, and so has each of its alternatives, and a proxy.
-package struct ServerPlace: Sendable, Hashable {
+package struct HostPort: Sendable, Hashable {
     /// As in `HTTPURL`: lower-case ASCII, an address without brackets.
     package let host: String
     package let port: UInt16
