@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
 /// conversations of several steps, each of which is made by who runs the stage.
 struct AuthenticationStage {
-    private let asker: AuthenticationAsker
+    private let source: ChallengeSource
     private let memory: AuthenticationMemory
     private let loop: EventLoop
     /// What the request carries that is under way or next.
@@ -107,8 +107,8 @@ struct AuthenticationStage {
         case speak(SecurityConversation, [UInt8], identity: UInt64)
     }
 
-    init(_ asker: AuthenticationAsker, _ memory: AuthenticationMemory, _ loop: EventLoop) {
-        self.asker = asker
+    init(_ source: ChallengeSource, _ memory: AuthenticationMemory, _ loop: EventLoop) {
+        self.source = source
         self.memory = memory
         self.loop = loop
     }
@@ -116,7 +116,7 @@ struct AuthenticationStage {
     // MARK: Requests
 
     /// The field that the loader writes itself, in place of one that the caller may have set (AUTH-27).
-    var fieldName: String { asker.credentialField }
+    var fieldName: String { source.credentialField }
 
     /// Whose connection the request needs; 0 for nobody's.
     var identity: UInt64 {
@@ -129,7 +129,7 @@ struct AuthenticationStage {
     }
 
     /// Whether there is nothing to find out about a response with this status.
-    func ignores(_ status: Int) -> Bool { attempt == nil && AuthenticationAsker(status: status) != asker }
+    func ignores(_ status: Int) -> Bool { attempt == nil && ChallengeSource(status: status) != source }
 
     /// Looks what is known that a request should say unasked. Whose connection it needs shows after that.
     ///
@@ -204,16 +204,16 @@ struct AuthenticationStage {
         after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
     ) throws(LoadError) -> Step {
         turn(to: subject.peer)
-        if AuthenticationAsker(status: head.status) != asker {
+        if ChallengeSource(status: head.status) != source {
             // What a proxy asks says nothing of what the server makes of the user.
-            return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
+            return source == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
         askedCount += 1
         if askedCount > Self.mostChallenges {
             attempt = nil
             return .deliver
         }
-        let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
+        let challenges = AuthenticationChallenge.all(in: head.fields, of: source)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
         if let step = goOn(challenges, options, subject) { return step }
@@ -363,7 +363,7 @@ struct AuthenticationStage {
         switch attempt.proof {
         case .basic: break
         case .digest(var session):
-            let info = AuthenticationInfo(head.fields, of: asker)
+            let info = AuthenticationInfo(head.fields, of: source)
             if attempt.answer?.serverProof(in: info) == .wrong { throw .impostor }
             session.accept(info)
             attempt.proof = .digest(session)
@@ -375,7 +375,7 @@ struct AuthenticationStage {
                 }
             }
         case .connection(var proof):
-            let token = AuthenticationChallenge.all(in: head.fields, of: asker).token(attempt.space.scheme)
+            let token = AuthenticationChallenge.all(in: head.fields, of: source).token(attempt.space.scheme)
             if let conversation = proof.conversation, !conversation.isComplete, let token,
                 !conversation.verifies(token)
             {

@@ -162,7 +162,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
-    func identity(of asker: AuthenticationAsker) -> UInt64? {
+    func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
         return identity == 0 ? nil : identity
@@ -170,7 +170,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
     func withheldProof(askedBy status: Int) -> Bool {
-        guard !withheldFields.isEmpty, let asker = AuthenticationAsker(status: status) else { return false }
+        guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
         return withheldFields.contains(asker.credentialField)
     }
 
@@ -404,7 +404,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
         if let value = load?.authorization(for: forwarder, of: route) {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
+            request.fields.append(ChallengeSource.proxy.credentialField, value)
         }
         return request
     }

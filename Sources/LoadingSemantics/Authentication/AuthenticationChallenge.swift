@@ -25,10 +25,10 @@ package struct AuthenticationChallenge: Sendable, Equatable {
     /// The challenges in a response, in order (AUTH-15).
     ///
     /// Each field is read alone, so that a broken one harms no other.
-    package static func all(in fields: HTTPFields, of asker: AuthenticationAsker) -> [AuthenticationChallenge] {
+    package static func all(in fields: HTTPFields, of source: ChallengeSource) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         var length = 0
-        for value in fields.values(asker.challengeField) {
+        for value in fields.values(source.challengeField) {
             length += value.utf8.count
             if length > Limit.length { break }
             var reader = ChallengeReader(value)

@@ -3,8 +3,8 @@ package struct AuthenticationInfo: Sendable, Equatable {
     package var parameters: AuthenticationParameters
 
     /// Nil if there is no such field.
-    package init?(_ fields: HTTPFields, of asker: AuthenticationAsker) {
-        guard let value = fields.combinedValue(asker.infoField),
+    package init?(_ fields: HTTPFields, of source: ChallengeSource) {
+        guard let value = fields.combinedValue(source.infoField),
             value.utf8.count <= AuthenticationChallenge.Limit.length
         else { return nil }
         var reader = ChallengeReader(value)

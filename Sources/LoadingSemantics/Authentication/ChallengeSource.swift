@@ -1,9 +1,9 @@
 /// Who wants credentials, and in which fields they talk about them (RFC 9110 §11.6, §11.7).
-package enum AuthenticationAsker: Sendable {
+package enum ChallengeSource: Sendable {
     case server
     case proxy
 
-    /// The asker behind a status, or nil if that status asks for nothing.
+    /// The source behind a status, or nil if that status asks for nothing.
     package init?(status: Int) {
         switch status {
         case 401: self = .server
