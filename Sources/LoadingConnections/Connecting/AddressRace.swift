@@ -176,7 +176,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         guard outcome != nil else { return }
         guard let failure else { return perform(.attemptSucceeded(attempt)) }
         running.removeValue(forKey: attempt)?.close()
-        if failure.isLackOfDescriptors { return end(.failure(.noDescriptor)) }
+        if failure.isDescriptorShortage { return end(.failure(.noDescriptor)) }
         perform(.attemptFailed(attempt, failure))
     }
 

@@ -105,7 +105,7 @@ extension Load {
         }
         if let way = heldConnection?.way ?? conversationWay {
             conversationWay = nil
-            return go(by: ProxyRoute([way]))
+            return go(by: ProxyRouteList([way]))
         }
         guard let proxies = environment.proxies else { return go(by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return go(by: route) }
@@ -118,7 +118,7 @@ extension Load {
         }
     }
 
-    private func go(by route: ProxyRoute) {
+    private func go(by route: ProxyRouteList) {
         guard machine.receive(.passed(.proxyResolution)) else { return }
         self.route = route
     }

@@ -54,18 +54,18 @@ package struct FailedProxies: Sendable, Equatable {
         entries[Key(proxy, destination.hostPort)] = nil
     }
 
-    /// The ways with those last that have failed; else as they were.
+    /// The routes with those last that have failed; else as they were.
     package func inOrder(
-        _ ways: [ProxyRoute.Way], to destination: ProxyDestination, patience: Int64 = 0, at now: Int64
-    ) -> [ProxyRoute.Way] {
-        if isEmpty { return ways }
-        let hasFailed = { (way: ProxyRoute.Way) -> Bool in
-            guard case .through(let proxy) = way else { return false }
+        _ routes: [ProxyRoute], to destination: ProxyDestination, patience: Int64 = 0, at now: Int64
+    ) -> [ProxyRoute] {
+        if isEmpty { return routes }
+        let hasFailed = { (route: ProxyRoute) -> Bool in
+            guard case .through(let proxy) = route else { return false }
             return [nil, destination.hostPort].contains {
                 entries[Key(proxy, $0)].map { $0.end > now && $0.patience >= patience } ?? false
             }
         }
-        return ways.filter { !hasFailed($0) } + ways.filter(hasFailed)
+        return routes.filter { !hasFailed($0) } + routes.filter(hasFailed)
     }
 
     private mutating func makeRoom(at now: Int64) {

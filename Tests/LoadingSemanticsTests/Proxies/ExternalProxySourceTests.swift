@@ -12,12 +12,12 @@ import Testing
     {
         let server = ProxyDestination(try HTTPURL("https://server.example/"))
         let alone = ProxyRules(dictionary: ProxyDictionary(script), system: ProxyEnvironment([:]))
-        #expect(alone.route(for: server) == .unknown && alone.route(for: server).ways.isEmpty)
+        #expect(alone.route(for: server) == .scriptFailed && alone.route(for: server).routes.isEmpty)
         #expect(alone.route(for: server).failure(.tunnel) == .scriptFailed)
-        #expect(ProxyRoute.blocked.failure(.tunnel) == .unusableSettings(.tunnel))
+        #expect(ProxyRouteList.noUsableProxy.failure(.tunnel) == .unusableSettings(.tunnel))
         let settings = script.merging(["SOCKSEnable": .number(1), "SOCKSProxy": .text("s")]) { $1 }
         let more = ProxyRules(dictionary: ProxyDictionary(settings), system: ProxyEnvironment([:]))
-        #expect(more.route(for: server) == ProxyServer("socks://s").map(ProxyRoute.through))
+        #expect(more.route(for: server) == ProxyServer("socks://s").map(ProxyRouteList.through))
     }
 
     // PROXY-8, PROXY-4, PROXY-9
@@ -25,14 +25,14 @@ import Testing
         let server = ProxyDestination(try HTTPURL("https://server.example/"))
         let none = ProxyEnvironment([:])
         let rules = ProxyRules(system: none, knowsDesktop: true)
-        #expect(rules.adviser(for: server) == .desktop && !rules.areEmpty)
+        #expect(rules.externalSource(for: server) == .desktop && !rules.areEmpty)
         #expect(rules.route(for: server) == .direct)
-        #expect(rules.route(for: server, answer: .blocked) == .blocked)
-        #expect(rules.adviser(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
+        #expect(rules.route(for: server, answer: .noUsableProxy) == .noUsableProxy)
+        #expect(rules.externalSource(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
         let named = ProxyRules(system: ProxyEnvironment(["http_proxy": "a"]), knowsDesktop: true)
-        #expect(named.adviser(for: server) == nil)
+        #expect(named.externalSource(for: server) == nil)
         let empty = ProxyRules(dictionary: ProxyDictionary([:]), system: none, knowsDesktop: true)
-        #expect(empty.adviser(for: server) == nil && empty.areEmpty)
+        #expect(empty.externalSource(for: server) == nil && empty.areEmpty)
         #expect(ProxyRules(system: none).areEmpty)
     }
 
@@ -49,7 +49,7 @@ import Testing
             ("http://u:p@a:1\n", "http a:1"), ("r:1\n", "http r:1"),
         ])
     func desktopText(text: String, expected: String) {
-        let ways = ProxyRoute(desktop: text).ways.map { way in
+        let ways = ProxyRouteList(desktop: text).routes.map { way in
             switch way {
             case .direct: "direct"
             case .through(let server): "\(server)"
@@ -69,15 +69,15 @@ import Testing
             ("http://[2001:db8::1]:81/x", "http://[2001:db8::1]:81/x", "2001:db8::1"),
         ])
     func inquiry(address: String, url: String, host: String) throws {
-        let inquiry = ProxyInquiry(try HTTPURL(address))
+        let inquiry = ProxyQuery(try HTTPURL(address))
         #expect(inquiry.url == url && inquiry.host == host)
     }
 
     // PROXY-11
     @Test("what an adviser is told of what is not HTTP") func otherInquiry() throws {
-        let stream = ProxyInquiry(ProxyDestination(traffic: .other, host: "a.example", port: 7))
+        let stream = ProxyQuery(ProxyDestination(traffic: .other, host: "a.example", port: 7))
         #expect(stream.url == "tcp://a.example:7/" && stream.host == "a.example")
-        let file = ProxyInquiry(ProxyDestination(try FTPURL("ftp://u:p@a.example/secret")))
+        let file = ProxyQuery(ProxyDestination(try FTPURL("ftp://u:p@a.example/secret")))
         #expect(file.url == "ftp://a.example:21/")
     }
 }

@@ -1,6 +1,6 @@
 /// What an adviser gets to know of what is to be reached: no user and no password, and of secure addresses nothing but the
 /// host, since whoever has written a script is not whom the user speaks to.
-package struct ProxyInquiry: Sendable, Hashable {
+package struct ProxyQuery: Sendable, Hashable {
     package let url: String
     /// As scripts want it: without brackets.
     package let host: String

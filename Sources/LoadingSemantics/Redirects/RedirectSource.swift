@@ -1,5 +1,5 @@
 /// The request that a redirect answers.
-package struct RedirectedFrom: Sendable {
+package struct RedirectSource: Sendable {
     package var method: String
     /// Absolute.
     package var url: String
