@@ -81,9 +81,9 @@ extension AlternativeServicesRecord: StepRecord {
     package var text: String { "\(origin.host) \(entries.map(\.expires))" }
 }
 
-extension StoredCredential: StepRecord {
-    package static func make(_ number: Int, _ version: Int) -> StoredCredential {
-        StoredCredential(
+extension PersistentCredential: StepRecord {
+    package static func make(_ number: Int, _ version: Int) -> PersistentCredential {
+        PersistentCredential(
             space: Space(
                 host: "h\(number)", port: 443, protocolName: "https", realm: nil, authenticationMethod: "Basic"),
             user: "u", password: "p\(version)")

@@ -4,22 +4,22 @@
 /// (`CredentialArchive`), and the other notes are rows of its table that are no credentials.
 enum CredentialNote: Hashable, Sendable {
     enum Identity: Hashable, Sendable {
-        case credential(StoredCredential.Identity)
+        case credential(PersistentCredential.Identity)
         case everything
         case keyring
     }
 
-    case stored(StoredCredential)
-    case removed(StoredCredential.Identity)
+    case stored(PersistentCredential)
+    case removed(PersistentCredential.Identity)
     /// All that was in the keyring before the other notes were made.
     case everythingRemoved
     /// There is something in the keyring, or was. Without that what is removed needs no note.
     case keyringUsed
 
-    var stored: StoredCredential? { if case .stored(let credential) = self { credential } else { nil } }
+    var stored: PersistentCredential? { if case .stored(let credential) = self { credential } else { nil } }
 
     /// What is to be done to the keyring.
-    var change: RecordChange<StoredCredential>? {
+    var change: RecordChange<PersistentCredential>? {
         switch self {
         case .stored(let credential): .stored(credential)
         case .removed(let identity): .removed(identity)
@@ -30,11 +30,11 @@ enum CredentialNote: Hashable, Sendable {
 }
 
 extension CredentialNote: ArchivedRecord {
-    static var table: String { StoredCredential.table }
+    static var table: String { PersistentCredential.table }
     static var isSecret: Bool { true }
-    static var identityColumns: [String] { StoredCredential.identityColumns }
-    static var contentColumns: [String] { StoredCredential.contentColumns }
-    static var design: DatabaseDesign { StoredCredential.design }
+    static var identityColumns: [String] { PersistentCredential.identityColumns }
+    static var contentColumns: [String] { PersistentCredential.contentColumns }
+    static var design: DatabaseDesign { PersistentCredential.design }
 
     /// In the place of a host, where a credential has a text.
     private static let everything = DatabaseValue.integer(1)
@@ -42,7 +42,7 @@ extension CredentialNote: ArchivedRecord {
 
     static func values(of identity: Identity) -> [DatabaseValue] {
         switch identity {
-        case .credential(let identity): StoredCredential.values(of: identity)
+        case .credential(let identity): PersistentCredential.values(of: identity)
         case .everything: [everything] + identityColumns.dropFirst().map { _ in .integer(0) }
         case .keyring: [keyring] + identityColumns.dropFirst().map { _ in .integer(0) }
         }
@@ -63,14 +63,14 @@ extension CredentialNote: ArchivedRecord {
 
     init?(row: [DatabaseValue]) {
         guard row.count == Self.identityColumns.count + Self.contentColumns.count else { return nil }
-        if let credential = StoredCredential(row: row) {
+        if let credential = PersistentCredential(row: row) {
             self = .stored(credential)
         } else if row[0] == Self.everything {
             self = .everythingRemoved
         } else if row[0] == Self.keyring {
             self = .keyringUsed
         } else if row[row.count - 2].isNull,
-            let removed = StoredCredential(row: row.dropLast(2) + [.text(""), .integer(0)])
+            let removed = PersistentCredential(row: row.dropLast(2) + [.text(""), .integer(0)])
         {
             self = .removed(removed.identity)
         } else {

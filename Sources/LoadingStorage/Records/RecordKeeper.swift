@@ -30,4 +30,4 @@ package protocol RecordKeeper<Record>: AnyObject {
 }
 
 extension RecordArchive: RecordKeeper {}
-extension PermanentCredentials: RecordKeeper {}
+extension PersistentCredentialStore: RecordKeeper {}

@@ -6,7 +6,7 @@ internal import LoadingStorage
 /// Spaces and credentials may be of the caller's own classes. So what they say of themselves was read before
 /// (``KnownSpace``, ``KnownCredential``), and what departs is handed out, to be let go of when the lock is free.
 struct CredentialTable: RecordMemory {
-    typealias Change = RecordChange<StoredCredential>
+    typealias Change = RecordChange<PersistentCredential>
 
     /// What became of a call.
     struct Outcome {
@@ -21,7 +21,7 @@ struct CredentialTable: RecordMemory {
         let space: KnownSpace
         var credentials: [String: KnownCredential] = [:]
         /// What lasts of users who have a credential for this process alone, which goes before it.
-        var hidden: [String: StoredCredential] = [:]
+        var hidden: [String: PersistentCredential] = [:]
         var defaultUser: String?
         /// Whether that was decided here since what lasts was taken over.
         var isDefaultNew = false
@@ -132,13 +132,13 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: !entries.isEmpty, departed: [entries])
     }
 
-    func lasting(at now: Double) -> [StoredCredential] {
+    func lasting(at now: Double) -> [PersistentCredential] {
         entries.flatMap { space, entry in
             entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
         }
     }
 
-    mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
+    mutating func replaceLasting(with records: [PersistentCredential], at now: Double) -> [Change] {
         var newDefaults: [KnownSpace.Values: String] = [:]
         var oldDefaults: [KnownSpace.Values: String] = [:]
         for (space, entry) in entries {
@@ -154,7 +154,7 @@ struct CredentialTable: RecordMemory {
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
-        var defaults: [KnownSpace.Values: [StoredCredential]] = [:]
+        var defaults: [KnownSpace.Values: [PersistentCredential]] = [:]
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
@@ -187,15 +187,15 @@ struct CredentialTable: RecordMemory {
     /// How the file is to have that user's credential: as it is now, or not at all.
     private func change(of user: String, in space: KnownSpace.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
-            ?? .removed(StoredCredential.Identity(space: space.stored, user: user))
+            ?? .removed(PersistentCredential.Identity(space: space.stored, user: user))
     }
 
     /// Nil for what does not last.
-    private func record(of user: String, in space: KnownSpace.Values) -> StoredCredential? {
+    private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
         guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isLasting,
             let password = credential.password
         else { return nil }
-        return StoredCredential(
+        return PersistentCredential(
             space: space.stored, user: user, password: password, isDefault: entry.defaultUser == user)
     }
 }

@@ -26,7 +26,7 @@ struct KnownCredential {
             persistence: credential.persistence)
     }
 
-    init(_ record: StoredCredential) {
+    init(_ record: PersistentCredential) {
         object = URLCredential(user: record.user, password: record.password, persistence: .permanent)
         values = Values(user: record.user, password: record.password, persistence: .permanent)
     }

@@ -108,7 +108,7 @@ import Testing
         let told = EventRecorder<[String]>()
         let configuration = URLSessionConfiguration.ephemeral
         let cookieKeeper = ScriptedKeeper<Cookie>([])
-        let passwordKeeper = ScriptedKeeper<StoredCredential>([])
+        let passwordKeeper = ScriptedKeeper<PersistentCredential>([])
         if isPassword {
             passwordKeeper.hold(.apply)
             let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { passwordKeeper })

@@ -170,7 +170,7 @@ extension Cookie: NamedRecord {
     static func name(of identity: Identity) -> String { identity.name }
 }
 
-extension StoredCredential: NamedRecord {
+extension PersistentCredential: NamedRecord {
     static func name(of identity: Identity) -> String { identity.user }
 }
 

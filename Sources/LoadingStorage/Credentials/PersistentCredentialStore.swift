@@ -10,8 +10,8 @@ internal import LoadingSemantics
 /// then nothing is done to the keyring, and changes wait in memory.
 ///
 /// Used by one thread at a time.
-package final class PermanentCredentials {
-    package typealias Change = RecordChange<StoredCredential>
+package final class PersistentCredentialStore {
+    package typealias Change = RecordChange<PersistentCredential>
 
     private let keyring: CredentialKeyring?
     private let file: RecordArchive<CredentialNote>
@@ -22,9 +22,9 @@ package final class PermanentCredentials {
     /// Notes that are done, but may still be in the file.
     private var done: Set<CredentialNote> = []
     /// What the keyring is known to have, for when it cannot be reached.
-    private var kept: [StoredCredential.Identity: StoredCredential] = [:]
+    private var kept: [PersistentCredential.Identity: PersistentCredential] = [:]
     /// Put off until the notes can be read.
-    private var waiting = WaitingChanges<StoredCredential>()
+    private var waiting = WaitingChanges<PersistentCredential>()
     private var state = State.unknown
 
     /// Who refuses so many notes refuses them all.
@@ -63,7 +63,7 @@ package final class PermanentCredentials {
 
     /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
     /// now.
-    package func loadIfPossible() -> [StoredCredential]? {
+    package func loadIfPossible() -> [PersistentCredential]? {
         guard readNotes() else { return nil }
         if !waiting.isEmpty { settle() }
         guard let keyring else { return noted() }
@@ -83,7 +83,7 @@ package final class PermanentCredentials {
     }
 
     /// The same; if the notes cannot be read now, with those that are known.
-    package func load() -> [StoredCredential] { loadIfPossible() ?? known() }
+    package func load() -> [PersistentCredential] { loadIfPossible() ?? known() }
 
     /// Whether there may be something that was not there when it was read. In the keyring what this object has changed
     /// counts too; a keyring that was away is asked again with the next change or reading only. Costs a few system
@@ -108,7 +108,7 @@ package final class PermanentCredentials {
 
     /// A keyring cannot be asked to do it only if something is still so.
     @discardableResult
-    package func correct(_ corrections: [RecordCorrection<StoredCredential>]) -> Bool {
+    package func correct(_ corrections: [RecordCorrection<PersistentCredential>]) -> Bool {
         if keyring != nil { return apply(corrections.map(\.change)) }
         notes = nil
         return file.correct(
@@ -156,12 +156,12 @@ package final class PermanentCredentials {
     }
 
     /// What is known to be kept.
-    private func known() -> [StoredCredential] {
+    private func known() -> [PersistentCredential] {
         if notes?[.everything] != nil { return noted() }
         return kept.values.filter { notes?[.credential($0.identity)] == nil } + noted()
     }
 
-    private func noted() -> [StoredCredential] { notes?.values.compactMap(\.stored) ?? [] }
+    private func noted() -> [PersistentCredential] { notes?.values.compactMap(\.stored) ?? [] }
 
     /// Whether there is something to be done to the keyring.
     private var hasDuties: Bool { notes?.values.contains { $0.change != nil } ?? false }

@@ -5,11 +5,11 @@ import Testing
 
 /// Where there is no keyring.
 @Suite(.leakChecked) struct PermanentCredentialsTests {
-    private static let one = StoredCredential.of("one.example", "u", "1")
-    private static let other = StoredCredential.of("other.example", "v", "2")
+    private static let one = PersistentCredential.of("one.example", "u", "1")
+    private static let other = PersistentCredential.of("other.example", "v", "2")
 
-    private func make(_ scene: StorageScene, _ environment: [String: String] = [:]) -> PermanentCredentials {
-        PermanentCredentials(
+    private func make(_ scene: StorageScene, _ environment: [String: String] = [:]) -> PersistentCredentialStore {
+        PersistentCredentialStore(
             in: scene.directory, application: "app", environment: { environment[$0] }, tell: scene.tell)
     }
 
@@ -75,7 +75,7 @@ import Testing
         #expect(credentials.loadIfPossible() == nil)
         #expect(Set(credentials.load()) == [Self.one, Self.other])
         #expect(make(scene).loadIfPossible() == nil)
-        let third = StoredCredential.of("third.example", "w", "3")
+        let third = PersistentCredential.of("third.example", "w", "3")
         #expect(!credentials.apply([.stored(third), .removed(Self.one.identity)]))
         #expect(!credentials.flush())
         try scene.show()

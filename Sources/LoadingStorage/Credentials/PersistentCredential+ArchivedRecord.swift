@@ -1,7 +1,7 @@
 /// The permanent credentials of a user who has no keyring.
-package typealias CredentialArchive = RecordArchive<StoredCredential>
+package typealias CredentialArchive = RecordArchive<PersistentCredential>
 
-extension StoredCredential: ArchivedRecord {
+extension PersistentCredential: ArchivedRecord {
     package static let table = "credentials"
     /// AUTH-23
     package static let isSecret = true

@@ -1,5 +1,5 @@
 /// A password that lasts, and where it is good (AUTH-21). Never shown: neither printed nor by reflection.
-package struct StoredCredential: Sendable, Hashable {
+package struct PersistentCredential: Sendable, Hashable {
     /// What a credential is for, as the public API names it.
     package struct Space: Sendable, Hashable {
         package var host: String
@@ -48,13 +48,13 @@ package struct StoredCredential: Sendable, Hashable {
     }
 }
 
-extension StoredCredential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension PersistentCredential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "a credential for \(space.host):\(space.port)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: ["space": space]) }
 }
 
-extension StoredCredential.Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension PersistentCredential.Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "a user of \(space.host):\(space.port)" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: ["space": space]) }

@@ -1,7 +1,7 @@
 package import LoadingStorage
 
 /// Credentials as one line of text, for another process.
-extension StoredCredential {
+extension PersistentCredential {
     /// Nine words of hexadecimal digits behind a mark, by which no text is not the empty one.
     package var line: String {
         let texts: [String?] = [
