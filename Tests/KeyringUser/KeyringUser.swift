@@ -52,7 +52,7 @@ private final class KeyringOrders {
     private func make() -> PersistentCredentialStore {
         PersistentCredentialStore(
             in: StorageDirectory(path: folder), application: application, patience: patience,
-            tell: { [messages] in messages.all.append("\($0)") })
+            notify: { [messages] in messages.all.append("\($0)") })
     }
 
     func answers(to line: String) -> [String] {
@@ -65,7 +65,7 @@ private final class KeyringOrders {
         case ("remove", let credential?): return ["\(credentials.apply([.removed(credential.identity)]))"]
         case ("clear", _): return ["\(credentials.apply([.everythingRemoved]))"]
         case ("flush", _): return ["\(credentials.flush())"]
-        case ("news", _): return ["\(credentials.hasNews())"]
+        case ("news", _): return ["\(credentials.hasExternalChanges())"]
         case ("hold", _): return ["\(credentials.mayHold)"]
         case ("messages", _):
             defer { messages.all = [] }

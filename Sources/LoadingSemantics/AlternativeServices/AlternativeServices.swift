@@ -62,10 +62,10 @@ package struct AlternativeServices: Sendable {
     package mutating func replace(
         with records: [AlternativeServicesRecord], at now: Int64
     ) -> [AlternativeServicesOutcome] {
-        let passing = all(at: now).compactMap(\.passing)
+        let transient = all(at: now).compactMap(\.transient)
         removeAll()
         let outcomes = records.map { insert($0, at: now) }
-        for record in passing {
+        for record in transient {
             let known = entries[record.origin]?.record.entries ?? []
             _ = put(AlternativeServicesRecord(origin: record.origin, entries: known + record.entries), at: now)
         }

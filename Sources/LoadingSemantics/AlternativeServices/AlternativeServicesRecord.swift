@@ -30,10 +30,10 @@ package struct AlternativeServicesRecord: Sendable, Hashable {
     /// What of it a copy on disk has; nil if that is nothing. Who reads it later does not know whether the network is the same
     /// still (RFC 7838 §2.2). The origin's own host is where it is in any network; another may be there for this one alone,
     /// unless it was said to be good elsewhere.
-    package var lasting: AlternativeServicesRecord? { part { lasts($0) } }
+    package var persistent: AlternativeServicesRecord? { part { lasts($0) } }
 
     /// What is left of it in memory alone.
-    var passing: AlternativeServicesRecord? { part { !lasts($0) } }
+    var transient: AlternativeServicesRecord? { part { !lasts($0) } }
 
     private func lasts(_ entry: Entry) -> Bool {
         entry.service.persists || entry.service.hostPort(for: origin).host == origin.host

@@ -19,7 +19,7 @@ extension AlternativeServicesRecord: ArchivedRecord {
     }
 
     package var identity: HostPort { origin }
-    package var isLasting: Bool { true }
+    package var isPersistent: Bool { true }
 
     /// Of each alternative its host, or nothing, and three numbers: port, end, and whether it persists.
     package var content: [DatabaseValue] {

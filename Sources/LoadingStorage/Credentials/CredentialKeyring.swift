@@ -58,7 +58,7 @@ package final class CredentialKeyring {
 
     /// Whether there may be something that was not there when it was read. What this object has changed counts too.
     /// Asks nobody, so as long as the keyring cannot be reached there is no news.
-    package func hasNews() -> Bool { connection.map { cls_has_news($0) } ?? false }
+    package func hasExternalChanges() -> Bool { connection.map { cls_has_news($0) } ?? false }
 
     package func apply(_ change: Change) throws(KeyringFailure) {
         try attempt { (keyring) throws(KeyringFailure) in
@@ -126,7 +126,7 @@ package final class CredentialKeyring {
         // Where nothing was found nothing is known.
         if !items.all.isEmpty { isDeclined = false }
         // The service may have forgotten who asks, as it does when it is started anew. One that has just been asked
-        // for a session does not want to tell.
+        // for a session does not want to notify.
         if items.hasWithoutSecret, !isNew { throw .failed }
         return items
     }

@@ -23,7 +23,7 @@ extension PersistentCredential: ArchivedRecord {
     }
 
     package var identity: Identity { Identity(space: space, user: user) }
-    package var isLasting: Bool { true }
+    package var isPersistent: Bool { true }
     package var content: [DatabaseValue] { [.text(password), DatabaseValue(isDefault)] }
 
     package init?(row: [DatabaseValue]) {

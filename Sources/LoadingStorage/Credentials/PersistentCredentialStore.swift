@@ -14,17 +14,17 @@ package final class PersistentCredentialStore {
     package typealias Change = RecordChange<PersistentCredential>
 
     private let keyring: CredentialKeyring?
-    private let file: RecordArchive<CredentialNote>
-    private let tell: @Sendable (StorageMessage) -> Void
+    private let file: RecordArchive<KeyringJournalEntry>
+    private let notify: @Sendable (StorageMessage) -> Void
 
     /// What the file is known to have; nil before it was read.
-    private var notes: [CredentialNote.Identity: CredentialNote]?
+    private var notes: [KeyringJournalEntry.Identity: KeyringJournalEntry]?
     /// Notes that are done, but may still be in the file.
-    private var done: Set<CredentialNote> = []
+    private var done: Set<KeyringJournalEntry> = []
     /// What the keyring is known to have, for when it cannot be reached.
     private var kept: [PersistentCredential.Identity: PersistentCredential] = [:]
     /// Put off until the notes can be read.
-    private var waiting = WaitingChanges<PersistentCredential>()
+    private var waiting = PendingChanges<PersistentCredential>()
     private var state = State.unknown
 
     /// Who refuses so many notes refuses them all.
@@ -44,11 +44,11 @@ package final class PersistentCredentialStore {
     package init(
         in directory: StorageDirectory, application: String, patience: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable,
-        tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }
+        notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {
         keyring = CredentialKeyring(application: application, patience: patience, environment: environment)
-        file = RecordArchive(in: directory, tell: tell)
-        self.tell = tell
+        file = RecordArchive(in: directory, notify: notify)
+        self.notify = notify
     }
 
     /// Where the file is, or would be.
@@ -88,10 +88,10 @@ package final class PersistentCredentialStore {
     /// Whether there may be something that was not there when it was read. In the keyring what this object has changed
     /// counts too; a keyring that was away is asked again with the next change or reading only. Costs a few system
     /// calls.
-    package func hasNews() -> Bool {
+    package func hasExternalChanges() -> Bool {
         // Both, since each is told once.
-        let inKeyring = keyring?.hasNews() ?? false
-        return file.hasNews() || inKeyring
+        let inKeyring = keyring?.hasExternalChanges() ?? false
+        return file.hasExternalChanges() || inKeyring
     }
 
     /// Whether the file was removed while it had credentials. What is in the keyring does not go with it.
@@ -108,11 +108,11 @@ package final class PersistentCredentialStore {
 
     /// A keyring cannot be asked to do it only if something is still so.
     @discardableResult
-    package func correct(_ corrections: [RecordCorrection<PersistentCredential>]) -> Bool {
+    package func correct(_ corrections: [RecordReplacement<PersistentCredential>]) -> Bool {
         if keyring != nil { return apply(corrections.map(\.change)) }
         notes = nil
         return file.correct(
-            corrections.map { RecordCorrection(.stored($0.old), new: $0.new.map { .stored($0) }) })
+            corrections.map { RecordReplacement(.stored($0.old), new: $0.new.map { .stored($0) }) })
     }
 
     @discardableResult
@@ -152,7 +152,7 @@ package final class PersistentCredentialStore {
     /// Whether the notes are those of the file: false if it cannot be read now.
     private func areNotesRead() -> Bool {
         // Where there is no file it costs little to see that.
-        notes != nil && file.hasNewsIfReadable() == false || readNotes()
+        notes != nil && file.hasExternalChangesIfReadable() == false || readNotes()
     }
 
     /// What is known to be kept.
@@ -170,7 +170,7 @@ package final class PersistentCredentialStore {
         if notes?[.keyring] == nil { write([.stored(.keyringUsed)]) }
     }
 
-    private func note(_ change: Change) -> [RecordChange<CredentialNote>] {
+    private func note(_ change: Change) -> [RecordChange<KeyringJournalEntry>] {
         let isUsed = notes?[.keyring] != nil || !kept.isEmpty
         return switch change {
         case .stored(let credential): [.stored(.stored(credential))]
@@ -181,7 +181,7 @@ package final class PersistentCredentialStore {
     }
 
     @discardableResult
-    private func write(_ changes: [RecordChange<CredentialNote>]) -> Bool {
+    private func write(_ changes: [RecordChange<KeyringJournalEntry>]) -> Bool {
         for change in changes {
             switch change {
             case .stored(let note): notes?[note.identity] = note
@@ -243,14 +243,14 @@ package final class PersistentCredentialStore {
     }
 
     private func isReached() {
-        if state == .away { tell(.keyringReached) }
+        if state == .away { notify(.keyringAvailable) }
         state = .reached
     }
 
     private func isAway(_ failure: KeyringFailure) {
         // Many who have a bus have no keyring, and nothing to be told.
         if state == .unknown, failure == .absent, notes?[.keyring] == nil { return }
-        if state != .away { tell(.keyringAway(failure, path: path)) }
+        if state != .away { notify(.keyringUnavailable(failure, path: path)) }
         state = .away
     }
 }

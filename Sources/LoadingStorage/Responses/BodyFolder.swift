@@ -44,7 +44,7 @@ struct BodyFolder {
             if got <= 0 { break }
             filled += got
         }
-        var found = Seal()
+        var found = Checksum()
         found.add(UnsafeRawBufferPointer(start: buffer, count: filled))
         guard filled == count, found.value == seal else { return nil }
         return memory.take(count)

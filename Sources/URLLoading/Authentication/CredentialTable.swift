@@ -83,7 +83,7 @@ struct CredentialTable: RecordMemory {
         }
         entries[space.values] = entry
         // What never lasted is nothing to a file.
-        if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
+        if isHiding || former?.values.isPersistent == true || credential.values.isPersistent || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
         if let formerDefault, let record = record(of: formerDefault, in: space.values) {
@@ -102,13 +102,13 @@ struct CredentialTable: RecordMemory {
         let user = credential.user
         guard var entry = entries[space], let former = entry.credentials[user] else {
             // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
-            if credential.isLasting { changes.append(change(of: user, in: space)) }
+            if credential.isPersistent { changes.append(change(of: user, in: space)) }
             return Outcome()
         }
         let isShown = former.values == credential
         let hidden = entry.hidden[user]
-        guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
-            if credential.isLasting, !former.values.isLasting, !isAllKnown {
+        guard isShown || credential.isPersistent && hidden != nil && hidden?.password == credential.password else {
+            if credential.isPersistent, !former.values.isPersistent, !isAllKnown {
                 changes.append(change(of: user, in: space))
             }
             return Outcome()
@@ -121,7 +121,7 @@ struct CredentialTable: RecordMemory {
             if entry.defaultUser == user { entry.defaultUser = nil }
         }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if hidden != nil || former.values.isLasting || !isAllKnown { changes.append(change(of: user, in: space)) }
+        if hidden != nil || former.values.isPersistent || !isAllKnown { changes.append(change(of: user, in: space)) }
         return Outcome(isChanged: true, departed: departed)
     }
 
@@ -132,7 +132,7 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: !entries.isEmpty, departed: [entries])
     }
 
-    func lasting(at now: Double) -> [PersistentCredential] {
+    func persistent(at now: Double) -> [PersistentCredential] {
         entries.flatMap { space, entry in
             entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
         }
@@ -150,7 +150,7 @@ struct CredentialTable: RecordMemory {
             }
             entry.isDefaultNew = false
             entry.hidden = [:]
-            entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
+            entry.credentials = entry.credentials.filter { !$0.value.values.isPersistent }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
@@ -159,7 +159,7 @@ struct CredentialTable: RecordMemory {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
             // What is meant for this process alone goes before what is there for all.
-            if entry.credentials[record.user]?.values.isLasting == false {
+            if entry.credentials[record.user]?.values.isPersistent == false {
                 entry.hidden[record.user] = record
             } else {
                 entry.credentials[record.user] = KnownCredential(record)
@@ -192,7 +192,7 @@ struct CredentialTable: RecordMemory {
 
     /// Nil for what does not last.
     private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
-        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isLasting,
+        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isPersistent,
             let password = credential.password
         else { return nil }
         return PersistentCredential(

@@ -10,7 +10,7 @@ struct KnownCredential {
         var password: String?
         var persistence: URLCredential.Persistence
 
-        var isLasting: Bool { persistence == .permanent }
+        var isPersistent: Bool { persistence == .permanent }
         var isKept: Bool { persistence == .permanent || persistence == .forSession }
     }
 

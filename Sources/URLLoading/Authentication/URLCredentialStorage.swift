@@ -33,7 +33,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         self.init {
             PersistentCredentialStore(in: directory, application: application).mayHold
         } keeper: {
-            PersistentCredentialStore(in: directory, application: application, tell: StorageMessage.show)
+            PersistentCredentialStore(in: directory, application: application, notify: StorageMessage.show)
         }
     }
 
@@ -42,7 +42,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
         checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<PersistentCredential>
+        keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
         records = LastingRecords(

@@ -53,7 +53,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     convenience init(
         suffixes: PublicSuffixes = .system, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<Cookie>
+        keeper: @escaping @Sendable () -> any RecordStore<Cookie>
     ) {
         self.init()
         self.suffixes = suffixes
@@ -63,7 +63,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     }
 
     deinit {
-        if records.isLasting { ExitFlush.shared.remove(self) }
+        if records.isPersistent { ExitFlush.shared.remove(self) }
     }
 
     /// The storage of the process, which lasts.
@@ -131,7 +131,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             if time <= 0 {
                 // With what others have just stored, and all traces; but for cookies that claim to be older than that.
                 changes.append(.everythingRemoved)
-                changes += jar.lasting(at: Self.now).map { .stored($0) }
+                changes += jar.persistent(at: Self.now).map { .stored($0) }
             } else {
                 changes += removed.map { .removed($0) }
             }
@@ -316,7 +316,7 @@ extension HTTPCookieStorage {
             return !areEarlyOrdered
         }
         guard mustOrder else { return }
-        if records.isLasting { ExitFlush.shared.add(self) }
+        if records.isPersistent { ExitFlush.shared.add(self) }
         whenAllAtHand { [self] in
             lock.withLock { areEarlyOrdered = false }
             takeEarly()
@@ -383,7 +383,7 @@ extension CookieJar {
 }
 
 extension CookieJar: RecordMemory {
-    func lasting(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
+    func persistent(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
 
     mutating func replaceLasting(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
         _ = removeAll { $0.expires != nil }

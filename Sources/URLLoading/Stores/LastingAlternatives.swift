@@ -50,7 +50,7 @@ extension RecordChange<AlternativeServicesRecord> {
         case .stored(let record, let evicted):
             let gone = evicted.map { Self.removed($0) }
             // What it had of that origin before may have been of the other kind.
-            return gone + [record.lasting.map { .stored($0) } ?? .removed(record.origin)]
+            return gone + [record.persistent.map { .stored($0) } ?? .removed(record.origin)]
         case .removed(let origin): return [.removed(origin)]
         case .refreshed, .nothing: return []
         }
@@ -58,7 +58,7 @@ extension RecordChange<AlternativeServicesRecord> {
 }
 
 extension AlternativeServices: RecordMemory {
-    func lasting(at now: Double) -> [AlternativeServicesRecord] { all(at: Int64(now)).compactMap(\.lasting) }
+    func persistent(at now: Double) -> [AlternativeServicesRecord] { all(at: Int64(now)).compactMap(\.persistent) }
 
     mutating func replaceLasting(
         with records: [AlternativeServicesRecord], at now: Double

@@ -104,11 +104,11 @@ import Testing
         let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try second.store(Self.other))
         #expect(try user.load() == [Self.other])
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(try second.store(Self.one))
         try waitForNews(user)
         #expect(try user.load() == [Self.one, Self.other])
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(try second.remove(Self.one))
         try waitForNews(user)
         #expect(try user.load() == [Self.other])
@@ -117,7 +117,7 @@ import Testing
     /// The bus tells of a change in its own time.
     private func waitForNews(_ user: KeyringUserProcess) throws {
         let end = ContinuousClock.now + .testDeadline
-        while try !user.hasNews() {
+        while try !user.hasExternalChanges() {
             if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "news", deadline: .testDeadline) }
             usleep(1000)
         }
@@ -179,7 +179,7 @@ import Testing
         let third = PersistentCredential.of("third.example", "user-third", "password-third")
         #expect(try outside.store(third))
         #expect(try outside.remove(Self.other))
-        #expect(try user.hasNews())
+        #expect(try user.hasExternalChanges())
         #expect(try user.load() == [Self.one, third])
         session.endKeyring()
         try session.startKeyring()
@@ -234,7 +234,7 @@ import Testing
         #expect(try user.store(Self.other))
         #expect(try user.load() == [Self.one, Self.other])
         #expect(try user.messages().count == 1)
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(user.exit == nil)
         try user.kill()
         try session.startBus()
@@ -253,7 +253,7 @@ import Testing
         #expect(try user.load() == [Self.one])
         session.endKeyring()
         try session.startKeyring()
-        #expect(try user.hasNews())
+        #expect(try user.hasExternalChanges())
         #expect(try user.load() == [Self.one])
         session.endKeyring()
         try session.startKeyring()

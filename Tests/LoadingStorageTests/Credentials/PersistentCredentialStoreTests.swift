@@ -10,7 +10,7 @@ import Testing
 
     private func make(_ scene: StorageScene, _ environment: [String: String] = [:]) -> PersistentCredentialStore {
         PersistentCredentialStore(
-            in: scene.directory, application: "app", environment: { environment[$0] }, tell: scene.tell)
+            in: scene.directory, application: "app", environment: { environment[$0] }, notify: scene.notify)
     }
 
     // AUTH-21
@@ -19,13 +19,13 @@ import Testing
         let credentials = make(scene)
         #expect(!credentials.mayHold)
         #expect(credentials.load() == [])
-        #expect(!credentials.hasNews())
+        #expect(!credentials.hasExternalChanges())
         #expect(names(scene.directory.path) == [])
         #expect(credentials.apply([.stored(Self.one), .stored(Self.other)]))
         #expect(credentials.mayHold)
         #expect(mode(credentials.path) == 0o600)
         let second = make(scene)
-        #expect(second.hasNews())
+        #expect(second.hasExternalChanges())
         #expect(Set(second.load()) == [Self.one, Self.other])
         #expect(scene.messages.events == [])
     }
@@ -60,9 +60,9 @@ import Testing
         credentials.apply([.stored(Self.one)])
         #expect(Set(credentials.load()) == [Self.one])
         make(scene).apply([.stored(Self.other)])
-        #expect(credentials.hasNews())
+        #expect(credentials.hasExternalChanges())
         #expect(Set(credentials.load()) == [Self.one, Self.other])
-        #expect(!credentials.hasNews())
+        #expect(!credentials.hasExternalChanges())
     }
 
     // AUTH-21

@@ -9,7 +9,7 @@ import Testing
     // TLS-7
     @Test("hosts last, each with its term") func hosts() throws {
         let scene = try StorageScene()
-        let archive = TransportSecurityArchive(in: scene.directory, tell: scene.tell)
+        let archive = TransportSecurityArchive(in: scene.directory, notify: scene.notify)
         let one = HSTSRecord(host: "example.org", expires: 1, includesSubdomains: false)
         let other = HSTSRecord(host: "example.net", expires: 2, includesSubdomains: true)
         let longer = HSTSRecord(host: "example.org", expires: 3, includesSubdomains: true)
@@ -23,7 +23,7 @@ import Testing
     @Test("alternatives last, with all that is known of each") func alternatives() throws {
         typealias Entry = AlternativeServicesRecord.Entry
         let scene = try StorageScene()
-        let archive = AlternativeServicesArchive(in: scene.directory, tell: scene.tell)
+        let archive = AlternativeServicesArchive(in: scene.directory, notify: scene.notify)
         let first = AlternativeServicesRecord(
             origin: HostPort("example.org", 443),
             entries: [
@@ -64,7 +64,7 @@ import Testing
     // AUTH-21, AUTH-23
     @Test("a space has several users, and one credential of each") func credentials() throws {
         let scene = try StorageScene()
-        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
         var proxy = Self.space
         proxy.proxyType = "http"
         proxy.realm = nil
@@ -84,7 +84,7 @@ import Testing
     @Test("of a password that is removed or replaced nothing is left in any file, while others stay")
     func passwordsLeaveNoTrace() throws {
         let scene = try StorageScene()
-        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
         let users = ["removed", "replaced", "done", "kept"]
         let all = users.map { PersistentCredential(space: Self.space, user: $0, password: "treasure-" + $0) }
         archive.apply(all.map { .stored($0) })
@@ -146,9 +146,9 @@ import Testing
             new.isDefault = true
             return new
         }
-        #expect(one.correct(zip(read, new).map { RecordCorrection($0, new: $1) }))
+        #expect(one.correct(zip(read, new).map { RecordReplacement($0, new: $1) }))
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [new[0], changed])
-        #expect(one.correct([RecordCorrection(new[0], new: nil), RecordCorrection(new[1], new: nil)]))
+        #expect(one.correct([RecordReplacement(new[0], new: nil), RecordReplacement(new[1], new: nil)]))
         #expect(CredentialArchive(in: scene.directory).load() == [changed])
     }
 

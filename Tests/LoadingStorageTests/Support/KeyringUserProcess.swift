@@ -47,7 +47,7 @@ final class KeyringUserProcess {
     func store(_ credential: PersistentCredential) throws -> Bool { try ask("store", credential) == ["true"] }
     func remove(_ credential: PersistentCredential) throws -> Bool { try ask("remove", credential) == ["true"] }
     func clear() throws -> Bool { try ask("clear") == ["true"] }
-    func hasNews() throws -> Bool { try ask("news") == ["true"] }
+    func hasExternalChanges() throws -> Bool { try ask("news") == ["true"] }
 
     /// What the store has said since this was asked last.
     func messages() throws -> [String] { try ask("messages") }

@@ -13,7 +13,7 @@ import Testing
 
         var all: [String: HSTSRecord] = [:]
 
-        func lasting(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
+        func persistent(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
 
         mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
@@ -28,7 +28,7 @@ import Testing
         Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
     }
 
-    private func hosts(_ records: Records) -> [String] { records.read { $0.lasting(at: 0).map(\.host) } }
+    private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
 
     private func store(_ record: HSTSRecord, in records: Records) {
         records.change { hosts, changes in
@@ -134,7 +134,10 @@ import Testing
         #expect(try await news.waitFor(count: 1) == [["a", "c"]])
         #expect(records.read { $0.all["a"] } == changed)
         #expect(hosts(records) == ["a", "c"])
-        #expect(keeper.calls.filter { $0 != "hasNews" && $0 != "flush" } == ["load", "load", "apply -b +a", "load"])
+        #expect(
+            keeper.calls.filter { $0 != "hasExternalChanges" && $0 != "flush" } == [
+                "load", "load", "apply -b +a", "load",
+            ])
     }
 
     @Test("records that are let go of before the file is read: who waits is called, and what he changes is written")

@@ -1,5 +1,5 @@
 /// A row whose first column says whether the others are as they were stored.
-enum SealedRow {
+enum ChecksummedRow {
     static func seal(_ values: [DatabaseValue]) -> [DatabaseValue] { [.integer(value(values[...]))] + values }
 
     static func isWhole(_ row: ArraySlice<DatabaseValue>) -> Bool {
@@ -7,7 +7,7 @@ enum SealedRow {
     }
 
     private static func value(_ values: ArraySlice<DatabaseValue>) -> Int64 {
-        var seal = Seal()
+        var seal = Checksum()
         for value in values { seal.add(value) }
         return seal.value
     }

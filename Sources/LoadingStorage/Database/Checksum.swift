@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 
 /// A number by which content that was damaged is told from what was stored. It is no proof against intent.
-struct Seal {
+struct Checksum {
     private var state: UInt64 = 0x51_7C_C1_B7_27_22_0A_95
     /// The bytes that do not yet make a whole word, and how many there are in all.
     private var rest: UInt64 = 0
     private var count: UInt64 = 0
 
     static func of(bytes: [UInt8]) -> Int64 {
-        var seal = Seal()
+        var seal = Checksum()
         bytes.withUnsafeBytes { seal.add($0) }
         return seal.value
     }
@@ -67,7 +67,7 @@ struct Seal {
     }
 
     private mutating func add(kind: UInt64, _ bytes: UnsafeRawBufferPointer) {
-        var inner = Seal()
+        var inner = Checksum()
         inner.add(bytes)
         add(kind: kind, inner.value)
     }

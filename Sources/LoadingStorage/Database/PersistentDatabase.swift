@@ -7,10 +7,10 @@ internal import LoadingSemantics
 ///
 /// What cannot be done now gives nil. The store then keeps in memory what it wanted to write, and tries again with
 /// what it writes next. Used by one thread at a time.
-final class LastingDatabase {
+final class PersistentDatabase {
     private let directory: StorageDirectory
     private let design: DatabaseDesign
-    private let tell: @Sendable (StorageMessage) -> Void
+    private let notify: @Sendable (StorageMessage) -> Void
 
     private var database: Database?
     private var isReadOnly = false
@@ -30,10 +30,11 @@ final class LastingDatabase {
 
     private static let largestCheckedWhole: Int64 = 16 << 20
 
-    init(_ design: DatabaseDesign, in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void) {
+    init(_ design: DatabaseDesign, in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void)
+    {
         self.design = design
         self.directory = directory
-        self.tell = tell
+        self.notify = notify
     }
 
     var path: String { directory.path + "/" + design.name }
@@ -65,7 +66,7 @@ final class LastingDatabase {
         if let database, !database.hasMoved { return }
         if database == nil {
             do throws(StorageFailure) {
-                if try Place(path).identity == used { return }
+                if try PathHandle(path).identity == used { return }
             } catch {
                 // What cannot be looked at may be there all the same.
                 if error.reason != .system(ENOENT) { return }
@@ -102,7 +103,7 @@ final class LastingDatabase {
                 if mode == .write, trouble != nil {
                     trouble = nil
                     database?.setPatience(TimeLimits.standard.databaseLock)
-                    tell(.lastsAgain(path: path))
+                    notify(.writableAgain(path: path))
                 }
                 return result
             } catch {
@@ -137,7 +138,7 @@ final class LastingDatabase {
         }
         if isNew {
             trouble = failure
-            tell(.inMemory(failure))
+            notify(.inMemory(failure))
         }
     }
 
@@ -152,10 +153,10 @@ final class LastingDatabase {
             // Before an empty file is made.
             try Database.library(for: path)
             let path = try directory.make() + "/" + design.name
-            identity = (try? Place(path))?.identity
+            identity = (try? PathHandle(path))?.identity
             try StorageDirectory.claimFile(path)
             for end in DatabaseRepair.sideFiles { try StorageDirectory.claimSideFile(path + end) }
-            identity = try Place(path).identity
+            identity = try PathHandle(path).identity
             let new = try Database(
                 path,
                 patience: trouble == nil ? TimeLimits.standard.databaseLock : TimeLimits.standard.databaseLockInTrouble)
@@ -212,7 +213,7 @@ final class LastingDatabase {
         let version = try takeOver(database)
         try database.execute("PRAGMA synchronous=\(design.durability.rawValue); PRAGMA secure_delete=ON")
         if version < design.version { try design.migrate(database, to: design.version) }
-        if design.isCheckedWhole, try Place(path).size <= Self.largestCheckedWhole,
+        if design.isCheckedWhole, try PathHandle(path).size <= Self.largestCheckedWhole,
             try database.value("PRAGMA integrity_check(1)") != .text("ok")
         {
             throw StorageFailure(.read, path, .database(SQLITE_CORRUPT))
@@ -242,7 +243,7 @@ final class LastingDatabase {
         do throws(StorageFailure) {
             if let report = try DatabaseRepair(design, path: path, isForeign: isForeign).run(unlessOtherThan: identity)
             {
-                tell(.repaired(path: path, saved: report.saved, putAside: report.aside))
+                notify(.repaired(path: path, saved: report.saved, putAside: report.aside))
             }
             return true
         } catch {

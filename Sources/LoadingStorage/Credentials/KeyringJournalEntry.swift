@@ -2,7 +2,7 @@
 ///
 /// A file without a keyring is one of notes of what was stored. So it is the same file with and without one
 /// (`CredentialArchive`), and the other notes are rows of its table that are no credentials.
-enum CredentialNote: Hashable, Sendable {
+enum KeyringJournalEntry: Hashable, Sendable {
     enum Identity: Hashable, Sendable {
         case credential(PersistentCredential.Identity)
         case everything
@@ -29,7 +29,7 @@ enum CredentialNote: Hashable, Sendable {
     }
 }
 
-extension CredentialNote: ArchivedRecord {
+extension KeyringJournalEntry: ArchivedRecord {
     static var table: String { PersistentCredential.table }
     static var isSecret: Bool { true }
     static var identityColumns: [String] { PersistentCredential.identityColumns }
@@ -57,7 +57,7 @@ extension CredentialNote: ArchivedRecord {
         }
     }
 
-    var isLasting: Bool { true }
+    var isPersistent: Bool { true }
 
     var content: [DatabaseValue] { stored?.content ?? Self.contentColumns.map { _ in .null } }
 

@@ -1,5 +1,5 @@
 /// What is to be in the place of a record, if that is still as it was read.
-package struct RecordCorrection<Record: ArchivedRecord>: Sendable {
+package struct RecordReplacement<Record: ArchivedRecord>: Sendable {
     package let old: Record
     /// With the same identity; nil if nothing is to be there.
     package let new: Record?

@@ -2,7 +2,7 @@ internal import CLoadingLinux
 internal import Glibc
 
 /// What has a name in a folder, looked at without opening it and without following it if it is a link.
-struct Place: ~Copyable {
+struct PathHandle: ~Copyable {
     private let descriptor: Int32
     private let status: stat
 

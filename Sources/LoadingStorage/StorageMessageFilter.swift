@@ -2,10 +2,10 @@ internal import LoadingEvents
 
 /// Which messages of a process's stores are worth a line on standard error. Where there is no writable home, or no room on
 /// the disk, that is so for every store, and may change with every load; it is said once.
-package final class StorageAnnouncements: @unchecked Sendable {
+package final class StorageMessageFilter: @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`.
 
-    static let shared = StorageAnnouncements()
+    static let shared = StorageMessageFilter()
 
     private let lock = Lock()
     private var inMemory: Set<StorageFailure.Remedy> = []
@@ -22,11 +22,11 @@ package final class StorageAnnouncements: @unchecked Sendable {
             switch message {
             // That of the first store stands for all that can be helped likewise.
             case .inMemory(let failure): return inMemory.insert(failure.remedy).inserted
-            case .lastsAgain:
+            case .writableAgain:
                 guard inMemory.contains(.tryAgain), !hasSaidItLastsAgain else { return false }
                 hasSaidItLastsAgain = true
                 return true
-            case .repaired, .responseDamaged, .keyringAway, .keyringReached:
+            case .repaired, .responseDamaged, .keyringUnavailable, .keyringAvailable:
                 guard others.count < Self.mostOthers else { return false }
                 return others.insert(message).inserted
             }

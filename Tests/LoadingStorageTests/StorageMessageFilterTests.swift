@@ -8,20 +8,20 @@ import Testing
 
     // C-36: without a writable home four stores say the same
     @Test func oneLineForAllStores() {
-        let announcements = StorageAnnouncements()
+        let announcements = StorageMessageFilter()
         #expect([data, data, cache, data].map { announcements.take($0) } == [true, false, false, false])
     }
 
     // C-36: a full disk is full for one load, and has room for the next
     @Test func whatComesAndGoesIsSaidOnce() {
-        let announcements = StorageAnnouncements()
-        let again = StorageMessage.lastsAgain(path: "/home/a/data")
+        let announcements = StorageMessageFilter()
+        let again = StorageMessage.writableAgain(path: "/home/a/data")
         #expect(!announcements.take(again))
         #expect([data, again, data, again].map { announcements.take($0) } == [true, true, false, false])
     }
 
     @Test func anotherTroubleIsSaidToo() {
-        let announcements = StorageAnnouncements()
+        let announcements = StorageMessageFilter()
         let newer = StorageMessage.inMemory(StorageFailure(.open, "/home/a/data", .newer(version: 9)))
         let repaired = StorageMessage.repaired(path: "/home/a/data", saved: 2, putAside: nil)
         #expect(

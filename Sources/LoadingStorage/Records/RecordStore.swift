@@ -1,5 +1,5 @@
 /// Keeps the records of a store where they last: in a file, or with somebody else. Used by one thread at a time.
-package protocol RecordKeeper<Record>: AnyObject {
+package protocol RecordStore<Record>: AnyObject {
     associatedtype Record: ArchivedRecord
 
     /// What is kept, with the changes that wait; nil if that cannot be told now.
@@ -17,17 +17,17 @@ package protocol RecordKeeper<Record>: AnyObject {
     /// that can be told.
     ///
     /// - Returns: False if that cannot be done now. It does not wait.
-    @discardableResult func correct(_ corrections: [RecordCorrection<Record>]) -> Bool
+    @discardableResult func correct(_ corrections: [RecordReplacement<Record>]) -> Bool
 
     /// Tries again what waits. True if nothing waits any more.
     @discardableResult func flush() -> Bool
 
     /// Whether there may be something that was not there when it was read.
-    func hasNews() -> Bool
+    func hasExternalChanges() -> Bool
 
     /// Whether what was kept is gone, by no change of a record: who has it yet has to store it anew. Told once.
     func hasLostFile() -> Bool
 }
 
-extension RecordArchive: RecordKeeper {}
-extension PersistentCredentialStore: RecordKeeper {}
+extension RecordArchive: RecordStore {}
+extension PersistentCredentialStore: RecordStore {}

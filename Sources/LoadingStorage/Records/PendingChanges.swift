@@ -4,7 +4,7 @@
 /// besides, of what others may have stored meanwhile.
 ///
 /// Changes of different records do not depend on each other.
-package struct WaitingChanges<Record: ArchivedRecord>: Sendable {
+package struct PendingChanges<Record: ArchivedRecord>: Sendable {
     package typealias Change = RecordChange<Record>
 
     private struct Entry: Sendable {
