@@ -1,5 +1,5 @@
 /// What App Transport Security wants of a secure connection, beyond what any must have (TLS-2).
-package struct TransportSecurityDemands: Sendable, Equatable {
+package struct TransportSecurityRequirements: Sendable, Equatable {
     /// A version of TLS; the raw value is its number on the wire.
     package enum Version: UInt16, Sendable {
         case tls10 = 0x0301
@@ -20,7 +20,7 @@ package struct TransportSecurityDemands: Sendable, Equatable {
     }
 
     /// What is amiss with a connection. The load ends with −1200.
-    package enum Breach: String, Error, Sendable {
+    package enum Violation: String, Error, Sendable {
         case trust = "the server is not trusted"
         case version = "the version of TLS is too old"
         case forwardSecrecy = "the cipher suite has no forward secrecy"
@@ -49,13 +49,13 @@ package struct TransportSecurityDemands: Sendable, Equatable {
     }
 
     /// What is wanted where nothing else is said.
-    static let standard = TransportSecurityDemands(
+    static let standard = TransportSecurityRequirements(
         needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
 
     /// Whether an evaluation has to be made although somebody has said that the server is trusted.
     package var needsEvaluation: Bool { needsTrust || pins != nil }
 
-    /// What a connection breaks first of the demands; nil if it meets them.
+    /// What a connection breaks first of the requirements; nil if it meets them.
     ///
     /// - Parameters:
     ///   - isTrusted: Whether the default evaluation trusts the server.
@@ -64,7 +64,7 @@ package struct TransportSecurityDemands: Sendable, Equatable {
     ///   - keys: The SHA-256 digests of the keys (SubjectPublicKeyInfo, in DER) of the chain that the evaluation has
     ///     built, the leaf first. Not of what the server has sent: anyone can send any certificate along. Where it does
     ///     not trust the server, that of the leaf alone.
-    package func breach(isTrusted: Bool, version: UInt16, cipher: UInt16, keys: [[UInt8]]) -> Breach? {
+    package func violation(isTrusted: Bool, version: UInt16, cipher: UInt16, keys: [[UInt8]]) -> Violation? {
         if needsTrust, !isTrusted { return .trust }
         if let minimumVersion, version < minimumVersion.rawValue { return .version }
         if needsForwardSecrecy, version < Version.tls13.rawValue, !Self.forwardSecretSuites.contains(cipher) {

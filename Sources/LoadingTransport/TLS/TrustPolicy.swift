@@ -1,7 +1,7 @@
 internal import CLoadingTLS
 
 /// What a certificate chain is to be good for.
-package struct TrustDemand: Sendable {
+package struct TrustPolicy: Sendable {
     package enum Purpose: Sendable {
         case any
         case server

@@ -1,5 +1,5 @@
 /// Something in the settings of App Transport Security that cannot be understood, and so counts as not there.
-package struct TransportSecurityComplaint: Sendable, Equatable {
+package struct TransportSecurityIssue: Sendable, Equatable {
     package enum Reason: String, Sendable {
         case notBoolean = "is no boolean"
         case notString = "is no string"

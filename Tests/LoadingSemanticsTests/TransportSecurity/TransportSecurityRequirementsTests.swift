@@ -2,7 +2,7 @@ import LoadingSemantics
 import Testing
 
 @Suite struct TransportSecurityDemandsTests {
-    private typealias Demands = TransportSecurityDemands
+    private typealias Requirements = TransportSecurityRequirements
 
     /// 32 bytes of a number, and their Base64.
     private let digests: [[UInt8]] = (0..<4).map { Array(repeating: $0, count: 32) }
@@ -23,8 +23,8 @@ import Testing
         return AppTransportSecurity(settings)
     }
 
-    private func demands(_ security: AppTransportSecurity, _ url: String) throws -> Demands? {
-        if case .demands(let demands) = security.decide(try HTTPURL(url)) { demands } else { nil }
+    private func requirements(_ security: AppTransportSecurity, _ url: String) throws -> Requirements? {
+        if case .requirements(let requirements) = security.decide(try HTTPURL(url)) { requirements } else { nil }
     }
 
     // TLS-2
@@ -36,14 +36,14 @@ import Testing
             (0x0301, 0x002F, .version), (0x0303, 0x009C, .forwardSecrecy), (0x0303, 0x002F, .forwardSecrecy),
             // Ephemeral, but not over elliptic curves.
             (0x0303, 0x009E, .forwardSecrecy),
-        ] as [(UInt16, UInt16, Demands.Breach?)])
-    private func connections(version: UInt16, cipher: UInt16, breach: Demands.Breach?) {
-        let demands = Demands(minimumVersion: .tls12, needsForwardSecrecy: true)
-        #expect(demands.breach(isTrusted: true, version: version, cipher: cipher, keys: []) == breach)
-        #expect(Demands().breach(isTrusted: true, version: version, cipher: cipher, keys: []) == nil)
-        let newest = Demands(minimumVersion: .tls13)
+        ] as [(UInt16, UInt16, Requirements.Violation?)])
+    private func connections(version: UInt16, cipher: UInt16, violation: Requirements.Violation?) {
+        let requirements = Requirements(minimumVersion: .tls12, needsForwardSecrecy: true)
+        #expect(requirements.violation(isTrusted: true, version: version, cipher: cipher, keys: []) == violation)
+        #expect(Requirements().violation(isTrusted: true, version: version, cipher: cipher, keys: []) == nil)
+        let newest = Requirements(minimumVersion: .tls13)
         #expect(
-            newest.breach(isTrusted: true, version: version, cipher: cipher, keys: [])
+            newest.violation(isTrusted: true, version: version, cipher: cipher, keys: [])
                 == (version < 0x0304 ? .version : nil))
     }
 
@@ -51,13 +51,14 @@ import Testing
     @Test("Where trust is demanded, nobody's word takes the place of it")
     private func trust() {
         for isTrusted in [true, false] {
-            let breach = Demands(needsTrust: true).breach(isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: [])
-            #expect(breach == (isTrusted ? nil : .trust))
-            #expect(Demands().breach(isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: []) == nil)
+            let violation = Requirements(needsTrust: true).violation(
+                isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: [])
+            #expect(violation == (isTrusted ? nil : .trust))
+            #expect(Requirements().violation(isTrusted: isTrusted, version: 0x0301, cipher: 0, keys: []) == nil)
         }
-        #expect(Demands(needsTrust: true).needsEvaluation)
-        #expect(Demands(pins: ServerPins()).needsEvaluation)
-        #expect(!Demands(minimumVersion: .tls13, needsForwardSecrecy: true).needsEvaluation)
+        #expect(Requirements(needsTrust: true).needsEvaluation)
+        #expect(Requirements(pins: ServerPins()).needsEvaluation)
+        #expect(!Requirements(minimumVersion: .tls13, needsForwardSecrecy: true).needsEvaluation)
     }
 
     // TLS-1
@@ -75,9 +76,9 @@ import Testing
         ] as [([Int], Bool, Bool, Bool)] {
             let keys = chain.map { digests[$0] }
             for (security, isMet) in [(leaf, isLeaf), (authority, isAuthority), (both, isBoth)] {
-                let demands = try #require(try demands(security, "https://a.example/"))
-                let breach = demands.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: keys)
-                #expect(breach == (isMet ? nil : .pins), "\(chain)")
+                let requirements = try #require(try requirements(security, "https://a.example/"))
+                let violation = requirements.violation(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: keys)
+                #expect(violation == (isMet ? nil : .pins), "\(chain)")
             }
         }
     }
@@ -91,23 +92,23 @@ import Testing
             ["NSAllowsArbitraryLoads": .boolean(true)],
             ["NSExceptionDomains": .dictionary(["a.example": .dictionary([:])])], [:],
         ] as [[String: PropertyListValue]] {
-            #expect(try demands(security(pinned, more), "https://a.example:81/")?.pins == pins)
-            #expect(try demands(security(pinned, more), "https://b.example/")?.pins == nil)
-            #expect(try demands(security(pinned, more), "https://b.a.example/")?.pins == nil)
+            #expect(try requirements(security(pinned, more), "https://a.example:81/")?.pins == pins)
+            #expect(try requirements(security(pinned, more), "https://b.example/")?.pins == nil)
+            #expect(try requirements(security(pinned, more), "https://b.a.example/")?.pins == nil)
         }
         let loose = security(pinned, ["NSAllowsArbitraryLoads": .boolean(true)])
-        #expect(try demands(loose, "https://a.example/") == Demands(pins: pins))
+        #expect(try requirements(loose, "https://a.example/") == Requirements(pins: pins))
         #expect(loose.decide(try HTTPURL("http://a.example/")) == .allowed)
         var wide = pinned
         wide["NSIncludesSubdomains"] = .boolean(true)
-        #expect(try demands(security(wide), "https://b.a.example/")?.pins == pins)
-        #expect(try demands(security(wide), "https://c.b.a.example/")?.pins == nil)
+        #expect(try requirements(security(wide), "https://b.a.example/")?.pins == pins)
+        #expect(try requirements(security(wide), "https://c.b.a.example/")?.pins == nil)
         let local = AppTransportSecurity([
             "NSAllowsLocalNetworking": .boolean(true),
             "NSPinnedDomains": .dictionary(["localhost": .dictionary(pinned), "::1": .dictionary(pinned)]),
         ])
         for url in ["https://localhost/", "https://[::1]/"] {
-            #expect(try demands(local, url) == Demands(pins: pins))
+            #expect(try requirements(local, url) == Requirements(pins: pins))
         }
     }
 
@@ -122,19 +123,19 @@ import Testing
                 .dictionary(["SPKI-SHA256-BASE64": .string(texts[1])]),
             ])
         ])
-        #expect(try demands(some, "https://a.example/")?.pins == ServerPins(leaves: [digests[1]]))
-        #expect(some.complaints.map(\.path.last) == ["0", "1", "2", "3", "4"])
-        #expect(some.complaints.allSatisfy { $0.reason == .notDigest })
+        #expect(try requirements(some, "https://a.example/")?.pins == ServerPins(leaves: [digests[1]]))
+        #expect(some.issues.map(\.path.last) == ["0", "1", "2", "3", "4"])
+        #expect(some.issues.allSatisfy { $0.reason == .notDigest })
         for list in [.array([]), .string(texts[0]), identities(["x"])] as [PropertyListValue] {
             let none = security(["NSPinnedCAIdentities": list])
-            let demands = try #require(try demands(none, "https://a.example/"))
-            #expect(demands.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
-            #expect(none.complaints.last?.reason == .noReadablePins)
+            let requirements = try #require(try requirements(none, "https://a.example/"))
+            #expect(requirements.violation(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
+            #expect(none.issues.last?.reason == .noReadablePins)
         }
         let empty = security([:])
-        let nobody = try #require(try demands(empty, "https://a.example/"))
-        #expect(nobody.breach(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
+        let nobody = try #require(try requirements(empty, "https://a.example/"))
+        #expect(nobody.violation(isTrusted: true, version: 0x0304, cipher: 0x1301, keys: digests) == .pins)
         #expect(
-            empty.complaints == [TransportSecurityComplaint(path: ["NSPinnedDomains", "a.example"], reason: .noPins)])
+            empty.issues == [TransportSecurityIssue(path: ["NSPinnedDomains", "a.example"], reason: .noPins)])
     }
 }
