@@ -41,7 +41,7 @@ struct CookieRun {
     private mutating func receive(_ field: String, from request: CookieRequest) {
         _ = CookieDate.parse(field)
         precondition(
-            JoinedSetCookies.split(field).joined(separator: ",").utf8.elementsEqual(field.utf8), "a part was lost")
+            CombinedSetCookies.split(field).joined(separator: ",").utf8.elementsEqual(field.utf8), "a part was lost")
         switch jar.receive(field, from: request, at: now) {
         case .stored(let cookie, let evicted):
             for identity in evicted {

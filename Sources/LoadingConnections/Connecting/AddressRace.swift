@@ -56,7 +56,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         self.record = record
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
-        if origin.service.requiresProvedNames, !NameResolver.isLocal(origin.host) {
+        if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
             // Nobody here can prove what a name server says (CONN-20).
             let box = LoopBox(self)
             return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }

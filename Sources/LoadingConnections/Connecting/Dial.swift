@@ -44,7 +44,7 @@ final class Dial {
     /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
-        if origin.passage != nil, origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+        if origin.passage != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             // A proxy that is to find the host proves nothing to us; and one that loads the request is not found itself.
             var failure = ConnectionFailure(.cannotFindHost)
             if case .forwarding = origin.passage { failure.permitsNextRoute = true }

@@ -104,7 +104,7 @@ final class Authenticator {
         }
     }
 
-    private func speak(_ conversation: SecurityConversation, _ token: [UInt8], as identity: UInt64) {
+    private func speak(_ conversation: GSSSecurityContext, _ token: [UInt8], as identity: UInt64) {
         owner?.authenticator(self, goesOn: conversation.steps > 0, as: identity)
         let number = number
         conversation.next(token) { [self] outcome in

@@ -26,7 +26,7 @@ extension Load: AuthenticatorOwner {
         challengeWay = exchange?.way
         // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
         // says that it does not (RFC 4559 §6).
-        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.keepsConnectionsApart
+        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
         return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 

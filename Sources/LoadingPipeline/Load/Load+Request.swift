@@ -18,7 +18,7 @@ extension Load {
                 client?.load(self, isUpgradedTo: request.urlText)
             }
         }
-        log?.tellTrace(.request(method: request.method, url: request.urlText))
+        log?.traceOnly(.request(method: request.method, url: request.urlText))
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
         machine.receive(.passed(.transportSecurity))
     }
@@ -100,7 +100,7 @@ extension Load {
 
     func resolveProxies() {
         // A proxy that loads the request finds the host, and proves nothing to us.
-        if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
+        if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
         if let way = heldConnection?.way ?? conversationWay {

@@ -127,7 +127,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
-        if service.requiresProvedNames, !NameResolver.needsNoNameServer(url.host) {
+        if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Before a script asks for it. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
             return environment.loop.post { end.value() }

@@ -62,7 +62,7 @@ struct AuthenticationStage {
         var proof: AuthenticationProof
         let source: Source
         /// The last answer of a Digest session.
-        var answer: DigestAnswer?
+        var answer: DigestCredentials?
     }
 
     private enum Source {
@@ -88,7 +88,7 @@ struct AuthenticationStage {
 
     private struct Speaking {
         let credential: LoadCredential?
-        let conversation: SecurityConversation
+        let conversation: GSSSecurityContext
         let identity: UInt64
         let source: Source
     }
@@ -104,7 +104,7 @@ struct AuthenticationStage {
         case sendAgain
         /// The conversation has to take this. The connection is kept for what comes of it; if one begins, only if it is among
         /// the connections of that identity.
-        case speak(SecurityConversation, [UInt8], identity: UInt64)
+        case speak(GSSSecurityContext, [UInt8], identity: UInt64)
     }
 
     init(_ source: ChallengeSource, _ memory: AuthenticationMemory, _ loop: EventLoop) {
@@ -401,7 +401,7 @@ struct AuthenticationStage {
         _ credential: LoadCredential?, identity: UInt64, from source: Source, _ subject: AuthenticationSubject
     ) -> Step {
         guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
-        let conversation = SecurityConversation(
+        let conversation = GSSSecurityContext(
             mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
         speaking = Speaking(
             credential: credential, conversation: conversation, identity: identity, source: source)
@@ -433,7 +433,7 @@ struct AuthenticationStage {
     }
 
     /// Takes what a step of the conversation has led to.
-    mutating func step(after outcome: SecurityConversation.Outcome, to subject: AuthenticationSubject) -> Step {
+    mutating func step(after outcome: GSSSecurityContext.Outcome, to subject: AuthenticationSubject) -> Step {
         guard let speaking, let pending else { return .deliver }
         self.speaking = nil
         switch outcome {

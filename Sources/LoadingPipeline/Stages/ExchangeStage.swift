@@ -277,7 +277,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     private func show(_ head: MessageHead) {
-        guard let observer = environment.headObserver else { return log?.tellTrace(.messageHead(head)) ?? () }
+        guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
         record(.messageHead(head))
         observer(head)
     }

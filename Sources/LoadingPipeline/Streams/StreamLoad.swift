@@ -192,7 +192,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
         // Before a script asks for it.
-        if origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+        if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             return perform(machine.fail(.cannotFindHost))
         }
         guard let proxies = environment.proxies else { return go(.direct) }

@@ -8,7 +8,7 @@ package struct DigestChallenge: Sendable, Equatable {
     /// Whether only the nonce was too old: the credentials themselves were not refused.
     package var isStale: Bool
     package var algorithm: DigestAlgorithm
-    package var protection: DigestProtection
+    package var protection: DigestQOP
     package var hashesUser: Bool
     package var isUTF8: Bool
     /// Whether the server has named the algorithm, and so expects to hear it.
@@ -19,7 +19,7 @@ package struct DigestChallenge: Sendable, Equatable {
         let parameters = challenge.parameters
         guard challenge.scheme == "digest", let nonce = parameters["nonce"],
             let algorithm = DigestAlgorithm(parameters["algorithm"]),
-            let protection = DigestProtection(options: parameters["qop"])
+            let protection = DigestQOP(options: parameters["qop"])
         else { return nil }
         realm = challenge.realm ?? ""
         domain = parameters["domain"]

@@ -52,7 +52,7 @@ package struct DigestSession: Sendable {
     /// - Returns: Nil if the nonce is used up, or if the user's name cannot be written.
     package mutating func answer(
         method: String, target: String, bodyDigest: [UInt8]? = nil, clientNonce: String
-    ) -> DigestAnswer? {
+    ) -> DigestCredentials? {
         guard count < .max, let name = userParameter() else { return nil }
         count += 1
         var secret = secret
@@ -64,7 +64,7 @@ package struct DigestSession: Sendable {
             guard let sessionSecret else { return nil }
             secret = sessionSecret
         }
-        let answer = DigestAnswer(
+        let answer = DigestCredentials(
             target: target, nonce: nonce, count: count, clientNonce: clientNonce, protection: challenge.protection,
             algorithm: challenge.algorithm, secret: secret, hash: hash)
         guard let response = answer.response(method: method, bodyDigest: bodyDigest) else { return nil }
@@ -99,7 +99,7 @@ package struct DigestSession: Sendable {
 
     // MARK: The field
 
-    private func fieldValue(_ name: String, _ answer: DigestAnswer, _ response: String) -> String {
+    private func fieldValue(_ name: String, _ answer: DigestCredentials, _ response: String) -> String {
         var parameters = [
             name, "realm=" + Self.quoted(challenge.realm), "uri=" + Self.quoted(answer.target),
         ]
@@ -143,12 +143,12 @@ package struct DigestSession: Sendable {
     // MARK: Hashes
 
     private func hashed(_ text: String) -> String? {
-        hash(challenge.algorithm.hash, Array(text.utf8)).map(DigestAnswer.hexadecimal)
+        hash(challenge.algorithm.hash, Array(text.utf8)).map(DigestCredentials.hexadecimal)
     }
 
     private static func secret(
         of user: String, _ password: String, realm: String, algorithm: DigestAlgorithm, _ hash: DigestFunction
     ) -> String? {
-        hash(algorithm.hash, Array("\(user):\(realm):\(password)".utf8)).map(DigestAnswer.hexadecimal)
+        hash(algorithm.hash, Array("\(user):\(realm):\(password)".utf8)).map(DigestCredentials.hexadecimal)
     }
 }

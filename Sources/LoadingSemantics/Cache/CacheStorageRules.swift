@@ -1,7 +1,7 @@
 /// Whether a response may be stored (RFC 9111 §3, as a private cache; CACHE-3).
 ///
 /// Every policy allows it, and so does `Authorization` (CACHE-21). Results of downloads are not stored (CACHE-2), and
-/// how much may be is the business of `CacheRoom`: neither is asked here.
+/// how much may be is the business of `CacheEntryLimits`: neither is asked here.
 package enum CacheStorageRules {
     /// Asked when the head is there, to know whether the body is worth keeping, and when all of it has come.
     ///

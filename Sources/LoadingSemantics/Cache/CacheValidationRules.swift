@@ -34,10 +34,10 @@ package enum CacheValidationRules {
     package static func readHead(
         status: Int, fields: HTTPFields, requestTime: Int64, responseTime: Int64, to request: CacheRequest,
         stored: [StoredResponse]
-    ) -> [Int: CacheHeadEffect] {
+    ) -> [Int: CacheHeadUpdate] {
         guard request.method == "HEAD", status == 200, !request.isForRange, !CacheControl(request.fields).noStore
         else { return [:] }
-        var effects: [Int: CacheHeadEffect] = [:]
+        var effects: [Int: CacheHeadUpdate] = [:]
         for index in stored.indices where stored[index].status == 200 && stored[index].matches(request) {
             // RFC 9111 §5.2.2.5: no part of such a response is stored.
             if CacheStorageRules.isForbidden(fields) {

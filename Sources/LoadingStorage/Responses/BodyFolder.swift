@@ -35,7 +35,7 @@ struct BodyFolder {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == count
         else { return nil }
-        var memory = GrowingMemory()
+        var memory = GrowableBuffer()
         guard memory.grow(to: max(count, 1)), let buffer = memory.address else { return nil }
         var filled = 0
         while filled < count {

@@ -21,9 +21,9 @@ struct ChainReading {
     }
 
     /// What can be said of a refusal. Made only where there is one.
-    func reason(_ anchor: CertificateChainFacts.Anchor) -> CertificateReason {
+    func reason(_ anchor: CertificateChainFacts.Anchor) -> CertificateRefusalMessage {
         let isForClients = if case .client = policy.purpose { true } else { false }
-        return CertificateReason(
+        return CertificateRefusalMessage(
             CertificateChainFacts(facts, anchor: anchor), for: policy.bareHost, at: policy.time,
             names: certificates.map(\.summary), lastIssuer: certificates.last?.issuerSummary, isForClients: isForClients
         )

@@ -313,7 +313,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         } else if let trace {
             log = EventLog(keepsEvents: false, trace: trace)
         }
-        log?.tellTrace(requestForTrace)
+        log?.traceOnly(requestForTrace)
     }
 
     /// What a log says of the task until there is a load, or if there never is one.
@@ -456,7 +456,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             log?.record(.ended, at: EventLog.now)
         }
         endError = error
-        if let error { log?.tellTrace(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         delay?.end()
         delay = nil

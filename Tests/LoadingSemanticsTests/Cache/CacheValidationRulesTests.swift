@@ -254,6 +254,6 @@ import Testing
     }
 }
 
-extension CacheHeadEffect {
+extension CacheHeadUpdate {
     fileprivate var response: StoredResponse? { if case .changed(let response) = self { response } else { nil } }
 }

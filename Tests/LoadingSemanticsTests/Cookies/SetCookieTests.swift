@@ -161,6 +161,6 @@ import Testing
             ("a=1, b@c=2", ["a=1, b@c=2"]),
         ])
     func joined(field: String, parts: [String]) {
-        #expect(JoinedSetCookies.split(field).map(String.init) == parts)
+        #expect(CombinedSetCookies.split(field).map(String.init) == parts)
     }
 }

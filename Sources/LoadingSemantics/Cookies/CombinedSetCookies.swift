@@ -1,5 +1,5 @@
 /// Several `Set-Cookie` fields that came as one, as in a dictionary of fields (COOK-10).
-package enum JoinedSetCookies {
+package enum CombinedSetCookies {
     /// Cuts at the commas behind which a cookie begins: a token and "=". Those in a date or a comment stay. Behind ", " the
     /// token may be missing: such a field is no cookie, but it would become part of the cookie before it.
     package static func split(_ joined: String) -> [Substring] {

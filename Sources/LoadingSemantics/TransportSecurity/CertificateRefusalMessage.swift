@@ -2,7 +2,7 @@
 ///
 /// What is taken from a certificate is anybody's, and ends up on terminals and in logs: nothing of it gets here that is not
 /// a printable character, and not much of it.
-package struct CertificateReason {
+package struct CertificateRefusalMessage {
     let chain: CertificateChainFacts
     let host: String?
     let now: Int64

@@ -28,7 +28,7 @@ import Testing
         host: String? = "b.example", after days: Int64 = 1, names: [String?] = ["Leaf", "Issuer", "Root"],
         isForClients: Bool = false
     ) -> String {
-        CertificateReason(
+        CertificateRefusalMessage(
             CertificateChainFacts(certificates, anchor: anchor), for: host, at: Self.issued + days * Self.day,
             names: names,
             lastIssuer: "Someone", isForClients: isForClients

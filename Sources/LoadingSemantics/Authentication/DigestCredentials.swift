@@ -1,19 +1,19 @@
 /// One answer to a Digest challenge, with what is needed to check the server's own proof.
-package struct DigestAnswer: Sendable {
+package struct DigestCredentials: Sendable {
     /// The value of `Authorization` or `Proxy-Authorization`.
     package private(set) var fieldValue = ""
     let target: String
     let nonce: String
     let count: UInt32
     let clientNonce: String
-    let protection: DigestProtection
+    let protection: DigestQOP
     private let algorithm: DigestAlgorithm
     /// H(A1)
     private let secret: String
     private let hash: DigestFunction
 
     init(
-        target: String, nonce: String, count: UInt32, clientNonce: String, protection: DigestProtection,
+        target: String, nonce: String, count: UInt32, clientNonce: String, protection: DigestQOP,
         algorithm: DigestAlgorithm, secret: String, hash: @escaping DigestFunction
     ) {
         self.target = target
@@ -42,7 +42,7 @@ package struct DigestAnswer: Sendable {
         if let said = parameters["nc"], UInt32(said, radix: 16) != count { return .wrong }
         var protection = protection
         if let said = parameters["qop"] {
-            guard let read = DigestProtection(options: said) else { return .wrong }
+            guard let read = DigestQOP(options: said) else { return .wrong }
             protection = read
         }
         if protection == .integrity, bodyDigest == nil { return .missing }
@@ -55,7 +55,7 @@ package struct DigestAnswer: Sendable {
         response(method: method, bodyDigest: bodyDigest, protection)
     }
 
-    private func response(method: String, bodyDigest: [UInt8]?, _ protection: DigestProtection) -> String? {
+    private func response(method: String, bodyDigest: [UInt8]?, _ protection: DigestQOP) -> String? {
         var request = "\(method):\(target)"
         if protection == .integrity {
             guard let body = bodyDigest ?? hash(algorithm.hash, []) else { return nil }
@@ -72,7 +72,7 @@ package struct DigestAnswer: Sendable {
         return String(repeating: "0", count: max(8 - digits.utf8.count, 0)) + digits
     }
 
-    func writing(_ fieldValue: String) -> DigestAnswer {
+    func writing(_ fieldValue: String) -> DigestCredentials {
         var answer = self
         answer.fieldValue = fieldValue
         return answer

@@ -1,5 +1,5 @@
 /// The part of a server where credentials that it has accepted are sent unasked (AUTH-26).
-package struct ProtectedArea: Sendable, Equatable {
+package struct AuthenticationScope: Sendable, Equatable {
     /// How many addresses of a `domain` list count.
     package static let maximumPrefixes = 32
 
@@ -7,19 +7,19 @@ package struct ProtectedArea: Sendable, Equatable {
     let prefixes: [[UInt8]]
 
     /// Everything at or below the directory of a request that Basic credentials were accepted for (RFC 7617 §2.2).
-    package static func basic(acceptedAt url: HTTPURL) -> ProtectedArea {
+    package static func basic(acceptedAt url: HTTPURL) -> AuthenticationScope {
         let path = path(of: url)
         let end = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? path.endIndex
-        return ProtectedArea(prefixes: [Array(path[..<end])])
+        return AuthenticationScope(prefixes: [Array(path[..<end])])
     }
 
     /// What the `domain` list names, or all of the server without one (RFC 7616 §3.3).
     ///
     /// Addresses of other servers are left out: the one that answers has no say about what those are told.
-    package static func digest(domain: String?, acceptedAt url: HTTPURL) -> ProtectedArea {
+    package static func digest(domain: String?, acceptedAt url: HTTPURL) -> AuthenticationScope {
         let addresses = (domain ?? "").split { $0 == " " || $0 == "\t" }.prefix(maximumPrefixes)
-        if addresses.isEmpty { return ProtectedArea(prefixes: [[UInt8(ascii: "/")]]) }
-        return ProtectedArea(
+        if addresses.isEmpty { return AuthenticationScope(prefixes: [[UInt8(ascii: "/")]]) }
+        return AuthenticationScope(
             prefixes: addresses.compactMap { address in
                 if address.hasPrefix("/"), !address.hasPrefix("//") {
                     return Array(address.utf8.prefix { $0 != UInt8(ascii: "#") })
@@ -29,7 +29,7 @@ package struct ProtectedArea: Sendable, Equatable {
             })
     }
 
-    /// How much of the URL's path the area covers, or nil if the URL lies outside. The URL is one of the same server.
+    /// How much of the URL's path the scope covers, or nil if the URL lies outside. The URL is one of the same server.
     package func depth(of url: HTTPURL) -> Int? {
         // A dot segment leads elsewhere than the path says. Such a request is sent without, and asked.
         if Self.hasDotSegment(Self.path(of: url)) { return nil }

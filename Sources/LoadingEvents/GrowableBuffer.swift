@@ -6,7 +6,7 @@ internal import Glibc
 ///
 /// Large memory is mapped: it goes back to the system with its last holder. The allocator would keep it for the next time,
 /// since it takes what was freed once as the measure of what it need not give back.
-package struct GrowingMemory: ~Copyable {
+package struct GrowableBuffer: ~Copyable {
     package private(set) var address: UnsafeMutableRawPointer?
     package private(set) var capacity = 0
     private var isMapped = false

@@ -5,7 +5,7 @@ internal import LoadingEvents
 ///
 /// Each step may wait for a key distribution centre, so it is made between two turns with the loop lent, like a
 /// callback. One step at a time; what came of it is told on the loop.
-package final class SecurityConversation: Callout, @unchecked Sendable {
+package final class GSSSecurityContext: Callout, @unchecked Sendable {
     // Sendable because the orders are guarded by `lock`, `conversation` belongs to the one thread at a time that carries
     // out a step, and the rest never changes or belongs to the loop.
 

@@ -4,8 +4,8 @@ import Testing
 @Suite struct ProtectedAreasTests {
     private func url(_ text: String) throws -> HTTPURL { try HTTPURL(text) }
 
-    private func covered(_ area: ProtectedArea, _ paths: [String]) throws -> [String] {
-        try paths.filter { area.depth(of: try url("http://example.com" + $0)) != nil }
+    private func covered(_ scope: AuthenticationScope, _ paths: [String]) throws -> [String] {
+        try paths.filter { scope.depth(of: try url("http://example.com" + $0)) != nil }
     }
 
     // AUTH-26, RFC 7617 §2.2
@@ -31,8 +31,8 @@ import Testing
         ("http://other.example/ https://example.com/ //other.example/ relative", []),
     ])
     func digestCoversItsDomain(domain: String?, expected: [String]) throws {
-        let area = ProtectedArea.digest(domain: domain, acceptedAt: try url("http://example.com/x/y"))
-        #expect(try covered(area, ["/", "/a", "/a/b", "/ab", "/b/c"]) == expected)
+        let scope = AuthenticationScope.digest(domain: domain, acceptedAt: try url("http://example.com/x/y"))
+        #expect(try covered(scope, ["/", "/a", "/a/b", "/ab", "/b/c"]) == expected)
     }
 
     private func space(_ realm: String, _ scheme: AuthenticationScheme = .basic, at text: String) throws
@@ -48,42 +48,42 @@ import Testing
     // AUTH-26
     @Test func theClosestSpaceIsChosen() throws {
         let host = "http://example.com"
-        var areas = ProtectedAreas()
-        #expect(areas.space(of: try url(host)) == nil)
+        var scopes = AuthenticationScopes()
+        #expect(scopes.space(of: try url(host)) == nil)
         let outer = try space("outer", at: host)
         let inner = try space("inner", at: host)
         let digest = try space("digest", .digest, at: host)
-        areas.add(.basic(acceptedAt: try url(host + "/")), of: outer, at: try url(host))
-        areas.add(.basic(acceptedAt: try url(host + "/in/x")), of: inner, at: try url(host))
-        areas.add(.digest(domain: "/d", acceptedAt: try url(host)), of: digest, at: try url(host))
-        #expect(areas.space(of: try url(host + "/a")) == outer)
-        #expect(areas.space(of: try url(host + "/in/a")) == inner)
-        #expect(areas.space(of: try url(host + "/d")) == digest)
-        #expect(areas.space(of: try url("https://example.com/a")) == nil)
-        #expect(areas.space(of: try url("http://example.com:81/a")) == nil)
-        #expect(areas.space(of: try url("http://www.example.com/a")) == nil)
+        scopes.add(.basic(acceptedAt: try url(host + "/")), of: outer, at: try url(host))
+        scopes.add(.basic(acceptedAt: try url(host + "/in/x")), of: inner, at: try url(host))
+        scopes.add(.digest(domain: "/d", acceptedAt: try url(host)), of: digest, at: try url(host))
+        #expect(scopes.space(of: try url(host + "/a")) == outer)
+        #expect(scopes.space(of: try url(host + "/in/a")) == inner)
+        #expect(scopes.space(of: try url(host + "/d")) == digest)
+        #expect(scopes.space(of: try url("https://example.com/a")) == nil)
+        #expect(scopes.space(of: try url("http://example.com:81/a")) == nil)
+        #expect(scopes.space(of: try url("http://www.example.com/a")) == nil)
 
-        areas.remove(inner)
-        #expect(areas.space(of: try url(host + "/in/a")) == outer)
-        areas.remove(outer)
-        areas.remove(digest)
-        #expect(areas.space(of: try url(host + "/in/a")) == nil)
+        scopes.remove(inner)
+        #expect(scopes.space(of: try url(host + "/in/a")) == outer)
+        scopes.remove(outer)
+        scopes.remove(digest)
+        #expect(scopes.space(of: try url(host + "/in/a")) == nil)
     }
 
     @Test func thereIsALimit() throws {
-        var areas = ProtectedAreas()
+        var scopes = AuthenticationScopes()
         let host = "http://example.com/"
-        for number in 0...ProtectedAreas.maximumCount {
+        for number in 0...AuthenticationScopes.maximumCount {
             let path = try url(host + "\(number)/")
-            areas.add(.basic(acceptedAt: path), of: try space("\(number)", at: host), at: path)
+            scopes.add(.basic(acceptedAt: path), of: try space("\(number)", at: host), at: path)
         }
-        #expect(areas.space(of: try url(host + "0/")) == nil)
-        #expect(areas.space(of: try url(host + "1/"))?.realm == "1")
-        #expect(areas.space(of: try url(host + "256/"))?.realm == "256")
+        #expect(scopes.space(of: try url(host + "0/")) == nil)
+        #expect(scopes.space(of: try url(host + "1/"))?.realm == "1")
+        #expect(scopes.space(of: try url(host + "256/"))?.realm == "256")
         for number in 0..<1000 {
             let other = try url("http://host\(number)/")
-            areas.add(.basic(acceptedAt: other), of: try space("r", at: "http://host\(number)/"), at: other)
+            scopes.add(.basic(acceptedAt: other), of: try space("r", at: "http://host\(number)/"), at: other)
         }
-        #expect(areas.space(of: try url("http://host999/"))?.realm == "r")
+        #expect(scopes.space(of: try url("http://host999/"))?.realm == "r")
     }
 }

@@ -1,5 +1,5 @@
 /// What a Digest response proves (RFC 7616 §3.4.3).
-package enum DigestProtection: Sendable, Equatable {
+package enum DigestQOP: Sendable, Equatable {
     /// No `qop`: the form of RFC 2069, without nonces of the client.
     case legacy
     /// That the user knows the password.

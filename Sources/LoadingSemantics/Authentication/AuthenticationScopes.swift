@@ -1,12 +1,12 @@
 /// What is known of where credentials are wanted: from the URL of a request to the protection space whose credentials
 /// it should carry unasked (AUTH-26).
-package struct ProtectedAreas: Sendable {
+package struct AuthenticationScopes: Sendable {
     /// A server can name any number of realms; the oldest are forgotten.
     package static let maximumCount = 256
 
     private struct Entry: Sendable {
         let space: ProtectionSpace
-        var area: ProtectedArea
+        var scope: AuthenticationScope
     }
 
     private struct Server: Sendable, Hashable {
@@ -28,10 +28,10 @@ package struct ProtectedAreas: Sendable {
     package init() {}
 
     /// Notes where credentials were accepted.
-    package mutating func add(_ area: ProtectedArea, of space: ProtectionSpace, at url: HTTPURL) {
+    package mutating func add(_ scope: AuthenticationScope, of space: ProtectionSpace, at url: HTTPURL) {
         let server = Server(url)
         var known = entries[server] ?? []
-        if known.contains(where: { $0.space == space && $0.area == area }) { return }
+        if known.contains(where: { $0.space == space && $0.scope == scope }) { return }
         if count >= Self.maximumCount {
             // Which server loses its knowledge matters little: it will ask again.
             if known.isEmpty, let other = entries.keys.first {
@@ -41,7 +41,7 @@ package struct ProtectedAreas: Sendable {
                 count -= 1
             }
         }
-        known.append(Entry(space: space, area: area))
+        known.append(Entry(space: space, scope: scope))
         count += 1
         entries[server] = known
     }
@@ -62,7 +62,7 @@ package struct ProtectedAreas: Sendable {
         var result: ProtectionSpace?
         var depth = -1
         for entry in entries[Server(url)] ?? [] {
-            guard let own = entry.area.depth(of: url), own >= depth else { continue }
+            guard let own = entry.scope.depth(of: url), own >= depth else { continue }
             result = entry.space
             depth = own
         }

@@ -1,5 +1,5 @@
 /// How much room a cache has for one response (CACHE-3, CACHE-4).
-package struct CacheRoom: Sendable, Equatable {
+package struct CacheEntryLimits: Sendable, Equatable {
     /// Where a response may be kept (CACHE-22).
     package struct Tiers: OptionSet, Sendable {
         package let rawValue: UInt8
