@@ -53,8 +53,8 @@ import Testing
     @Test("the port of another service is none for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
     func blockedPorts(port: UInt16) throws {
         var services = AlternativeServices()
-        let told = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
-        #expect(told == .stored(record(here, (other, start + 86_400)), evicted: []))
+        let reported = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
+        #expect(reported == .stored(record(here, (other, start + 86_400)), evicted: []))
         // What an origin said before counts no more, as with any alternative that is not HTTP/3.
         #expect(try note(&services, #"h3=":\#(port)""#, at: start) == .removed(here))
         // A copy on disk may be older than the list.
@@ -102,7 +102,7 @@ import Testing
     }
 
     // §2.1
-    @Test("only secure origins are believed, each for itself") func origins() throws {
+    @Test("only secure origins are capped, each for itself") func origins() throws {
         var services = AlternativeServices()
         #expect(try note(&services, #"h3=":443""#, "http://a.example/", at: start) == .nothing)
         _ = try note(&services, #"h3=":1001""#, "https://a.example:8443/x", at: start)
@@ -112,7 +112,7 @@ import Testing
         #expect(services.count == 1)
     }
 
-    @Test("a copy is told when something has changed, and not with every response") func refreshing() throws {
+    @Test("a copy is reported when something has changed, and not with every response") func refreshing() throws {
         var services = AlternativeServices()
         let field = #"h3=":443"; ma=1600"#
         #expect(try note(&services, field, at: start) == .stored(record(here, (same, start + 1600)), evicted: []))
@@ -128,7 +128,7 @@ import Testing
 
     @Test("the number of origins is bounded: those that are over go first, then the one that came first")
     func bounds() throws {
-        var services = AlternativeServices(mostOrigins: 3)
+        var services = AlternativeServices(maximumOrigins: 3)
         func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [HostPort]? {
             guard
                 case .stored(_, let evicted) = try note(
@@ -177,7 +177,7 @@ import Testing
         #expect(services.remove(other, of: here) == .nothing)
     }
 
-    @Test("what is over is told once") func expired() throws {
+    @Test("what is over is reported once") func expired() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5"#, at: start)
         _ = try note(&services, #"h3=":443"; ma=6"#, "https://b.example/", at: start)
@@ -188,7 +188,7 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what comes from a disk is believed no more than a field") func records() {
+    @Test("what comes from a disk is capped no more than a field") func records() {
         var services = AlternativeServices()
         let far = record(here, (same, .max), (AlternativeService(port: 2), start))
         #expect(services.insert(far, at: start) == .stored(record(here, (same, start + 2_592_000)), evicted: []))

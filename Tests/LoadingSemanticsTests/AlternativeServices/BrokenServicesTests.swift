@@ -43,7 +43,7 @@ import Testing
         #expect(broken.contains(other, at: 6 * minute))
         broken.failed(place, at: 6 * minute)
         #expect(!broken.contains(place, at: 11 * minute))
-        broken.forgetAll()
+        broken.removeAll()
         #expect(!broken.contains(other, at: 6 * minute))
         #expect(broken.count == 0)
     }
