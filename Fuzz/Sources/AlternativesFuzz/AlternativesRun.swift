@@ -8,7 +8,7 @@ struct AlternativesRun {
     ]
     private static let most = 3
 
-    private var services = AlternativeServices(mostOrigins: most)
+    private var services = AlternativeServices(maximumOrigins: most)
     private var copy: [HostPort: AlternativeServicesRecord] = [:]
     private var broken = BrokenServices<HostPort>()
     private var now: Int64 = 1_600_000_000

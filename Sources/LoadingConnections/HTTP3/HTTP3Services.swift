@@ -111,8 +111,8 @@
         func networkChanged(to addresses: LocalAddresses) {
             // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
             if let before = self.addresses, before != addresses {
-                unreachable.forgetAll()
-                strangers.forgetAll()
+                unreachable.removeAll()
+                strangers.removeAll()
                 networkChanges += 1
             }
             self.addresses = addresses

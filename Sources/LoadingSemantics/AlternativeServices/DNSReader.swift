@@ -1,14 +1,14 @@
-/// Reads numbers and names from a message of DNS (RFC 1035 §4.1), or from a piece of one. Nil means that the message ends
-/// too soon, or is not well-formed; what is read after that does not matter.
+/// Reads integers and names from a DNS message or a part of one (RFC 1035 §4.1). Methods return nil if the message is
+/// truncated or malformed; the reader is not usable after that.
 struct DNSReader {
     struct Name: Equatable {
-        /// In lower case, without the dot at the end. Nil for the root, and for a name that no host has: with octets that
-        /// are neither letters, digits, hyphens nor underscores.
+        /// In lower case, without the final dot. Nil for the root, and for a name that is no host name: one with octets
+        /// other than letters, digits, hyphens and underscores.
         let text: String?
         let isRoot: Bool
     }
 
-    /// The whole message: positions in it count from its first byte (§4.1.4).
+    /// The whole message, because compression pointers count from its first byte (§4.1.4).
     private let message: ArraySlice<UInt8>
     private(set) var offset: Int
 
@@ -35,19 +35,19 @@ struct DNSReader {
         return message[offset..<(offset + count)]
     }
 
-    /// A name that may end with a pointer to another.
-    mutating func name() -> Name? { name(mayPoint: true) }
+    /// A name that may be compressed.
+    mutating func name() -> Name? { name(allowsPointers: true) }
 
-    /// A name that may not (RFC 9460 §2.2).
-    mutating func plainName() -> Name? { name(mayPoint: false) }
+    /// A name that must not be compressed (RFC 9460 §2.2).
+    mutating func plainName() -> Name? { name(allowsPointers: false) }
 
-    private mutating func name(mayPoint: Bool) -> Name? {
+    private mutating func name(allowsPointers: Bool) -> Name? {
         var text: [UInt8] = []
         var isHost = true
         var length = 1
         var position = offset
-        // Each pointer leads to before where the last one has led to, so there is an end; and there are no more of them
-        // than a name has labels, or each of many names could lead through the whole message.
+        // Each pointer must point before the previous one, so the loop ends. The number of pointers is bounded too,
+        // otherwise many names could each traverse the whole message.
         var limit = offset
         var pointers = 0
         var end: Int?
@@ -73,7 +73,7 @@ struct DNSReader {
                 }
                 position += count
             case 3:
-                guard mayPoint, position < message.endIndex else { return nil }
+                guard allowsPointers, position < message.endIndex else { return nil }
                 let target = message.startIndex + ((count & 63) << 8 | Int(message[position]))
                 pointers += 1
                 guard target < limit, pointers < 128 else { return nil }

@@ -1,6 +1,6 @@
-/// Where a server is found: a host and a port. An origin has one, and so has each of its alternatives, and a proxy.
+/// The host and port of a server: of an origin, of an alternative, or of a proxy.
 package struct HostPort: Sendable, Hashable {
-    /// As in `HTTPURL`: lower-case ASCII, an address without brackets.
+    /// As in `HTTPURL`: lower-case ASCII, addresses without brackets.
     package let host: String
     package let port: UInt16
 

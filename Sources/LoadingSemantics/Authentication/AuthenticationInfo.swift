@@ -1,8 +1,8 @@
-/// What a server says about credentials it has taken (RFC 9110 §11.6.3, RFC 7616 §3.5).
+/// `Authentication-Info`: what a server sends after it has accepted credentials (RFC 9110 §11.6.3, RFC 7616 §3.5).
 package struct AuthenticationInfo: Sendable, Equatable {
     package var parameters: AuthenticationParameters
 
-    /// Nil if there is no such field.
+    /// Returns nil if the field is absent or too long.
     package init?(_ fields: HTTPFields, of source: ChallengeSource) {
         guard let value = fields.combinedValue(source.infoField),
             value.utf8.count <= AuthenticationChallenge.Limit.length
@@ -11,7 +11,7 @@ package struct AuthenticationInfo: Sendable, Equatable {
         parameters = reader.parameters()
     }
 
-    /// The nonce to use from now on.
+    /// The nonce for the next request.
     package var nextNonce: String? {
         guard let nonce = parameters["nextnonce"], !nonce.isEmpty, !DigestChallenge.hasControls(nonce) else {
             return nil

@@ -1,21 +1,21 @@
-/// The part of a server where credentials that it has accepted are sent unasked (AUTH-26).
+/// The URLs for which credentials are sent preemptively, after they were accepted once (AUTH-26).
 package struct AuthenticationScope: Sendable, Equatable {
-    /// How many addresses of a `domain` list count.
+    /// The number of URIs of a `domain` parameter that are considered.
     package static let maximumPrefixes = 32
 
-    /// Of path and query.
+    /// Prefixes of path and query.
     let prefixes: [[UInt8]]
 
-    /// Everything at or below the directory of a request that Basic credentials were accepted for (RFC 7617 §2.2).
+    /// All URLs at or below the last path segment's directory (RFC 7617 §2.2).
     package static func basic(acceptedAt url: HTTPURL) -> AuthenticationScope {
         let path = path(of: url)
         let end = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? path.endIndex
         return AuthenticationScope(prefixes: [Array(path[..<end])])
     }
 
-    /// What the `domain` list names, or all of the server without one (RFC 7616 §3.3).
+    /// The URIs of `domain`, or without one the whole server (RFC 7616 §3.3).
     ///
-    /// Addresses of other servers are left out: the one that answers has no say about what those are told.
+    /// URIs of other origins are ignored, because one server must not direct credentials to another.
     package static func digest(domain: String?, acceptedAt url: HTTPURL) -> AuthenticationScope {
         let addresses = (domain ?? "").split { $0 == " " || $0 == "\t" }.prefix(maximumPrefixes)
         if addresses.isEmpty { return AuthenticationScope(prefixes: [[UInt8(ascii: "/")]]) }
@@ -29,9 +29,11 @@ package struct AuthenticationScope: Sendable, Equatable {
             })
     }
 
-    /// How much of the URL's path the scope covers, or nil if the URL lies outside. The URL is one of the same server.
+    /// The length of the longest matching prefix, or nil if the URL is outside. The caller has checked that the origin
+    /// is the same.
     package func depth(of url: HTTPURL) -> Int? {
-        // A dot segment leads elsewhere than the path says. Such a request is sent without, and asked.
+        // A server may resolve dot segments to another path. Such requests are sent without credentials, and challenged
+        // if necessary.
         if Self.hasDotSegment(Self.path(of: url)) { return nil }
         return prefixes.filter { url.target.starts(with: $0) }.map(\.count).max()
     }
@@ -40,7 +42,7 @@ package struct AuthenticationScope: Sendable, Equatable {
         url.target.prefix { $0 != UInt8(ascii: "?") }
     }
 
-    /// Whether a segment is "." or "..", in any encoding.
+    /// Whether a segment is "." or "..", percent-encoded or not.
     private static func hasDotSegment(_ path: ArraySlice<UInt8>) -> Bool {
         path.split(separator: UInt8(ascii: "/")).contains { segment in
             let decoded = PercentEncoding.decode(segment) ?? Array(segment)

@@ -1,7 +1,6 @@
-/// What is known of where credentials are wanted: from the URL of a request to the protection space whose credentials
-/// it should carry unasked (AUTH-26).
+/// Maps URLs to the protection spaces whose credentials are sent preemptively (AUTH-26).
 package struct AuthenticationScopes: Sendable {
-    /// A server can name any number of realms; the oldest are forgotten.
+    /// A server can send any number of realms, so the oldest entries are evicted.
     package static let maximumCount = 256
 
     private struct Entry: Sendable {
@@ -21,19 +20,19 @@ package struct AuthenticationScopes: Sendable {
         }
     }
 
-    /// The oldest first.
+    /// The oldest entry first.
     private var entries: [Server: [Entry]] = [:]
     private var count = 0
 
     package init() {}
 
-    /// Notes where credentials were accepted.
+    /// Records that the server accepted credentials at that URL.
     package mutating func add(_ scope: AuthenticationScope, of space: ProtectionSpace, at url: HTTPURL) {
         let server = Server(url)
         var known = entries[server] ?? []
         if known.contains(where: { $0.space == space && $0.scope == scope }) { return }
         if count >= Self.maximumCount {
-            // Which server loses its knowledge matters little: it will ask again.
+            // Any other server will do: it sends a challenge again.
             if known.isEmpty, let other = entries.keys.first {
                 count -= entries.removeValue(forKey: other)?.count ?? 0
             } else if !known.isEmpty {
@@ -46,7 +45,7 @@ package struct AuthenticationScopes: Sendable {
         entries[server] = known
     }
 
-    /// Forgets a space whose credentials were refused or removed.
+    /// Removes a space whose credentials were rejected or deleted.
     package mutating func remove(_ space: ProtectionSpace) {
         for (server, known) in entries {
             let left = known.filter { $0.space != space }
@@ -56,7 +55,7 @@ package struct AuthenticationScopes: Sendable {
         }
     }
 
-    /// The space that covers the URL most closely; of several, the one noted last.
+    /// The space with the longest matching prefix; of several, the latest.
     package func space(of url: HTTPURL) -> ProtectionSpace? {
         if entries.isEmpty { return nil }
         var result: ProtectionSpace?

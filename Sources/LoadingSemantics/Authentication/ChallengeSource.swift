@@ -1,9 +1,10 @@
-/// Who wants credentials, and in which fields they talk about them (RFC 9110 §11.6, §11.7).
+/// The origin server or a proxy, and the fields in which each exchanges challenges and credentials (RFC 9110 §11.6,
+/// §11.7).
 package enum ChallengeSource: Sendable {
     case server
     case proxy
 
-    /// The source behind a status, or nil if that status asks for nothing.
+    /// The source of a challenge with that status; nil if the status is neither 401 nor 407.
     package init?(status: Int) {
         switch status {
         case 401: self = .server

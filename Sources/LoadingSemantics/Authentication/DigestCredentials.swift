@@ -1,4 +1,4 @@
-/// One answer to a Digest challenge, with what is needed to check the server's own proof.
+/// The Digest credentials of one request, and what is needed to verify the `rspauth` of its response.
 package struct DigestCredentials: Sendable {
     /// The value of `Authorization` or `Proxy-Authorization`.
     package private(set) var fieldValue = ""
@@ -26,16 +26,16 @@ package struct DigestCredentials: Sendable {
         self.hash = hash
     }
 
-    /// What the server's proof is worth (RFC 7616 §3.5).
+    /// The result of verifying `rspauth` (RFC 7616 §3.5).
     package enum ServerProof: Sendable, Equatable {
-        /// There is none, or none that can be checked without the response's body.
+        /// There is no `rspauth`, or it cannot be verified without the response body.
         case missing
         case right
-        /// Whoever answered does not know the password.
+        /// The server does not know the password.
         case wrong
     }
 
-    /// - Parameter bodyDigest: The hash of the response's body, for a proof of its integrity.
+    /// - Parameter bodyDigest: The hash of the response body, for `auth-int`.
     package func serverProof(in info: AuthenticationInfo?, bodyDigest: [UInt8]? = nil) -> ServerProof {
         guard let parameters = info?.parameters, let proof = parameters["rspauth"] else { return .missing }
         if let said = parameters["cnonce"], said != clientNonce { return .wrong }
@@ -50,7 +50,7 @@ package struct DigestCredentials: Sendable {
         return proof.lowercased() == expected ? .right : .wrong
     }
 
-    /// The `response` of RFC 7616 §3.4.1; with an empty method the server's own.
+    /// The `response` parameter (RFC 7616 §3.4.1). With an empty method it is the `rspauth` of the server.
     func response(method: String, bodyDigest: [UInt8]?) -> String? {
         response(method: method, bodyDigest: bodyDigest, protection)
     }

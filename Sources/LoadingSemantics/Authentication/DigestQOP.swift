@@ -1,15 +1,15 @@
-/// What a Digest response proves (RFC 7616 §3.4.3).
+/// The quality of protection (RFC 7616 §3.4.3).
 package enum DigestQOP: Sendable, Equatable {
-    /// No `qop`: the form of RFC 2069, without nonces of the client.
+    /// No `qop`: RFC 2069 compatibility, without a cnonce.
     case legacy
-    /// That the user knows the password.
+    /// `auth`: proves that the client knows the password.
     case authentication
-    /// Also that the body is theirs.
+    /// `auth-int`: also proves the integrity of the body.
     case integrity
 
-    /// `auth-int` is used only if nothing else is offered, for it means that the body has to be read twice (AUTH-18).
+    /// `auth-int` is chosen only if the server offers nothing else, because the body must be read twice (AUTH-18).
     ///
-    /// - Parameter options: What the `qop` parameter says; nil if it is missing.
+    /// - Parameter options: The `qop` parameter; nil if it is missing.
     init?(options: String?) {
         guard let options else {
             self = .legacy

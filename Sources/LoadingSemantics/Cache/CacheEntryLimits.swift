@@ -1,6 +1,6 @@
-/// How much room a cache has for one response (CACHE-3, CACHE-4).
+/// The largest response that a cache stores (CACHE-3, CACHE-4).
 package struct CacheEntryLimits: Sendable, Equatable {
-    /// Where a response may be kept (CACHE-22).
+    /// Where a response may be stored (CACHE-22).
     package struct Tiers: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -9,17 +9,17 @@ package struct CacheEntryLimits: Sendable, Equatable {
         package static let disk = Tiers(rawValue: 2)
     }
 
-    /// The largest response of each tier, in bytes: a twentieth of what it holds.
+    /// In bytes: a twentieth of the capacity of the tier.
     package let memoryLimit: Int64
     package let diskLimit: Int64
 
-    /// Capacities in bytes; 0 is a tier that is not there.
+    /// In bytes; 0 means that there is no such tier.
     package init(memoryCapacity: Int64, diskCapacity: Int64) {
         memoryLimit = max(0, memoryCapacity) / 20
         diskLimit = max(0, diskCapacity) / 20
     }
 
-    /// The tiers that take a response of that size, of those that are allowed.
+    /// The allowed tiers that accept a response of that size.
     package func tiers(for size: Int64, allowed: Tiers) -> Tiers {
         var tiers = allowed
         if size > memoryLimit { tiers.remove(.memory) }
@@ -27,7 +27,7 @@ package struct CacheEntryLimits: Sendable, Equatable {
         return tiers
     }
 
-    /// Beyond this a body is not gathered any longer, since nothing would keep it (CACHE-31).
+    /// The largest body worth collecting: no tier stores a larger one (CACHE-31).
     package func limit(allowed: Tiers) -> Int64 {
         max(allowed.contains(.memory) ? memoryLimit : 0, allowed.contains(.disk) ? diskLimit : 0)
     }

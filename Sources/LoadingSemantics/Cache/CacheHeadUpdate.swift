@@ -1,7 +1,7 @@
-/// What a response to HEAD does to a stored response that could have answered a GET (CACHE-20).
+/// The change that a response to HEAD makes to a stored response of GET (CACHE-20, RFC 9111 §4.3.5).
 package enum CacheHeadUpdate: Sendable, Equatable {
-    /// It has other fields now, or needs to be asked about.
+    /// The stored response has updated fields, or must be validated before its next use.
     case changed(StoredResponse)
-    /// What is said of it now may not be stored.
+    /// The response to HEAD may not be stored, so the stored response is removed.
     case removed
 }

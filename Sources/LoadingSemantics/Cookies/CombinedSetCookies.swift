@@ -1,7 +1,7 @@
-/// Several `Set-Cookie` fields that came as one, as in a dictionary of fields (COOK-10).
+/// Several `Set-Cookie` fields combined into one value, as in a dictionary of fields (COOK-10).
 package enum CombinedSetCookies {
-    /// Cuts at the commas behind which a cookie begins: a token and "=". Those in a date or a comment stay. Behind ", " the
-    /// token may be missing: such a field is no cookie, but it would become part of the cookie before it.
+    /// Splits at commas that precede a cookie: a token and "=". Commas in dates and comments are kept. After ", " an
+    /// empty token also splits: such a field is no cookie, but must not become part of the previous one.
     package static func split(_ joined: String) -> [Substring] {
         let bytes = joined.utf8
         var fields: [Substring] = []

@@ -42,7 +42,7 @@ package final class HSTSCopy: FlushedStore {
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
             // To ask for them is to look for them.
-            store.awaitRecords { [records] in _ = records.isAtHand }
+            store.awaitRecords { [records] in _ = records.isLoaded }
         }
         store.onChange { [self] change in note(change) }
     }

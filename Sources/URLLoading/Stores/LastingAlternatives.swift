@@ -15,7 +15,7 @@ package final class LastingAlternatives: AlternativeServicesStore, FlushedStore 
     package func prepare() { records.read { _ in } }
 
     package func services(of origin: HostPort, at now: Int64) -> [AlternativeService] {
-        records.readIfAtHand { $0.services(of: origin, at: now) } ?? []
+        records.readIfLoaded { $0.services(of: origin, at: now) } ?? []
     }
 
     package func note(_ fields: HTTPFields, from url: HTTPURL, at now: Int64) {

@@ -8,7 +8,7 @@ internal import Synchronization
 /// The records of one store: in memory, and in a file, or a keyring, that follows them.
 ///
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
-/// it asks ``isAtHand``, and goes on with ``whenAtHand(_:)``. Everybody else waits. What other processes have changed is
+/// it asks ``isLoaded``, and goes on with ``whenLoaded(_:)``. Everybody else waits. What other processes have changed is
 /// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
 final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
@@ -89,7 +89,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     var isPersistent: Bool { file != nil }
 
     /// Whether the store can be asked without waiting for a disk.
-    var isAtHand: Bool {
+    var isLoaded: Bool {
         guard let file else { return true }
         guard firstReading.isDone else { return false }
         lookForNews(in: file)
@@ -98,29 +98,29 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// Whether all that lasts is known: false as long as the file could not be read, or a keyring that may have more.
     var isAllKnown: Bool {
-        waitUntilAtHand()
+        waitUntilLoaded()
         return file == nil || lock.withLock { unwritten.known != nil }
     }
 
     /// Calls at once, or on the store's thread when all has been read.
-    func whenAtHand(_ body: @escaping @Sendable () -> Void) {
-        if isAtHand || !isReadingNeeded(told: body) { body() }
+    func whenLoaded(_ body: @escaping @Sendable () -> Void) {
+        if isLoaded || !isReadingNeeded(told: body) { body() }
     }
 
     /// Nil if the store cannot be asked without waiting for a disk.
-    func readIfAtHand<Result>(_ body: (inout Memory) -> Result) -> Result? {
-        isAtHand ? lock.withLock { body(&memory) } : nil
+    func readIfLoaded<Result>(_ body: (inout Memory) -> Result) -> Result? {
+        isLoaded ? lock.withLock { body(&memory) } : nil
     }
 
     func read<Result>(_ body: (inout Memory) -> Result) -> Result {
-        waitUntilAtHand()
+        waitUntilLoaded()
         return lock.withLock { body(&memory) }
     }
 
     /// - Parameter body: Adds what it changes to the changes, for the file to follow. It is called with the lock held, so it
     ///   neither calls the caller's code nor lets go of the last reference to an object of his.
     func change<Result>(_ body: (inout Memory, inout [Change]) -> Result) -> Result {
-        waitUntilAtHand()
+        waitUntilLoaded()
         var changes: [Change] = []
         var mustWrite = false
         let result = lock.withLock {
@@ -157,8 +157,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     // MARK: Reading
 
-    private func waitUntilAtHand() {
-        if isAtHand { return }
+    private func waitUntilLoaded() {
+        if isLoaded { return }
         guard let file, isReadingNeeded(told: nil) else { return }
         // Whoever has ordered the reading may not have come so far yet.
         file.thread.wait { [self] keeper in read(keeper) }

@@ -25,7 +25,7 @@ import Testing
     private func receive(_ fields: [String], in storage: HTTPCookieStorage, host: String = "example.org") throws {
         let url = try #require(URL(string: "https://\(host)/"))
         let request = try #require(CookieRequest(url, document: nil, partition: nil))
-        storage.receiveWhenAtHand(fields, from: request, policy: .always)
+        storage.receiveWhenLoaded(fields, from: request, policy: .always)
     }
 
     // COOK-17
