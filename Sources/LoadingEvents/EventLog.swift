@@ -28,14 +28,14 @@ package final class EventLog: @unchecked Sendable {
     package var tracesHeads: Bool { trace?.wantsHeads == true }
 
     package func record(_ kind: LoadEvent.Kind, at time: Int64) {
-        if let trace { trace.hear(LoadEvent(time: time, kind: kind)) }
+        if let trace { trace.receive(LoadEvent(time: time, kind: kind)) }
         guard keepsEvents, events.count < Self.most else { return }
         events.append(LoadEvent(time: time, kind: kind))
     }
 
     /// For events that nothing but a trace reads: not made without one, and never kept.
-    package func tellTrace(_ kind: @autoclosure () -> LoadEvent.Kind) {
-        if let trace { trace.hear(LoadEvent(time: Self.now, kind: kind())) }
+    package func traceOnly(_ kind: @autoclosure () -> LoadEvent.Kind) {
+        if let trace { trace.receive(LoadEvent(time: Self.now, kind: kind())) }
     }
 }
 
@@ -43,5 +43,5 @@ package final class EventLog: @unchecked Sendable {
 package protocol EventTrace: AnyObject {
     /// Whether it wants the heads of requests and responses as well.
     var wantsHeads: Bool { get }
-    func hear(_ event: LoadEvent)
+    func receive(_ event: LoadEvent)
 }

@@ -41,8 +41,8 @@ package final class LoadingEnvironment {
     /// asked first.
     package func forwarded(ftp text: String) -> HTTPURL? {
         guard let proxies, text.utf8.first.map({ $0 | 0x20 }) == UInt8(ascii: "f"), let url = try? FTPURL(text),
-            proxies.rules.adviser(for: ProxyDestination(url)) == nil,
-            case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).ways.first, proxy.forwards
+            proxies.rules.externalSource(for: ProxyDestination(url)) == nil,
+            case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).routes.first, proxy.forwards
         else { return nil }
         return url.place
     }

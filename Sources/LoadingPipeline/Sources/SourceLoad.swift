@@ -95,7 +95,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
         sink.owner = self
         clock.begin(at: loop.now)
         record(.fetchStarted(reason))
-        log?.tellTrace(.request(method: request.method, url: request.url))
+        log?.traceOnly(.request(method: request.method, url: request.url))
         armTimer()
         source.start(for: self)
     }

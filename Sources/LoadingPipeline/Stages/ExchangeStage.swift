@@ -14,10 +14,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private let url: HTTPURL
     private let identity: UInt64
     /// How the server is gone to; nil if there is no way.
-    @exclusivity(unchecked) private(set) var way: ProxyRoute.Way?
+    @exclusivity(unchecked) private(set) var way: ProxyRoute?
     /// Where there are several.
     @exclusivity(unchecked) private var ways: ProxyWays?
-    private let route: ProxyRoute
+    private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -68,13 +68,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
+        priority: Float,
         for load: Load
     ) {
         self.url = url
         self.identity = identity
         self.route = route
-        let all = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) } : route.ways
+        let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
         ways = ProxyWays(
             all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         way = ways?.current ?? all.first
@@ -93,7 +94,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute.Way?, for load: Load
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: Load
     ) -> Origin {
         load.environment.pool.usable(
             url.origin(
@@ -162,7 +163,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
-    func identity(of asker: AuthenticationAsker) -> UInt64? {
+    func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
         return identity == 0 ? nil : identity
@@ -170,7 +171,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
     func withheldProof(askedBy status: Int) -> Bool {
-        guard !withheldFields.isEmpty, let asker = AuthenticationAsker(status: status) else { return false }
+        guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
         return withheldFields.contains(asker.credentialField)
     }
 
@@ -276,7 +277,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     private func show(_ head: MessageHead) {
-        guard let observer = environment.headObserver else { return log?.tellTrace(.messageHead(head)) ?? () }
+        guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
         record(.messageHead(head))
         observer(head)
     }
@@ -404,7 +405,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
         if let value = load?.authorization(for: forwarder, of: route) {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
+            request.fields.append(ChallengeSource.proxy.credentialField, value)
         }
         return request
     }
@@ -574,7 +575,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 }
 
-extension ProxyRoute.Way {
+extension ProxyRoute {
     /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
     fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
         guard url.scheme == .ftp else { return true }

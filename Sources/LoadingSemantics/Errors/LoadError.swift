@@ -112,10 +112,10 @@ extension LoadError {
     package var isConnectionLoss: Bool { code == -1005 }
 
     /// Whether the process or the machine has no descriptor left, which is nobody else's fault.
-    package var isLackOfDescriptors: Bool { cause == .posix(EMFILE) || cause == .posix(ENFILE) }
+    package var isDescriptorShortage: Bool { cause == .posix(EMFILE) || cause == .posix(ENFILE) }
 
     /// Whether there was no way out of this machine, which is no server's fault.
-    package var isLackOfWay: Bool {
+    package var isNoRoute: Bool {
         [.posix(ENETUNREACH), .posix(ENETDOWN), .posix(EADDRNOTAVAIL)].contains(cause)
     }
 

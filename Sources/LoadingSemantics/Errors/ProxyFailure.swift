@@ -40,7 +40,7 @@ package enum ProxyFailure: Error, Sendable, Equatable {
     package var status: Int? { if case .tunnelRefused(let status) = self { status } else { nil } }
 
     /// Whether the next way of a route may be tried. What a proxy has decided, no other one is asked to decide again.
-    package var permitsNextWay: Bool {
+    package var permitsNextRoute: Bool {
         switch self {
         case .unusableSettings, .unreachable, .tunnelLost, .malformedTunnelResponse: true
         case .tunnelRefused, .badCredentials, .scriptFailed, .scriptNeedsCredentials: false
@@ -49,7 +49,7 @@ package enum ProxyFailure: Error, Sendable, Equatable {
             case .connectionLost, .unsupportedVersion, .noAcceptableMethod, .unsupportedMethod, .unsupportedAddressType,
                 .addressNotSupported, .refused5(.commandNotSupported), .refused5(.addressTypeNotSupported):
                 true
-            case .unspeakableHost, .unspeakableCredential, .badCredentials, .refused4, .refused5: false
+            case .unencodableHost, .unencodableCredential, .badCredentials, .refused4, .refused5: false
             }
         }
     }
@@ -60,7 +60,7 @@ package enum ProxyFailure: Error, Sendable, Equatable {
         switch self {
         case .unreachable(_, let error) where error.code == -1001 || error.code == -1009: error.code
         case .tunnelRefused(status: 504), .socks(.refused5(.timeToLiveExpired)): -1001
-        case .socks(.unspeakableHost): -1003
+        case .socks(.unencodableHost): -1003
         default: -1004
         }
     }

@@ -57,8 +57,8 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
 
     // Found before anything is sent.
     /// Empty, longer than the protocol can say, or with a NUL where that would end it.
-    case unspeakableHost
-    case unspeakableCredential
+    case unencodableHost
+    case unencodableCredential
     /// SOCKS4 knows no IPv6.
     case addressNotSupported
 
@@ -81,7 +81,7 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
     /// own; it is told as a state that allows no more.
     var cfNetworkNumber: Int? {
         switch self {
-        case .unspeakableHost, .connectionLost: nil
+        case .unencodableHost, .connectionLost: nil
         case .unsupportedVersion: 101
         case .refused4(.rejected): 110
         case .refused4(.identityUnavailable): 111
@@ -89,7 +89,7 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
         case .refused4(.unknown): 113
         case .refused5(.addressTypeNotSupported), .unsupportedAddressType, .addressNotSupported: 121
         case .refused5: 120
-        case .badCredentials, .unspeakableCredential: 122
+        case .badCredentials, .unencodableCredential: 122
         case .unsupportedMethod: 123
         case .noAcceptableMethod: 124
         }

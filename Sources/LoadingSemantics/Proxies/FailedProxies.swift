@@ -4,14 +4,14 @@
 /// one destination: it may be that which is silent. One that was silent has failed for those who bear no more silence than that.
 package struct FailedProxies: Sendable, Equatable {
     private struct Key: Sendable, Hashable {
-        let proxy: ServerPlace
+        let proxy: HostPort
         /// There may be servers of two kinds in one list at one place.
         let kind: ProxyServer.Kind
         /// Nil for all.
-        let destination: ServerPlace?
+        let destination: HostPort?
 
-        init(_ proxy: ProxyServer, _ destination: ServerPlace?) {
-            self.proxy = proxy.place
+        init(_ proxy: ProxyServer, _ destination: HostPort?) {
+            self.proxy = proxy.hostPort
             kind = proxy.kind
             self.destination = destination
         }
@@ -41,7 +41,7 @@ package struct FailedProxies: Sendable, Equatable {
     package mutating func failed(
         _ proxy: ProxyServer, for destination: ProxyDestination?, after silence: Int64 = .max, at now: Int64
     ) {
-        let key = Key(proxy, destination?.place)
+        let key = Key(proxy, destination?.hostPort)
         if let entry = entries[key], entry.end > now, entry.patience >= silence { return }
         if entries.count >= Self.most, entries[key] == nil { makeRoom(at: now) }
         entries[key] = Entry(end: DeltaSeconds.sum(now, TimeLimits.standard.failedProxy), patience: silence)
@@ -51,21 +51,21 @@ package struct FailedProxies: Sendable, Equatable {
     package mutating func works(_ proxy: ProxyServer, for destination: ProxyDestination) {
         if isEmpty { return }
         entries[Key(proxy, nil)] = nil
-        entries[Key(proxy, destination.place)] = nil
+        entries[Key(proxy, destination.hostPort)] = nil
     }
 
-    /// The ways with those last that have failed; else as they were.
+    /// The routes with those last that have failed; else as they were.
     package func inOrder(
-        _ ways: [ProxyRoute.Way], to destination: ProxyDestination, patience: Int64 = 0, at now: Int64
-    ) -> [ProxyRoute.Way] {
-        if isEmpty { return ways }
-        let hasFailed = { (way: ProxyRoute.Way) -> Bool in
-            guard case .through(let proxy) = way else { return false }
-            return [nil, destination.place].contains {
+        _ routes: [ProxyRoute], to destination: ProxyDestination, patience: Int64 = 0, at now: Int64
+    ) -> [ProxyRoute] {
+        if isEmpty { return routes }
+        let hasFailed = { (route: ProxyRoute) -> Bool in
+            guard case .through(let proxy) = route else { return false }
+            return [nil, destination.hostPort].contains {
                 entries[Key(proxy, $0)].map { $0.end > now && $0.patience >= patience } ?? false
             }
         }
-        return ways.filter { !hasFailed($0) } + ways.filter(hasFailed)
+        return routes.filter { !hasFailed($0) } + routes.filter(hasFailed)
     }
 
     private mutating func makeRoom(at now: Int64) {
@@ -78,5 +78,5 @@ package struct FailedProxies: Sendable, Equatable {
 }
 
 extension ProxyDestination {
-    fileprivate var place: ServerPlace { ServerPlace(host, port) }
+    fileprivate var hostPort: HostPort { HostPort(host, port) }
 }

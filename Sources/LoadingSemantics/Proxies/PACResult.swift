@@ -3,24 +3,24 @@ package struct PACResult: Sendable, Equatable {
     package enum Limit {
         /// Bytes that are read at all.
         package static let length = 64 << 10
-        package static let ways = 32
+        package static let routes = 32
     }
 
     /// Entries that nobody understands are left out. Nothing at all is a script's word for "direct"; if all of it is left
-    /// out there is no way, since the script wanted one.
-    package let route: ProxyRoute
+    /// out there is no route, since the script wanted one.
+    package let route: ProxyRouteList
 
     package init(_ text: String) {
-        var ways: [ProxyRoute.Way] = []
+        var routes: [ProxyRoute] = []
         var isEmpty = text.utf8.count <= Limit.length
-        for entry in Self.entries(text) where ways.count < Limit.ways {
+        for entry in Self.entries(text) where routes.count < Limit.routes {
             let words = entry.split { $0 <= 0x20 }
             guard let keyword = words.first else { continue }
             isEmpty = false
-            guard let way = Self.way(keyword, words.dropFirst()), !ways.contains(way) else { continue }
-            ways.append(way)
+            guard let route = Self.route(keyword, words.dropFirst()), !routes.contains(route) else { continue }
+            routes.append(route)
         }
-        route = isEmpty ? .direct : ProxyRoute(ways)
+        route = isEmpty ? .direct : ProxyRouteList(routes)
     }
 
     /// Those that are whole within the limit.
@@ -34,9 +34,9 @@ package struct PACResult: Sendable, Equatable {
         return read.split(separator: semicolon)
     }
 
-    private static func way(
+    private static func route(
         _ keyword: Substring.UTF8View, _ words: ArraySlice<Substring.UTF8View>
-    ) -> ProxyRoute.Way? {
+    ) -> ProxyRoute? {
         let kind: ProxyServer.Kind
         switch String(Substring(keyword)).uppercased() {
         case "DIRECT": return words.isEmpty ? .direct : nil
@@ -50,6 +50,6 @@ package struct PACResult: Sendable, Equatable {
         guard words.count == 1, let place = words.first, let (host, port) = ProxyServer.hostAndPort(place) else {
             return nil
         }
-        return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.Way.through)
+        return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.through)
     }
 }

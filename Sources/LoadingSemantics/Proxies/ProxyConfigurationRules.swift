@@ -33,13 +33,13 @@ package struct ProxyConfigurationRules: Sendable, Equatable {
         return matches.contains { $0.matches(destination) }
     }
 
-    /// The ways of all that are for the destination, in order: each goes on to the next only if it may.
-    static func route(_ rules: [ProxyConfigurationRules], for destination: ProxyDestination) -> ProxyRoute {
-        var ways: [ProxyRoute.Way] = []
+    /// The routes of all that are for the destination, in order: each goes on to the next only if it may.
+    static func route(_ rules: [ProxyConfigurationRules], for destination: ProxyDestination) -> ProxyRouteList {
+        var routes: [ProxyRoute] = []
         for rule in rules where rule.isFor(destination) {
-            if let server = rule.server { ways.append(.through(server)) }
-            if !rule.allowsFailover { return ProxyRoute(ways) }
+            if let server = rule.server { routes.append(.through(server)) }
+            if !rule.allowsFailover { return ProxyRouteList(routes) }
         }
-        return ProxyRoute(ways + [.direct])
+        return ProxyRouteList(routes + [.direct])
     }
 }

@@ -10,10 +10,10 @@ package struct ProxyDictionary: Sendable, Equatable {
     }
 
     /// Nil for what is not enabled.
-    private var http: ProxyRoute?
-    private var https: ProxyRoute?
-    private var ftp: ProxyRoute?
-    private var socks: ProxyRoute?
+    private var http: ProxyRouteList?
+    private var https: ProxyRouteList?
+    private var ftp: ProxyRouteList?
+    private var socks: ProxyRouteList?
     /// Its answer comes before the proxies that the dictionary names itself.
     private var autoConfiguration: AutoConfiguration?
     private var exclusions = ProxyExclusions()
@@ -50,10 +50,10 @@ package struct ProxyDictionary: Sendable, Equatable {
     }
 
     /// - Parameter answer: What the script has said, if one was asked and has given an answer.
-    func route(for destination: ProxyDestination, answer: ProxyRoute?) -> ProxyRoute {
+    func route(for destination: ProxyDestination, answer: ProxyRouteList?) -> ProxyRouteList {
         if exclusions.contains(destination) { return .direct }
         if autoConfiguration != nil, let answer, answer.isAnswer { return answer }
-        let own: ProxyRoute? =
+        let own: ProxyRouteList? =
             switch destination.traffic {
             case .http: http
             case .https: https
@@ -62,7 +62,7 @@ package struct ProxyDictionary: Sendable, Equatable {
             case .other: socks ?? https
             }
         // To go directly would show the user's network what the script was to hide.
-        return own ?? socks ?? (autoConfiguration == nil ? .direct : answer ?? .unknown)
+        return own ?? socks ?? (autoConfiguration == nil ? .direct : answer ?? .scriptFailed)
     }
 }
 
@@ -99,13 +99,13 @@ extension ProxyDictionary {
             return ProxyCredential(user: user, password: password)
         }
 
-        func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRoute? {
+        func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRouteList? {
             // Without a host no proxy is named.
             guard isSet(name + "Enable"), let named = values[name + "Proxy"], named != .text("") else { return nil }
-            guard case .text(let host) = named else { return .blocked }
+            guard case .text(let host) = named else { return .noUsableProxy }
             let port = values[name + "Port"] == nil ? 0 : number(name + "Port") ?? -1
             let server = ProxyServer(kind: kind, host: host, port: port, credential: credential)
-            return server.map(ProxyRoute.through) ?? .blocked
+            return server.map(ProxyRouteList.through) ?? .noUsableProxy
         }
 
         var autoConfiguration: AutoConfiguration? {

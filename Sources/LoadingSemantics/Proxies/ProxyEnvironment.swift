@@ -1,10 +1,10 @@
 /// The settings of the system on Linux: what the variables of the environment say (PROXY-8).
 package struct ProxyEnvironment: Sendable, Equatable {
     /// Nil for what is not set.
-    private var http: ProxyRoute?
-    private var https: ProxyRoute?
-    private var ftp: ProxyRoute?
-    private var others: ProxyRoute?
+    private var http: ProxyRouteList?
+    private var https: ProxyRouteList?
+    private var ftp: ProxyRouteList?
+    private var others: ProxyRouteList?
     private var exclusions = ProxyExclusions()
 
     /// - Parameter variables: The whole environment.
@@ -16,8 +16,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
             if name == "http_proxy", variables["REQUEST_METHOD"] != nil { return nil }
             return variables[name.uppercased()].flatMap { $0.isEmpty ? nil : $0 }
         }
-        let route = { (name: String) -> ProxyRoute? in
-            value(name).map { text in ProxyServer(text).map(ProxyRoute.through) ?? .blocked }
+        let route = { (name: String) -> ProxyRouteList? in
+            value(name).map { text in ProxyServer(text).map(ProxyRouteList.through) ?? .noUsableProxy }
         }
         http = route("http_proxy")
         https = route("https_proxy")
@@ -28,8 +28,8 @@ package struct ProxyEnvironment: Sendable, Equatable {
 
     var namesNone: Bool { http == nil && https == nil && ftp == nil && others == nil }
 
-    func route(for destination: ProxyDestination) -> ProxyRoute {
-        let own: ProxyRoute? =
+    func route(for destination: ProxyDestination) -> ProxyRouteList {
+        let own: ProxyRouteList? =
             switch destination.traffic {
             case .http: http
             case .https: https

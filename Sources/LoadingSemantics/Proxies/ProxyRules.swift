@@ -39,7 +39,7 @@ package struct ProxyRules: Sendable, Equatable {
     }
 
     /// Who has to be asked before the route can be told, if anybody has.
-    package func adviser(for destination: ProxyDestination) -> ProxyAdviser? {
+    package func externalSource(for destination: ProxyDestination) -> ExternalProxySource? {
         switch source {
         case .configurations, .environment: nil
         case .dictionary(let dictionary): dictionary.script(for: destination).map { .script($0) }
@@ -49,7 +49,7 @@ package struct ProxyRules: Sendable, Equatable {
     }
 
     /// - Parameter answer: What the adviser has said; nil where there is none, or none that could be asked.
-    package func route(for destination: ProxyDestination, answer: ProxyRoute? = nil) -> ProxyRoute {
+    package func route(for destination: ProxyDestination, answer: ProxyRouteList? = nil) -> ProxyRouteList {
         switch source {
         case .configurations(let rules): ProxyConfigurationRules.route(rules, for: destination)
         case .dictionary(let dictionary): dictionary.route(for: destination, answer: answer)

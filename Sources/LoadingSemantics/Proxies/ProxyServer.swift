@@ -24,7 +24,7 @@ package struct ProxyServer: Sendable, Hashable {
     /// Whether it is asked to load requests itself that it may read.
     package var forwards: Bool { !kind.isSOCKS && !alwaysTunnels }
 
-    package var place: ServerPlace { ServerPlace(host, port) }
+    package var hostPort: HostPort { HostPort(host, port) }
 
     package let kind: Kind
     /// Lower-case ASCII, without brackets; the zone of an IPv6 address follows after "%".

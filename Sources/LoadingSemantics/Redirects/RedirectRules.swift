@@ -7,7 +7,7 @@ package enum RedirectRules {
     ///   - location: The value of `Location`, or nil.
     ///   - count: How many redirects the task has followed.
     package static func decide(
-        status: Int, location: String?, from request: RedirectedFrom, count: Int
+        status: Int, location: String?, from request: RedirectSource, count: Int
     ) -> RedirectDecision {
         guard isFollowed(status), let location, let target = target(of: location, from: request.url) else {
             return .notARedirect

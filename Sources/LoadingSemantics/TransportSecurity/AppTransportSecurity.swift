@@ -11,10 +11,10 @@ package struct AppTransportSecurity: Sendable, Equatable {
         /// −1022.
         case denied
         /// It goes over a secure connection, which has to be like that.
-        case demands(TransportSecurityDemands)
+        case requirements(TransportSecurityRequirements)
     }
 
-    package let complaints: [TransportSecurityComplaint]
+    package let issues: [TransportSecurityIssue]
     /// Whether anything is asked at all.
     package let isOn: Bool
     private let allowsArbitraryLoads: Bool
@@ -28,7 +28,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
     package static let off = AppTransportSecurity()
 
     private init() {
-        complaints = []
+        issues = []
         isOn = false
         allowsArbitraryLoads = true
         allowsLocalNetworking = true
@@ -46,7 +46,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
         }
         var reader = PropertyListReader(info)
         var settings = reader.dictionary(key) ?? PropertyListReader([:], path: [key])
-        settings.take(complaintsOf: reader)
+        settings.take(issuesOf: reader)
         self.init(settings)
     }
 
@@ -72,13 +72,13 @@ package struct AppTransportSecurity: Sendable, Equatable {
         self.allowsArbitraryLoads = allowsArbitraryLoads && !isPrecise && !exceptions.isUnreadable
         hasUnreadablePins = pins.isUnreadable || pins.hasUnreadableKeys
         reader.finish()
-        complaints = reader.complaints
+        issues = reader.issues
         isOn = true
     }
 
     package func decide(_ url: HTTPURL) -> Decision {
         guard isOn else { return .allowed }
-        if url.scheme.isSecure { return demands(on: url.host).map(Decision.demands) ?? .allowed }
+        if url.scheme.isSecure { return requirements(on: url.host).map(Decision.requirements) ?? .allowed }
         if let exception = exceptions[url.host] { return exception.allowsInsecureLoads ? .allowed : .denied }
         return isExempt(url.host) ? .allowed : .denied
     }
@@ -86,14 +86,14 @@ package struct AppTransportSecurity: Sendable, Equatable {
     /// What secure connections to a host have to be like; nil if they need to be like nothing in particular.
     ///
     /// - Parameter host: As in `HTTPURL`.
-    package func demands(on host: String) -> TransportSecurityDemands? {
+    package func requirements(on host: String) -> TransportSecurityRequirements? {
         guard isOn else { return nil }
-        var demands = exceptions[host]?.demands ?? (isExempt(host) ? nil : .standard)
+        var requirements = exceptions[host]?.requirements ?? (isExempt(host) ? nil : .standard)
         if let pins = pins[host] ?? (hasUnreadablePins ? .unreadable : nil) {
-            demands = demands ?? TransportSecurityDemands()
-            demands?.pins = pins
+            requirements = requirements ?? TransportSecurityRequirements()
+            requirements?.pins = pins
         }
-        return demands
+        return requirements
     }
 
     /// Whether nothing is asked of a host that is not named.
@@ -150,13 +150,13 @@ package struct AppTransportSecurity: Sendable, Equatable {
                 case nil: saysSubdomains ? doubtful(setting) : nil
                 }
             if let reason = result.domains.add(setting, subdomains: subdomains, forKey: name) {
-                entry.complain(reason)
+                entry.report(reason)
                 if reason == .notDomain { result.hasUnreadableKeys = true }
             }
             entry.finish()
-            domains.take(complaintsOf: entry)
+            domains.take(issuesOf: entry)
         }
-        reader.take(complaintsOf: domains)
+        reader.take(issuesOf: domains)
         return result
     }
 }

@@ -52,7 +52,7 @@ package struct HSTSHosts: Sendable {
         if wish.maximumAge == 0 { return remove(host) ? .removed(host) : .nothing }
         let record = HSTSRecord(
             host: host, expires: DeltaSeconds.sum(now, wish.maximumAge), includesSubdomains: wish.includesSubdomains)
-        return put(record, at: now) { $0.siteAtHand(of: host) }
+        return put(record, at: now) { $0.siteWithoutWaiting(of: host) }
     }
 
     /// Takes a record from a copy on disk, which may be anybody's work.

@@ -3,7 +3,7 @@
 struct PropertyListReader {
     let path: [String]
     private var values: [String: PropertyListValue]
-    private(set) var complaints: [TransportSecurityComplaint] = []
+    private(set) var issues: [TransportSecurityIssue] = []
 
     init(_ values: [String: PropertyListValue], path: [String] = []) {
         self.values = values
@@ -15,12 +15,12 @@ struct PropertyListReader {
 
     func contains(_ key: String) -> Bool { values[key] != nil }
 
-    mutating func complain(_ reason: TransportSecurityComplaint.Reason, about keys: String...) {
-        complaints.append(TransportSecurityComplaint(path: path + keys, reason: reason))
+    mutating func report(_ reason: TransportSecurityIssue.Reason, about keys: String...) {
+        issues.append(TransportSecurityIssue(path: path + keys, reason: reason))
     }
 
-    mutating func take(complaintsOf other: PropertyListReader) {
-        complaints += other.complaints
+    mutating func take(issuesOf other: PropertyListReader) {
+        issues += other.issues
     }
 
     /// 0 and 1 will do: not everything that writes property lists or JSON knows booleans.
@@ -30,7 +30,7 @@ struct PropertyListReader {
         case .boolean(let value): return value
         case .integer(0): return false
         case .integer(1): return true
-        default: complain(.notBoolean, about: key)
+        default: report(.notBoolean, about: key)
         }
         return nil
     }
@@ -39,7 +39,7 @@ struct PropertyListReader {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .string(let value): return value
-        default: complain(.notString, about: key)
+        default: report(.notString, about: key)
         }
         return nil
     }
@@ -48,7 +48,7 @@ struct PropertyListReader {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .array(let value): return value
-        default: complain(.notArray, about: key)
+        default: report(.notArray, about: key)
         }
         return nil
     }
@@ -58,14 +58,14 @@ struct PropertyListReader {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .dictionary(let value): return PropertyListReader(value, path: path + [key])
-        default: complain(.notDictionary, about: key)
+        default: report(.notDictionary, about: key)
         }
         return nil
     }
 
     /// Nothing more will be taken: what is left is known to nobody.
     mutating func finish() {
-        for key in keys { complain(.unknownKey, about: key) }
+        for key in keys { report(.unknownKey, about: key) }
         values = [:]
     }
 }

@@ -21,7 +21,7 @@ package struct ServerPins: Sendable, Equatable {
         authorities = Self.digests("NSPinnedCAIdentities", &reader)
         leaves = Self.digests("NSPinnedLeafIdentities", &reader)
         if authorities == nil, leaves == nil {
-            reader.complain(.noPins)
+            reader.report(.noPins)
             self = .unreadable
         }
     }
@@ -43,10 +43,10 @@ package struct ServerPins: Sendable, Equatable {
             {
                 digests.insert(Array(digest))
             } else {
-                reader.complain(.notDigest, about: key, "\(index)")
+                reader.report(.notDigest, about: key, "\(index)")
             }
         }
-        if digests.isEmpty { reader.complain(.noReadablePins, about: key) }
+        if digests.isEmpty { reader.report(.noReadablePins, about: key) }
         return digests
     }
 }

@@ -18,7 +18,7 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
     /// taken.
     mutating func add(
         _ setting: Setting, subdomains: Setting?, forKey key: String
-    ) -> TransportSecurityComplaint.Reason? {
+    ) -> TransportSecurityIssue.Reason? {
         if let range = IPAddressRange(key) {
             if ranges.contains(where: { $0.range == range }) { return .twice }
             ranges.append(Addressed(setting: setting, range: range))

@@ -14,12 +14,12 @@ extension AlternativeServicesRecord: ArchivedRecord {
         name: "url-loading-alternative-services.sqlite", applicationID: 0x554C_4153,
         migrations: [makeTable(identityColumns, contentColumns)], durability: .none, isCheckedWhole: true)
 
-    package static func values(of origin: ServerPlace) -> [DatabaseValue] {
+    package static func values(of origin: HostPort) -> [DatabaseValue] {
         [.text(origin.host), .integer(Int64(origin.port))]
     }
 
-    package var identity: ServerPlace { origin }
-    package var isLasting: Bool { true }
+    package var identity: HostPort { origin }
+    package var isPersistent: Bool { true }
 
     /// Of each alternative its host, or nothing, and three numbers: port, end, and whether it persists.
     package var content: [DatabaseValue] {
@@ -42,6 +42,6 @@ extension AlternativeServicesRecord: ArchivedRecord {
             let service = AlternativeService(host: host.isEmpty ? nil : host, port: port, persists: persists != 0)
             entries.append(Entry(service, expires: expires))
         }
-        self.init(origin: ServerPlace(host, port), entries: entries)
+        self.init(origin: HostPort(host, port), entries: entries)
     }
 }

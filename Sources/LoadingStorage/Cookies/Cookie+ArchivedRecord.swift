@@ -21,7 +21,7 @@ extension Cookie: ArchivedRecord {
         ]
     }
 
-    package var isLasting: Bool { expires != nil }
+    package var isPersistent: Bool { expires != nil }
 
     package var content: [DatabaseValue] {
         [

@@ -8,7 +8,7 @@ internal import LoadingSemantics
 /// user, but none for ever. A user who has declined to unlock it is not asked again until it was unlocked. Used by one
 /// thread at a time.
 package final class CredentialKeyring {
-    package typealias Change = RecordChange<StoredCredential>
+    package typealias Change = RecordChange<PersistentCredential>
 
     private let address: String
     private let patience: UInt32
@@ -41,11 +41,11 @@ package final class CredentialKeyring {
     /// Finds out whether it is there, locked or not.
     package func reach() throws(KeyringFailure) { try attempt { _ in } }
 
-    package func load() throws(KeyringFailure) -> [StoredCredential] {
+    package func load() throws(KeyringFailure) -> [PersistentCredential] {
         try attempt { (keyring) throws(KeyringFailure) in
             // Before, since what comes meanwhile is news.
             _ = cls_has_news(keyring)
-            var newest: [StoredCredential.Identity: (credential: StoredCredential, modified: UInt64)] = [:]
+            var newest: [PersistentCredential.Identity: (credential: PersistentCredential, modified: UInt64)] = [:]
             for item in try unlocked(own, in: keyring).all {
                 guard let credential = item.credential else { continue }
                 // Two there are only when a process was killed, or when the user has made another place for new items.
@@ -58,7 +58,7 @@ package final class CredentialKeyring {
 
     /// Whether there may be something that was not there when it was read. What this object has changed counts too.
     /// Asks nobody, so as long as the keyring cannot be reached there is no news.
-    package func hasNews() -> Bool { connection.map { cls_has_news($0) } ?? false }
+    package func hasExternalChanges() -> Bool { connection.map { cls_has_news($0) } ?? false }
 
     package func apply(_ change: Change) throws(KeyringFailure) {
         try attempt { (keyring) throws(KeyringFailure) in
@@ -70,7 +70,7 @@ package final class CredentialKeyring {
         }
     }
 
-    private func store(_ credential: StoredCredential, in keyring: OpaquePointer) throws(KeyringFailure) {
+    private func store(_ credential: PersistentCredential, in keyring: OpaquePointer) throws(KeyringFailure) {
         let isOpen = cls_is_open(keyring)
         if isOpen != CLS_LOCKED || isDeclined { try check(isOpen) }
         let attributes = own.with(credential.identity).with(isDefault: credential.isDefault)
@@ -88,7 +88,7 @@ package final class CredentialKeyring {
     }
 
     /// For people.
-    private static func label(_ identity: StoredCredential.Identity) -> String {
+    private static func label(_ identity: PersistentCredential.Identity) -> String {
         let host = identity.space.host
         return String((identity.user.isEmpty ? host : "\(host) (\(identity.user))").filter { $0 != "\0" })
     }
@@ -126,7 +126,7 @@ package final class CredentialKeyring {
         // Where nothing was found nothing is known.
         if !items.all.isEmpty { isDeclined = false }
         // The service may have forgotten who asks, as it does when it is started anew. One that has just been asked
-        // for a session does not want to tell.
+        // for a session does not want to notify.
         if items.hasWithoutSecret, !isNew { throw .failed }
         return items
     }

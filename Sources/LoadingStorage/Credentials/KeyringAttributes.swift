@@ -21,7 +21,7 @@ struct KeyringAttributes: Sendable {
         values = [(.schema, "swift-url-loading.Credential"), (.application, Self.escaped(application))]
     }
 
-    func with(_ identity: StoredCredential.Identity) -> KeyringAttributes {
+    func with(_ identity: PersistentCredential.Identity) -> KeyringAttributes {
         let space = identity.space
         let optional: [(name: Name, value: String?)] = [
             (.protocolName, space.protocolName), (.realm, space.realm), (.method, space.authenticationMethod),
@@ -60,16 +60,16 @@ struct KeyringAttributes: Sendable {
     /// Nil if the item is of no credential.
     ///
     /// - Parameter value: Gives the value of an attribute.
-    static func credential(password: String, _ value: (String) -> String?) -> StoredCredential? {
+    static func credential(password: String, _ value: (String) -> String?) -> PersistentCredential? {
         func text(_ name: Name) -> String? { value(name.rawValue).flatMap(unescaped) }
         guard let host = text(.host), let port = text(.port).flatMap({ Int($0) }), let user = text(.user),
             let given = text(.given)?.split(separator: " "), let isDefault = text(.isDefault)
         else { return nil }
         func optional(_ name: Name) -> String? { given.contains { $0 == name.rawValue } ? text(name) : nil }
-        let space = StoredCredential.Space(
+        let space = PersistentCredential.Space(
             host: host, port: port, protocolName: optional(.protocolName), realm: optional(.realm),
             authenticationMethod: optional(.method), proxyType: optional(.proxyType))
-        return StoredCredential(space: space, user: user, password: password, isDefault: isDefault == "yes")
+        return PersistentCredential(space: space, user: user, password: password, isDefault: isDefault == "yes")
     }
 
     /// An attribute ends at the first NUL.

@@ -7,7 +7,7 @@ final class KeyringItems {
         var modified: UInt64
         var isLocked: Bool
         /// Nil if the item is locked, or of no credential.
-        var credential: StoredCredential?
+        var credential: PersistentCredential?
     }
 
     private let items: OpaquePointer

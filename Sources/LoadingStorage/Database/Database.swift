@@ -191,7 +191,7 @@ package final class Database {
     private func renewAllowance() {
         // To look at each row of a large file takes fewer steps than the file has bytes. It may have grown.
         if statementCount % 1000 == 0 {
-            let size = (try? Place(path).size) ?? 0
+            let size = (try? PathHandle(path).size) ?? 0
             times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
         }
         statementCount &+= 1

@@ -43,7 +43,7 @@ struct DatabaseRepair {
     func run(unlessOtherThan damaged: FileIdentity) throws(StorageFailure) -> Report? {
         let lock = try FolderLock(of: path)
         defer { lock.release() }
-        let place = try Place(path)
+        let place = try PathHandle(path)
         guard place.identity == damaged else { return nil }
         Self.remove(fresh)
         let saved = try makeFresh()
@@ -99,7 +99,7 @@ struct DatabaseRepair {
     }
 
     private func save(to new: Database) throws(StorageFailure) -> Int {
-        let tables = try SealedTable.all(of: new)
+        let tables = try ChecksummedTable.all(of: new)
         let pages = try DatabasePages(path)
         return try new.transaction { () throws(StorageFailure) in
             var saved = 0
@@ -114,25 +114,25 @@ struct DatabaseRepair {
 }
 
 /// A table whose rows say whether they are whole.
-private struct SealedTable {
+private struct ChecksummedTable {
     let insert: String
     private let count: Int
     private let seal: Int
 
-    static func all(of database: Database) throws(StorageFailure) -> [SealedTable] {
+    static func all(of database: Database) throws(StorageFailure) -> [ChecksummedTable] {
         var names: [String] = []
         try database.rows("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%'") {
             (row) throws(StorageFailure) in
             if let name = row.first?.text { names.append(name) }
         }
-        var tables: [SealedTable] = []
+        var tables: [ChecksummedTable] = []
         for name in names {
             var columns: [String] = []
             try database.rows("SELECT name FROM pragma_table_info(?)", [.text(name)]) { (row) throws(StorageFailure) in
                 if let name = row.first?.text { columns.append(name) }
             }
             if let seal = columns.firstIndex(of: "seal") {
-                tables.append(SealedTable(name, columns, seal: seal))
+                tables.append(ChecksummedTable(name, columns, seal: seal))
             }
         }
         return tables
@@ -145,5 +145,5 @@ private struct SealedTable {
         self.seal = seal
     }
 
-    func isWhole(_ row: [DatabaseValue]) -> Bool { row.count == count && SealedRow.isWhole(row[seal...]) }
+    func isWhole(_ row: [DatabaseValue]) -> Bool { row.count == count && ChecksummedRow.isWhole(row[seal...]) }
 }

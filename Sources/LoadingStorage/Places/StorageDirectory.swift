@@ -102,7 +102,7 @@ package struct StorageDirectory: Sendable, Hashable {
                 throw StorageFailure(.make, path, .system(code))
             }
         }
-        let place = try Place(path)
+        let place = try PathHandle(path)
         guard place.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
         // Somebody who may write here could put another file in the place of one that is about to be made. Who may look
         // is up to whoever made the folder: the files are for this user alone.
@@ -117,11 +117,11 @@ package struct StorageDirectory: Sendable, Hashable {
     /// Whoever owns a folder, or may write to it, may rename what is in it, be it a folder too. So each one counts, up to
     /// the root.
     private static func checkFolders(to path: String) throws(StorageFailure) {
-        guard try Place(path).isTrustedStore else { throw StorageFailure(.open, path, .untrusted) }
+        guard try PathHandle(path).isTrustedStore else { throw StorageFailure(.open, path, .untrusted) }
         var path = Substring(path)
         while true {
             let folder = path.isEmpty ? "/" : String(path)
-            guard try Place(folder).isTrustedFolder else { throw StorageFailure(.open, folder, .untrusted) }
+            guard try PathHandle(folder).isTrustedFolder else { throw StorageFailure(.open, folder, .untrusted) }
             guard let end = path.lastIndex(of: "/") else { return }
             path = path[..<end]
         }
@@ -133,7 +133,7 @@ package struct StorageDirectory: Sendable, Hashable {
     static func claimFile(_ path: String) throws(StorageFailure) {
         if mknod(path, S_IFREG | 0o600, 0) == 0 { return }
         let code = cll_errno()
-        guard let place = try? Place(path) else { throw StorageFailure(.make, path, .system(code)) }
+        guard let place = try? PathHandle(path) else { throw StorageFailure(.make, path, .system(code)) }
         guard place.isFile, place.isOwn else { throw StorageFailure(.open, path, .foreign) }
         if place.mode & 0o077 != 0 { place.setMode(0o600) }
     }
@@ -141,7 +141,7 @@ package struct StorageDirectory: Sendable, Hashable {
     /// Has a file that SQLite keeps beside another be this user's, if there is one. What is no plain file, or another user's
     /// from a time when the folder was open to others, goes.
     static func claimSideFile(_ path: String) throws(StorageFailure) {
-        guard let place = try? Place(path) else { return }
+        guard let place = try? PathHandle(path) else { return }
         if place.isFile, place.isOwn {
             if place.mode & 0o077 != 0 { place.setMode(0o600) }
             return
@@ -171,7 +171,7 @@ package struct StorageDirectory: Sendable, Hashable {
         if name.isEmpty { return "%" }
         // File systems take 255 bytes.
         if name.count > 200 {
-            let rest = Seal.of(bytes: name)
+            let rest = Checksum.of(bytes: name)
             name.removeSubrange(180...)
             name += "%-\(UInt64(bitPattern: rest))".utf8
         }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Which users of the system a process can tell apart (user_namespaces(7)).
+/// Which users of the system a process can notify apart (user_namespaces(7)).
 struct UserNamespace {
     /// The numbers that have a user.
     private var known: [ClosedRange<UInt32>] = []

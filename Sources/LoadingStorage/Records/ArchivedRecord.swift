@@ -15,7 +15,7 @@ package protocol ArchivedRecord: Sendable, Hashable {
 
     var identity: Identity { get }
     /// Whether it outlives the process.
-    var isLasting: Bool { get }
+    var isPersistent: Bool { get }
     /// In the order of the columns.
     var content: [DatabaseValue] { get }
 

@@ -9,12 +9,12 @@ internal import CLoadingSQLite
 package final class RecordArchive<Record: ArchivedRecord> {
     package typealias Change = RecordChange<Record>
 
-    private let file: LastingDatabase
+    private let file: PersistentDatabase
     private let statements = RecordStatements<Record>()
-    private let tell: @Sendable (StorageMessage) -> Void
+    private let notify: @Sendable (StorageMessage) -> Void
 
     /// What the file does not have yet.
-    private var waiting = WaitingChanges<Record>()
+    private var waiting = PendingChanges<Record>()
     /// Whether some of what was removed may be left in a file.
     private var isForgetting = false
     /// Whether something was left out that is too large for a file.
@@ -25,9 +25,9 @@ package final class RecordArchive<Record: ArchivedRecord> {
     /// Which state of the file was read last.
     private var lastRead: (generation: Int, version: Int64)?
 
-    package init(in directory: StorageDirectory, tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
-        file = LastingDatabase(Record.design, in: directory, tell: tell)
-        self.tell = tell
+    package init(in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
+        file = PersistentDatabase(Record.design, in: directory, notify: notify)
+        self.notify = notify
     }
 
     deinit { flush() }
@@ -71,7 +71,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
                     throw StorageFailure(.read, database.path, .database(SQLITE_CORRUPT))
                 }
                 last = id
-                guard SealedRow.isWhole(row.dropFirst()) else { return hasBroken = true }
+                guard ChecksummedRow.isWhole(row.dropFirst()) else { return hasBroken = true }
                 if let record = Record(row: Array(row.dropFirst(2))) { records.append(record) }
             }
             lastRead = (file.generation, version)
@@ -81,10 +81,10 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     /// Whether there may be something in the file that was not there when it was read, and that this archive has not
     /// written. Costs a few system calls.
-    package func hasNews() -> Bool { hasNewsIfReadable() ?? false }
+    package func hasExternalChanges() -> Bool { hasExternalChangesIfReadable() ?? false }
 
     /// Nil if the file cannot be read now, or if there is none.
-    func hasNewsIfReadable() -> Bool? {
+    func hasExternalChangesIfReadable() -> Bool? {
         let now = file.read { (database) throws(StorageFailure) in
             (generation: file.generation, version: try database.dataVersion())
         }
@@ -128,7 +128,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
             for identity in waiting.removals { try database.run(statements.delete, Record.values(of: identity)) }
             for record in records {
                 let values = Record.values(of: record.identity) + record.content
-                try database.run(statements.insert, SealedRow.seal(values))
+                try database.run(statements.insert, ChecksummedRow.seal(values))
             }
         }
         guard isDone != nil else { return false }
@@ -142,21 +142,21 @@ package final class RecordArchive<Record: ArchivedRecord> {
     ///
     /// - Returns: False if that cannot be done now.
     func removeUnchanged(_ records: some Collection<Record>) -> Bool {
-        correct(records.map { RecordCorrection($0, new: nil) })
+        correct(records.map { RecordReplacement($0, new: nil) })
     }
 
     @discardableResult
-    package func correct(_ corrections: [RecordCorrection<Record>]) -> Bool {
+    package func correct(_ corrections: [RecordReplacement<Record>]) -> Bool {
         guard flush() else { return false }
         // Where there is no file by now, none is made for that.
         if !file.exists { return true }
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
             for correction in corrections {
                 let identity = Record.values(of: correction.old.identity)
-                let row = SealedRow.seal(identity + correction.old.content)
+                let row = ChecksummedRow.seal(identity + correction.old.content)
                 let unchanged = Array(row.prefix(1 + identity.count))
-                if let new = correction.new, new.isLasting {
-                    let seal = SealedRow.seal(identity + new.content).prefix(1)
+                if let new = correction.new, new.isPersistent {
+                    let seal = ChecksummedRow.seal(identity + new.content).prefix(1)
                     try database.run(statements.updateUnchanged, Array(seal) + new.content + unchanged)
                 } else {
                     try database.run(statements.deleteUnchanged, unchanged)
@@ -173,7 +173,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
 
     private func note(_ change: Change) {
         switch change {
-        case .stored(let record) where !record.isLasting: note(.removed(record.identity))
+        case .stored(let record) where !record.isPersistent: note(.removed(record.identity))
         case .stored(let record)
         where Self.size(record.content + Record.values(of: record.identity)) > Self.largestRecord:
             leaveOut(record)
@@ -184,7 +184,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
     }
 
     private func leaveOut(_ record: Record) {
-        if !hasLeftOut { tell(.inMemory(StorageFailure(.write, path, .database(SQLITE_TOOBIG)))) }
+        if !hasLeftOut { notify(.inMemory(StorageFailure(.write, path, .database(SQLITE_TOOBIG)))) }
         hasLeftOut = true
         note(.removed(record.identity))
     }

@@ -35,7 +35,7 @@ struct BodyFolder {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == count
         else { return nil }
-        var memory = GrowingMemory()
+        var memory = GrowableBuffer()
         guard memory.grow(to: max(count, 1)), let buffer = memory.address else { return nil }
         var filled = 0
         while filled < count {
@@ -44,7 +44,7 @@ struct BodyFolder {
             if got <= 0 { break }
             filled += got
         }
-        var found = Seal()
+        var found = Checksum()
         found.add(UnsafeRawBufferPointer(start: buffer, count: filled))
         guard filled == count, found.value == seal else { return nil }
         return memory.take(count)

@@ -7,7 +7,7 @@ package import LoadingSemantics
 /// Whatever moment a process is killed at, a key has the entry from before or the new one, whole. A body that is not what
 /// was stored is as good as none. Several processes may share one archive. Used by one thread at a time.
 package final class ResponseArchive {
-    private let index: LastingDatabase
+    private let index: PersistentDatabase
     private let bodies: BodyFolder
 
     /// In bytes.
@@ -22,7 +22,7 @@ package final class ResponseArchive {
     private var bodyTrouble: StorageFailure?
     /// Whether it was told that a response was damaged.
     private var hasToldOfDamage = false
-    private let tell: @Sendable (StorageMessage) -> Void
+    private let notify: @Sendable (StorageMessage) -> Void
     /// What the entries count for in all, in that state of the index.
     private var knownUsage: (generation: Int, version: Int64, size: Int64)?
 
@@ -46,11 +46,11 @@ package final class ResponseArchive {
     }
 
     package init(
-        in directory: StorageDirectory, capacity: Int64, tell: @escaping @Sendable (StorageMessage) -> Void = { _ in }
+        in directory: StorageDirectory, capacity: Int64, notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {
-        index = LastingDatabase(ResponseRow.design, in: directory, tell: tell)
+        index = PersistentDatabase(ResponseRow.design, in: directory, notify: notify)
         bodies = BodyFolder(directory.folder("url-loading-responses"))
-        self.tell = tell
+        self.notify = notify
         capacityInBytes = max(0, capacity)
     }
 
@@ -106,7 +106,7 @@ package final class ResponseArchive {
     private func tellOfDamage() {
         if hasToldOfDamage { return }
         hasToldOfDamage = true
-        tell(.responseDamaged(path: index.path))
+        notify(.responseDamaged(path: index.path))
     }
 
     /// Nil if the entry is gone, also if another one has its number now.
@@ -124,7 +124,7 @@ package final class ResponseArchive {
         let found = read { (index) throws(StorageFailure) in
             try index.value("SELECT body FROM bodies WHERE id = ?", [.integer(number)]).blob
         }
-        guard let found, let body = found, body.count == row.bodyCount, BodySeal.of(body) == row.bodySeal else {
+        guard let found, let body = found, body.count == row.bodyCount, BodyChecksum.of(body) == row.bodySeal else {
             return nil
         }
         return body
@@ -182,8 +182,8 @@ package final class ResponseArchive {
 
     /// What became of the file of a body. What is small enough for the index may still have room.
     private func note(_ failure: StorageFailure?) {
-        if let failure, bodyTrouble == nil { tell(.inMemory(failure)) }
-        if failure == nil, bodyTrouble != nil { tell(.lastsAgain(path: bodies.path)) }
+        if let failure, bodyTrouble == nil { notify(.inMemory(failure)) }
+        if failure == nil, bodyTrouble != nil { notify(.writableAgain(path: bodies.path)) }
         bodyTrouble = failure
     }
 

@@ -64,7 +64,7 @@ struct ResponseRow {
     /// With the seal in front.
     var sealed: [DatabaseValue] {
         let response = head.response
-        return SealedRow.seal([
+        return ChecksummedRow.seal([
             .text(key), response.variant.map { .blob(Data($0.fingerprint)) } ?? .null, .integer(size),
             DatabaseValue(stored), .integer(bodyCount), .integer(bodySeal),
             DatabaseValue(file), .text(head.url), DatabaseValue(head.protocolName), .integer(Int64(response.status)),
@@ -79,7 +79,7 @@ struct ResponseRow {
     ///
     /// - Parameter row: The columns, with the seal in front.
     init?(sealed row: ArraySlice<DatabaseValue>) {
-        guard row.count == Self.columns.count + 1, SealedRow.isWhole(row) else { return nil }
+        guard row.count == Self.columns.count + 1, ChecksummedRow.isWhole(row) else { return nil }
         let row = Array(row.dropFirst())
         guard let key = row[0].text, let bodyCount = row[4].integer, (0...Self.largestBody).contains(bodyCount),
             let bodySeal = row[5].integer,

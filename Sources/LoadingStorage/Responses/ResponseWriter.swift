@@ -14,7 +14,7 @@ package final class ResponseWriter {
     private let folder: BodyFolder
     private let limit: Int64
     private var body = Body.inline(Data())
-    private var runningSeal = Seal()
+    private var runningSeal = Checksum()
     private(set) var count: Int64 = 0
     private(set) var failure: StorageFailure?
     private var isTooLong = false
@@ -58,15 +58,15 @@ package final class ResponseWriter {
     /// All that was written; nil if it is not whole.
     var result: (body: Body, seal: Int64)? {
         if failure != nil || isTooLong { return nil }
-        if case .inline(let data) = body { return (body, BodySeal.of(data)) }
+        if case .inline(let data) = body { return (body, BodyChecksum.of(data)) }
         return (body, runningSeal.value)
     }
 }
 
 /// The seal of a body in the index is that of its row, so that the row can be told to be whole.
-enum BodySeal {
+enum BodyChecksum {
     static func of(_ data: Data) -> Int64 {
-        var seal = Seal()
+        var seal = Checksum()
         seal.add(.blob(data))
         return seal.value
     }

@@ -15,7 +15,7 @@ extension HSTSRecord: ArchivedRecord {
     package static func values(of host: String) -> [DatabaseValue] { [.text(host)] }
 
     package var identity: String { host }
-    package var isLasting: Bool { true }
+    package var isPersistent: Bool { true }
     package var content: [DatabaseValue] { [DatabaseValue(includesSubdomains), .integer(expires)] }
 
     package init?(row: [DatabaseValue]) {

@@ -23,7 +23,7 @@ extension TaskCore {
         _ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void
     ) -> PendingChallenge {
         let space = challenge.protectionSpace
-        log?.tellTrace(
+        log?.traceOnly(
             .challenge(
                 method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
                 failures: challenge.previousFailureCount))

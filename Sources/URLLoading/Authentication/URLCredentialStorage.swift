@@ -31,9 +31,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     package convenience init(in directory: StorageDirectory) {
         let application = Program.identifier
         self.init {
-            PermanentCredentials(in: directory, application: application).mayHold
+            PersistentCredentialStore(in: directory, application: application).mayHold
         } keeper: {
-            PermanentCredentials(in: directory, application: application, tell: StorageMessage.show)
+            PersistentCredentialStore(in: directory, application: application, notify: StorageMessage.show)
         }
     }
 
@@ -42,7 +42,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
         checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<StoredCredential>
+        keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
         records = LastingRecords(

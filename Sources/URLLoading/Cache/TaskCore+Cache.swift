@@ -75,7 +75,7 @@ extension TaskCore {
         guard let cache = core.urlCache, let load = load as? Load, let proposed = response(of: entry, like: nil) else {
             return .now
         }
-        // CACHE-3: of lasting redirects nobody is asked.
+        // CACHE-3: permanent redirects do not ask the delegate.
         let isAsked =
             isForDelegate && 200...299 ~= entry.response.status
             && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])

@@ -18,20 +18,20 @@ extension TaskCore {
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
         let storage = core.configuration.httpCookieStorage
         // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
-        if storage != nil || request.url.scheme.isSecure, !PublicSuffixes.system.isAtHand(for: request.url.host) {
+        if storage != nil || request.url.scheme.isSecure, !PublicSuffixes.system.isLoaded(for: request.url.host) {
             PublicSuffixes.readSystem()
         }
         guard let storage, core.configuration.httpShouldSetCookies else { return .now(nil) }
         let isPlain = type(of: storage) == HTTPCookieStorage.self
-        if isPlain, storage.isEmptyAtHand == true { return .now(nil) }
+        if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
         guard let shown = currentRequest, shown.httpShouldHandleCookies else { return .now(nil) }
         if isPlain {
             let origin = CookieRequest(request, document: shown.mainDocumentURL)
-            if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
+            if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
             guard let load = load as? Load else { return .now(nil) }
             // A disk may never answer, and is not to keep a load that is over.
             let provide = LoopBox({ [weak load] (field: String?) in load?.provideCookies(field) })
-            storage.whenAtHand(for: origin) { [core] in
+            storage.whenLoaded(for: origin) { [core] in
                 let field = storage.field(for: origin)
                 core.loop.post { provide.value(field) }
             }
@@ -65,8 +65,8 @@ extension TaskCore {
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
         let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)
         if type(of: storage) == HTTPCookieStorage.self {
-            guard storage.isAtHand(for: origin) else {
-                return storage.receiveWhenAtHand(fields, from: origin, policy: policy)
+            guard storage.isLoaded(for: origin) else {
+                return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
             }
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return core.loop.callOut(CalledOut { storage.announceChange() })

@@ -16,7 +16,7 @@ package final class HSTSCopy: FlushedStore {
     private struct Hosts: RecordMemory {
         var all: [String: HSTSRecord] = [:]
 
-        func lasting(at now: Double) -> [HSTSRecord] { Array(all.values) }
+        func persistent(at now: Double) -> [HSTSRecord] { Array(all.values) }
 
         mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
@@ -28,7 +28,7 @@ package final class HSTSCopy: FlushedStore {
 
     init(
         checkInterval: Int = TimeLimits.standard.storeCheck,
-        keeper: @escaping @Sendable () -> any RecordKeeper<HSTSRecord>
+        keeper: @escaping @Sendable () -> any RecordStore<HSTSRecord>
     ) {
         records = LastingRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
@@ -42,7 +42,7 @@ package final class HSTSCopy: FlushedStore {
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
             // To ask for them is to look for them.
-            store.awaitRecords { [records] in _ = records.isAtHand }
+            store.awaitRecords { [records] in _ = records.isLoaded }
         }
         store.onChange { [self] change in note(change) }
     }

@@ -14,15 +14,15 @@ package final class LastingAlternatives: AlternativeServicesStore, FlushedStore 
     /// Reads what there is. From then on loops ask without waiting.
     package func prepare() { records.read { _ in } }
 
-    package func services(of origin: ServerPlace, at now: Int64) -> [AlternativeService] {
-        records.readIfAtHand { $0.services(of: origin, at: now) } ?? []
+    package func services(of origin: HostPort, at now: Int64) -> [AlternativeService] {
+        records.readIfLoaded { $0.services(of: origin, at: now) } ?? []
     }
 
     package func note(_ fields: HTTPFields, from url: HTTPURL, at now: Int64) {
         change { [$0.note(fields, from: url, at: now)] }
     }
 
-    package func remove(_ service: AlternativeService, of origin: ServerPlace) {
+    package func remove(_ service: AlternativeService, of origin: HostPort) {
         change { [$0.remove(service, of: origin)] }
     }
 
@@ -50,7 +50,7 @@ extension RecordChange<AlternativeServicesRecord> {
         case .stored(let record, let evicted):
             let gone = evicted.map { Self.removed($0) }
             // What it had of that origin before may have been of the other kind.
-            return gone + [record.lasting.map { .stored($0) } ?? .removed(record.origin)]
+            return gone + [record.persistent.map { .stored($0) } ?? .removed(record.origin)]
         case .removed(let origin): return [.removed(origin)]
         case .refreshed, .nothing: return []
         }
@@ -58,7 +58,7 @@ extension RecordChange<AlternativeServicesRecord> {
 }
 
 extension AlternativeServices: RecordMemory {
-    func lasting(at now: Double) -> [AlternativeServicesRecord] { all(at: Int64(now)).compactMap(\.lasting) }
+    func persistent(at now: Double) -> [AlternativeServicesRecord] { all(at: Int64(now)).compactMap(\.persistent) }
 
     mutating func replaceLasting(
         with records: [AlternativeServicesRecord], at now: Double

@@ -8,13 +8,13 @@ internal import Synchronization
 /// The records of one store: in memory, and in a file, or a keyring, that follows them.
 ///
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
-/// it asks ``isAtHand``, and goes on with ``whenAtHand(_:)``. Everybody else waits. What other processes have changed is
+/// it asks ``isLoaded``, and goes on with ``whenLoaded(_:)``. Everybody else waits. What other processes have changed is
 /// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
 final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
-    private typealias Keeper = any RecordKeeper<Memory.Record>
+    private typealias Keeper = any RecordStore<Memory.Record>
 
     private let lock = Lock()
     private var memory: Memory
@@ -24,7 +24,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     private var reading = Reading.toDo
     /// Whether the file was lost, and what is there now could not be read yet. The thread's alone.
     private var isLost = false
-    private var unwritten = WaitingChanges<Memory.Record>()
+    private var unwritten = PendingChanges<Memory.Record>()
     /// Of changes of the memory, also of those that are nothing to the file.
     private var changeCount: UInt64 = 0
     /// Whether the thread has been asked to write, and has not yet written all.
@@ -65,7 +65,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     init(
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<Memory.Record>
+        keeper: @escaping @Sendable () -> any RecordStore<Memory.Record>
     ) {
         self.memory = memory
         self.checkInterval = checkInterval
@@ -77,7 +77,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck, in directory: StorageDirectory
     ) {
         self.init(memory, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
-            RecordArchive<Memory.Record>(in: directory, tell: StorageMessage.show)
+            RecordArchive<Memory.Record>(in: directory, notify: StorageMessage.show)
         }
     }
 
@@ -86,10 +86,10 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     }
 
     /// Whether they outlive the process.
-    var isLasting: Bool { file != nil }
+    var isPersistent: Bool { file != nil }
 
     /// Whether the store can be asked without waiting for a disk.
-    var isAtHand: Bool {
+    var isLoaded: Bool {
         guard let file else { return true }
         guard firstReading.isDone else { return false }
         lookForNews(in: file)
@@ -98,29 +98,29 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     /// Whether all that lasts is known: false as long as the file could not be read, or a keyring that may have more.
     var isAllKnown: Bool {
-        waitUntilAtHand()
+        waitUntilLoaded()
         return file == nil || lock.withLock { unwritten.known != nil }
     }
 
     /// Calls at once, or on the store's thread when all has been read.
-    func whenAtHand(_ body: @escaping @Sendable () -> Void) {
-        if isAtHand || !isReadingNeeded(told: body) { body() }
+    func whenLoaded(_ body: @escaping @Sendable () -> Void) {
+        if isLoaded || !isReadingNeeded(told: body) { body() }
     }
 
     /// Nil if the store cannot be asked without waiting for a disk.
-    func readIfAtHand<Result>(_ body: (inout Memory) -> Result) -> Result? {
-        isAtHand ? lock.withLock { body(&memory) } : nil
+    func readIfLoaded<Result>(_ body: (inout Memory) -> Result) -> Result? {
+        isLoaded ? lock.withLock { body(&memory) } : nil
     }
 
     func read<Result>(_ body: (inout Memory) -> Result) -> Result {
-        waitUntilAtHand()
+        waitUntilLoaded()
         return lock.withLock { body(&memory) }
     }
 
     /// - Parameter body: Adds what it changes to the changes, for the file to follow. It is called with the lock held, so it
     ///   neither calls the caller's code nor lets go of the last reference to an object of his.
     func change<Result>(_ body: (inout Memory, inout [Change]) -> Result) -> Result {
-        waitUntilAtHand()
+        waitUntilLoaded()
         var changes: [Change] = []
         var mustWrite = false
         let result = lock.withLock {
@@ -157,8 +157,8 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
 
     // MARK: Reading
 
-    private func waitUntilAtHand() {
-        if isAtHand { return }
+    private func waitUntilLoaded() {
+        if isLoaded { return }
         guard let file, isReadingNeeded(told: nil) else { return }
         // Whoever has ordered the reading may not have come so far yet.
         file.thread.wait { [self] keeper in read(keeper) }
@@ -216,10 +216,10 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             // Outside of the lock: it takes its time.
             var other = lock.withLock { memory }
             let now = Date().timeIntervalSince1970
-            let before = Set(other.lasting(at: now))
+            let before = Set(other.persistent(at: now))
             let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
             let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
-            var isNews = Set(other.lasting(at: now)) != before
+            var isNews = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.
                 guard changeCount == count else { return false }
@@ -244,13 +244,13 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     }
 
     /// What is not in the file need not be corrected there.
-    private func corrections(of records: [Memory.Record], by changes: [Change]) -> [RecordCorrection<Memory.Record>] {
+    private func corrections(of records: [Memory.Record], by changes: [Change]) -> [RecordReplacement<Memory.Record>] {
         if changes.isEmpty { return [] }
         let read = Dictionary(records.map { ($0.identity, $0) }) { $1 }
         return changes.compactMap { change in
             switch change {
-            case .stored(let new): read[new.identity].map { RecordCorrection($0, new: new) }
-            case .removed(let identity): read[identity].map { RecordCorrection($0, new: nil) }
+            case .stored(let new): read[new.identity].map { RecordReplacement($0, new: new) }
+            case .removed(let identity): read[identity].map { RecordReplacement($0, new: nil) }
             case .everythingRemoved: nil
             }
         }
@@ -278,7 +278,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
         lock.withLock { isFileUsed = true }
         file.thread.perform { [self] keeper in
             let isBehind = lock.withLock { self.isBehind }
-            if keeper.hasNews() || isBehind, takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
+            if keeper.hasExternalChanges() || isBehind, takeOver(from: keeper) { lock.withLock { tellOfNews }?() }
             isLooking.store(false, ordering: .relaxed)
         }
     }
@@ -316,7 +316,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             }
             // Who has made another file in its place may have changed what memory has.
             let identities = Set(there.map(\.identity))
-            let lost = memory.lasting(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
+            let lost = memory.persistent(at: Date().timeIntervalSince1970).filter { !identities.contains($0.identity) }
             keeper.apply(lost.map { .stored($0) })
         }
         let (changes, count) = lock.withLock { (unwritten.take(), changeCount) }

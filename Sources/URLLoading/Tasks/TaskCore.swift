@@ -313,7 +313,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         } else if let trace {
             log = EventLog(keepsEvents: false, trace: trace)
         }
-        log?.tellTrace(requestForTrace)
+        log?.traceOnly(requestForTrace)
     }
 
     /// What a log says of the task until there is a load, or if there never is one.
@@ -356,7 +356,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard let url = previous.url, let target = next.url else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
-        let origin = RedirectedFrom(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
+        let origin = RedirectSource(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
         // The status for which the rules come to the method that the next request has.
         let status = next.method == "GET" ? 303 : 307
         guard
@@ -456,7 +456,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             log?.record(.ended, at: EventLog.now)
         }
         endError = error
-        if let error { log?.tellTrace(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         delay?.end()
         delay = nil

@@ -8,7 +8,7 @@ import Testing
     private let here = ProxyDestination(traffic: .https, host: "a.test", port: 443)
     private let there = ProxyDestination(traffic: .http, host: "b.test", port: 80)
 
-    private func ways() throws -> (one: ProxyServer, two: ProxyServer, all: [ProxyRoute.Way]) {
+    private func ways() throws -> (one: ProxyServer, two: ProxyServer, all: [ProxyRoute]) {
         let (one, two) = (try #require(one), try #require(two))
         return (one, two, [.through(one), .through(two), .direct])
     }
@@ -67,8 +67,8 @@ import Testing
     @Test("silence counts for those who bear no more of it") func patience() throws {
         let (one, _, _) = try ways()
         var failed = FailedProxies()
-        let ways = [ProxyRoute.Way.through(one), .direct]
-        let last = [ProxyRoute.Way.direct, .through(one)]
+        let ways = [ProxyRoute.through(one), .direct]
+        let last = [ProxyRoute.direct, .through(one)]
         failed.failed(one, for: nil, after: 100, at: 0)
         #expect(failed.inOrder(ways, to: here, patience: 100, at: 1) == last)
         #expect(failed.inOrder(ways, to: here, patience: 101, at: 1) == ways)

@@ -67,8 +67,8 @@ import Testing
         let path = try folder("store", 0o777, owner: Self.stranger)
         let scene = StorageScene(path: path)
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("a"))]))
-        #expect(archive.load() == [.lasting("a")])
+        #expect(!archive.apply([.stored(.persistent("a"))]))
+        #expect(archive.load() == [.persistent("a")])
         #expect(names(path) == [])
         let failure = StorageFailure(.open, path, .untrusted)
         #expect(scene.messages.events == [.inMemory(failure)])
@@ -79,7 +79,7 @@ import Testing
     @Test("files beside the store that are another user's go", arguments: ["-journal", "-wal", "-shm"])
     func sideFiles(end: String) throws {
         let scene = try StorageScene()
-        scene.cookies.apply([.stored(.lasting("a"))])
+        scene.cookies.apply([.stored(.persistent("a"))])
         let file = scene.cookieFile + end
         let spy: Int32
         do {
@@ -88,9 +88,9 @@ import Testing
             try #require(spy >= 0 && fchown(spy, Self.stranger, Self.stranger) == 0 && fchmod(spy, 0o666) == 0)
         }
         defer { close(spy) }
-        #expect(scene.cookies.apply([.stored(.lasting("secret", "needle")), .everythingRemoved]))
-        #expect(scene.cookies.apply([.stored(.lasting("b"))]))
-        #expect(scene.storedCookies() == [.lasting("b")])
+        #expect(scene.cookies.apply([.stored(.persistent("secret", "needle")), .everythingRemoved]))
+        #expect(scene.cookies.apply([.stored(.persistent("b"))]))
+        #expect(scene.storedCookies() == [.persistent("b")])
         // Whoever has it open sees nothing.
         var status = stat()
         #expect(fstat(spy, &status) == 0 && status.st_size == 0 && status.st_nlink == 0)
@@ -104,11 +104,11 @@ import Testing
         mkdir(stuck, 0o700)
         mkdir(stuck + "/full", 0o700)
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("a"))]))
+        #expect(!archive.apply([.stored(.persistent("a"))]))
         #expect(scene.messages.events == [.inMemory(StorageFailure(.open, stuck, .untrusted))])
         rmdir(stuck + "/full")
         #expect(archive.flush())
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.storedCookies() == [.persistent("a")])
     }
 
     // C-36: the system's own folders are shown so where only the user itself is known

@@ -7,15 +7,15 @@ import Testing
 
 /// A storage whose permanent passwords are with a keeper that is slow, fails, and is used by others.
 @Suite(.leavesNothing) struct FollowedCredentialsTests {
-    private typealias Keeper = ScriptedKeeper<StoredCredential>
+    private typealias Keeper = ScriptedKeeper<PersistentCredential>
 
     private let space = URLProtectionSpace(
         host: "example.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: "r",
         authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
 
-    private func stored(_ user: String, _ password: String = "p") -> StoredCredential {
-        StoredCredential(
-            space: StoredCredential.Space(
+    private func stored(_ user: String, _ password: String = "p") -> PersistentCredential {
+        PersistentCredential(
+            space: PersistentCredential.Space(
                 host: "example.org", port: 443, protocolName: "https", realm: "r",
                 authenticationMethod: NSURLAuthenticationMethodHTTPBasic),
             user: user, password: password)
@@ -136,7 +136,7 @@ import Testing
 
     // MARK: Defaults
 
-    private func `default`(_ user: String) -> StoredCredential {
+    private func `default`(_ user: String) -> PersistentCredential {
         var credential = stored(user)
         credential.isDefault = true
         return credential

@@ -30,7 +30,7 @@ import URLLoading
     }
 
     private func services(_ store: LastingAlternatives, _ host: String) -> [AlternativeService] {
-        store.services(of: ServerPlace(host, 443), at: now)
+        store.services(of: HostPort(host, 443), at: now)
     }
 
     private func flush(_ store: LastingAlternatives) async {
@@ -50,7 +50,7 @@ import URLLoading
         let new = fresh()
         let known = [AlternativeService(port: 8443), AlternativeService(port: 443, persists: true)]
         #expect(services(new, "a.example") == known)
-        #expect(new.services(of: ServerPlace("a.example", 443), at: now + 1000) == [known[1]])
+        #expect(new.services(of: HostPort("a.example", 443), at: now + 1000) == [known[1]])
         #expect(services(new, "b.example") == [] && services(new, "c.example") == [])
         #expect(AlternativeServicesArchive(in: place).load().count == 1)
         let attributes = try FileManager.default.attributesOfItem(atPath: place.path + "/" + Self.name)
@@ -118,11 +118,11 @@ import URLLoading
         typealias Entry = AlternativeServicesRecord.Entry
         let archive = AlternativeServicesArchive(in: place)
         let good = AlternativeServicesRecord(
-            origin: ServerPlace("a.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now + 100)])
+            origin: HostPort("a.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now + 100)])
         let over = AlternativeServicesRecord(
-            origin: ServerPlace("b.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now - 1)])
+            origin: HostPort("b.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now - 1)])
         let none = AlternativeServicesRecord(
-            origin: ServerPlace("c.example", 443),
+            origin: HostPort("c.example", 443),
             entries: [Entry(AlternativeService(host: "no host", port: 443, persists: true), expires: now + 100)])
         archive.apply([good, over, none].map { .stored($0) })
         let store = fresh()
@@ -139,7 +139,7 @@ import URLLoading
         let service = AlternativeService(port: 443)
         let stored = hosts.map { host in
             AlternativeServicesRecord(
-                origin: ServerPlace(host, 443), entries: [.init(service, expires: now + 1000)])
+                origin: HostPort(host, 443), entries: [.init(service, expires: now + 1000)])
         }
         AlternativeServicesArchive(in: place).apply(stored.map { .stored($0) })
         let file = URL(fileURLWithPath: place.path + "/" + Self.name)

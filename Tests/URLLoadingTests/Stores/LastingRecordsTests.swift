@@ -13,7 +13,7 @@ import Testing
 
         var all: [String: HSTSRecord] = [:]
 
-        func lasting(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
+        func persistent(at now: Double) -> [HSTSRecord] { all.values.sorted { $0.host < $1.host } }
 
         mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
@@ -28,7 +28,7 @@ import Testing
         Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { keeper })
     }
 
-    private func hosts(_ records: Records) -> [String] { records.read { $0.lasting(at: 0).map(\.host) } }
+    private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
 
     private func store(_ record: HSTSRecord, in records: Records) {
         records.change { hosts, changes in
@@ -58,20 +58,20 @@ import Testing
         let records = records(over: keeper)
         let told = EventRecorder<String>()
         for name in ["first", "second", "third"] {
-            records.whenAtHand {
+            records.whenLoaded {
                 told.record(name)
-                #expect(!records.isAtHand && records.readIfAtHand { _ in } == nil)
-                if name == "first" { records.whenAtHand { told.record("late") } }
+                #expect(!records.isLoaded && records.readIfLoaded { _ in } == nil)
+                if name == "first" { records.whenLoaded { told.record("late") } }
             }
         }
         try await keeper.wait(for: .load)
-        #expect(!records.isAtHand)
+        #expect(!records.isLoaded)
         #expect(told.events == [])
         keeper.letGo(.load)
         #expect(try await told.waitFor(count: 4) == ["first", "second", "third", "late"])
         #expect(hosts(records) == ["a"])
-        try await eventually { records.isAtHand }
-        records.whenAtHand { told.record("at once") }
+        try await eventually { records.isLoaded }
+        records.whenLoaded { told.record("at once") }
         #expect(told.events.last == "at once")
         #expect(keeper.calls == ["load"])
     }
@@ -81,7 +81,7 @@ import Testing
         for _ in 0..<300 {
             let records = records(over: Keeper("a"))
             async let found = hosts(records)
-            records.whenAtHand {}
+            records.whenLoaded {}
             #expect(await found == ["a"])
         }
     }
@@ -103,7 +103,7 @@ import Testing
         let loads = keeper.calls.count { $0 == "load" }
         keeper.othersStore("third")
         try await eventually {
-            _ = records.isAtHand
+            _ = records.isLoaded
             return keeper.calls.count { $0 == "load" } > loads
         }
         #expect(hosts(records) == ["new", "old"])
@@ -121,7 +121,7 @@ import Testing
         keeper.hold(.load)
         keeper.othersStore("c")
         try await eventually {
-            _ = records.isAtHand
+            _ = records.isLoaded
             return keeper.calls.count { $0 == "load" } == 2
         }
         var changed = HSTSRecord.of("a")
@@ -134,7 +134,10 @@ import Testing
         #expect(try await news.waitFor(count: 1) == [["a", "c"]])
         #expect(records.read { $0.all["a"] } == changed)
         #expect(hosts(records) == ["a", "c"])
-        #expect(keeper.calls.filter { $0 != "hasNews" && $0 != "flush" } == ["load", "load", "apply -b +a", "load"])
+        #expect(
+            keeper.calls.filter { $0 != "hasExternalChanges" && $0 != "flush" } == [
+                "load", "load", "apply -b +a", "load",
+            ])
     }
 
     @Test("records that are let go of before the file is read: who waits is called, and what he changes is written")
@@ -144,11 +147,11 @@ import Testing
         let told = EventRecorder<[String]>()
         try {
             let records = records(over: keeper)
-            records.whenAtHand { [self] in
+            records.whenLoaded { [self] in
                 told.record(hosts(records))
                 store(.of("b"), in: records)
             }
-            records.whenAtHand { told.record([]) }
+            records.whenLoaded { told.record([]) }
         }()
         try await keeper.wait(for: .load)
         keeper.letGo(.load)
@@ -166,7 +169,7 @@ import Testing
         // Before anything was changed, by the next look.
         keeper.lose()
         try await eventually {
-            _ = records.isAtHand
+            _ = records.isLoaded
             return keeper.hosts == ["a", "b"]
         }
         #expect(hosts(records) == ["a", "b"])
@@ -195,7 +198,7 @@ import Testing
         // What it lacks is stored as soon as it can be read.
         keeper.setFailing(.load, false)
         try await eventually {
-            _ = records.isAtHand
+            _ = records.isLoaded
             return keeper.kept == [newer, .of("b"), .of("c")]
         }
         try await eventually { records.read { $0.all["a"] } == newer }
