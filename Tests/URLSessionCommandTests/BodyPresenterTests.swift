@@ -5,14 +5,14 @@ import URLSessionCommandCore
 @Suite struct BodyPresenterTests {
     private func present(_ bytes: [UInt8], _ type: String?, forPerson: Bool = true) -> (text: String, refused: Bool) {
         var presenter = BodyPresenter(
-            mimeType: type, isForPerson: forPerson, style: TextStyle(isColored: false), isUTF8: true)
+            mimeType: type, isFormatted: forPerson, style: TextStyle(isColored: false), isUTF8: true)
         let output = presenter.add(bytes) + presenter.finish()
         return (String(decoding: output, as: UTF8.self), presenter.isRefused)
     }
 
     @Test func programsGetExactBytes() {
         var presenter = BodyPresenter(
-            mimeType: "application/json", isForPerson: false, style: TextStyle(isColored: false), isUTF8: true)
+            mimeType: "application/json", isFormatted: false, style: TextStyle(isColored: false), isUTF8: true)
         let bytes = [UInt8](0...255)
         #expect(presenter.add(bytes) == bytes)
         #expect(presenter.finish() == [])

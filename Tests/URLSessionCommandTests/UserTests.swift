@@ -81,7 +81,7 @@ import URLSessionCommandCore
             Issue.record("no load")
             return
         }
-        let answers = try UserAnswers(request, url: URL(string: url))
+        let answers = try UserChallengeResponder(request, url: URL(string: url))
         let method = scheme == "ftp" ? NSURLAuthenticationMethodDefault : NSURLAuthenticationMethodHTTPBasic
         let space = URLProtectionSpace(
             host: host, port: port, protocol: scheme, realm: nil, authenticationMethod: method)

@@ -1,20 +1,20 @@
 import Foundation
 import LoadingEvents
 
-/// The heads of a load as they are on the wire, those of requests that are sent again among them: told as they come, and
-/// what somebody will ask for kept until then.
+/// Records the request and response heads of a load as on the wire, repeated requests included. Each one is printed as it
+/// arrives; those that are needed later are kept.
 ///
-/// Unchecked: `lock` guards what changes. Heads come on the session's loop and are taken on the delegate's queue.
-final class ObservedHeads: @unchecked Sendable {
-    /// Which responses will be taken.
-    enum Keeping {
+/// Unchecked: `lock` guards the mutable state. Heads arrive on the session's loop and are taken on the delegate queue.
+final class HeadRecorder: @unchecked Sendable {
+    /// Which response heads to keep.
+    enum Retention {
         case none
         case last
         case all
     }
 
-    /// What was asked of a proxy that was to make a tunnel, and what it said.
-    struct TunnelRound {
+    /// A CONNECT request and its response.
+    struct TunnelExchange {
         fileprivate let number: UInt64
         let start: Date
         let request: MessageHead
@@ -22,22 +22,22 @@ final class ObservedHeads: @unchecked Sendable {
         var response: MessageHead?
     }
 
-    private let narrator: Narrator
-    private let keeping: Keeping
+    private let verboseOutput: VerboseOutput
+    private let retaining: Retention
     private let keepsTunnels: Bool
     private let lock = NSLock()
     private var responses: [MessageHead] = []
-    private var rounds: [TunnelRound] = []
+    private var rounds: [TunnelExchange] = []
 
-    /// - Parameter keepsTunnels: Whether the rounds with proxies will be taken.
-    init(_ narrator: Narrator, keeping: Keeping, keepsTunnels: Bool) {
-        self.narrator = narrator
-        self.keeping = keeping
+    /// - Parameter keepsTunnels: Whether to keep CONNECT requests.
+    init(_ verboseOutput: VerboseOutput, retaining: Retention, keepsTunnels: Bool) {
+        self.verboseOutput = verboseOutput
+        self.retaining = retaining
         self.keepsTunnels = keepsTunnels
     }
 
     func observe(_ head: MessageHead) {
-        narrator.head(head)
+        verboseOutput.head(head)
         lock.withLock {
             if let number = head.tunnelRound {
                 if keepsTunnels { keep(head, ofRound: number) }
@@ -47,7 +47,7 @@ final class ObservedHeads: @unchecked Sendable {
         }
     }
 
-    /// The responses of servers that have begun since the last call. There is none for what does not come over HTTP.
+    /// The response heads since the last call. Empty for schemes other than HTTP.
     func takeResponses() -> [MessageHead] {
         lock.withLock {
             defer { responses = [] }
@@ -55,11 +55,11 @@ final class ObservedHeads: @unchecked Sendable {
         }
     }
 
-    /// After the end.
-    var tunnelRounds: [TunnelRound] { lock.withLock { rounds } }
+    /// The CONNECT requests. Complete after the load has ended.
+    var tunnelExchanges: [TunnelExchange] { lock.withLock { rounds } }
 
     private func keep(_ response: MessageHead) {
-        switch keeping {
+        switch retaining {
         case .none: break
         case .last: responses = [response]
         case .all: responses.append(response)
@@ -69,9 +69,9 @@ final class ObservedHeads: @unchecked Sendable {
     private func keep(_ head: MessageHead, ofRound number: UInt64) {
         let now = Date()
         if case .request = head.start {
-            return rounds.append(TunnelRound(number: number, start: now, request: head, end: now))
+            return rounds.append(TunnelExchange(number: number, start: now, request: head, end: now))
         }
-        // Several tunnels may be made at once, as for the two families of addresses.
+        // Several tunnels may be opened in parallel, for example for both address families.
         guard let index = rounds.lastIndex(where: { $0.number == number }), rounds[index].response == nil else {
             return
         }

@@ -2,8 +2,8 @@ import Foundation
 import LoadingEvents
 import URLLoading
 
-/// What `-v` tells on standard error: `>` what was asked, `<` what was answered, `*` what happened.
-struct Narrator {
+/// Implements `-v`: prints on standard error request heads (`>`), response heads (`<`) and events (`*`).
+struct VerboseOutput {
     private let isOn: Bool
     private let showsSecrets: Bool
     private let printer: HeadPrinter
@@ -12,10 +12,10 @@ struct Narrator {
         isOn = command.verbosity > 0
         showsSecrets = command.verbosity > 1
         let style = TextStyle(command.color, isTerminal: terminal.errorIsTerminal, terminal: terminal)
-        printer = HeadPrinter(style: style, isForPerson: true, isUTF8: terminal.isUTF8)
+        printer = HeadPrinter(style: style, isFormatted: true, isUTF8: terminal.isUTF8)
     }
 
-    /// What is asked of a server that speaks no HTTP.
+    /// Prints a request that is not HTTP. HTTP requests are printed by `head` as sent.
     func request(_ request: URLRequest) {
         guard isOn, request.url?.scheme?.lowercased().hasPrefix("http") != true else { return }
         let url = request.url?.absoluteString ?? ""
@@ -26,7 +26,7 @@ struct Narrator {
                 fields: [], prefix: "> "))
     }
 
-    /// A head as it is on the wire.
+    /// Prints a request or response head as on the wire.
     func head(_ head: MessageHead) {
         guard isOn else { return }
         let fields = shown(head.fields.map { ($0.name, $0.value) })
@@ -45,7 +45,7 @@ struct Narrator {
         if isOn { write("* following the redirect\n") }
     }
 
-    /// The certificates of a server, its own first.
+    /// Prints the certificate chain of a server, leaf first.
     func certificates(_ trust: SecTrust, of host: String) {
         guard isOn, let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] else { return }
         write("* certificates of \(TextSanitizer.clean(host)):\n")

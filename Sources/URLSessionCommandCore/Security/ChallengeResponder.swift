@@ -1,23 +1,23 @@
 import Foundation
 import URLLoading
 
-/// What the command line says to every challenge, that of a connection or that of a server.
-struct ChallengeAnswers: Sendable {
-    private let security: SecurityAnswers
-    private let user: UserAnswers
+/// Answers all authentication challenges as the command line specifies.
+struct ChallengeResponder: Sendable {
+    private let security: TLSChallengeResponder
+    private let user: UserChallengeResponder
 
     init(_ command: CommandLineRequest, url: URL?) throws(UsageError) {
-        security = try SecurityAnswers(command)
-        user = try UserAnswers(command, url: url)
+        security = try TLSChallengeResponder(command)
+        user = try UserChallengeResponder(command, url: url)
     }
 
-    /// With the reason to end the load, if there is one.
+    /// The third element is set if the load must be cancelled; it is the error to report.
     func answer(
-        to challenge: URLAuthenticationChallenge, narrator: Narrator
+        to challenge: URLAuthenticationChallenge, verboseOutput: VerboseOutput
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?, TransferFailure?) {
         let space = challenge.protectionSpace
         if let trust = space.serverTrust {
-            defer { narrator.certificates(trust, of: space.host) }
+            defer { verboseOutput.certificates(trust, of: space.host) }
             return answer(to: trust, of: space.host)
         }
         if space.authenticationMethod == NSURLAuthenticationMethodClientCertificate {
@@ -42,9 +42,9 @@ struct ChallengeAnswers: Sendable {
                     .serverCertificate,
                     "the certificate of \(TextSanitizer.clean(host)) is not trusted by --cacert: \(reason)")
             )
-        case .otherKey:
-            let reason = "the key of \(TextSanitizer.clean(host)) is none of those that --pin allows"
-            return (.cancelAuthenticationChallenge, nil, TransferFailure(.otherKey, reason))
+        case .pinMismatch:
+            let reason = "the public key of \(TextSanitizer.clean(host)) matches no --pin"
+            return (.cancelAuthenticationChallenge, nil, TransferFailure(.pinMismatch, reason))
         }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import URLLoading
 
-/// What is said to the challenges of a connection: whom the command line trusts, and as whom it is known.
-struct SecurityAnswers: @unchecked Sendable {
+/// Answers the challenges of a TLS handshake: server trust (`-k`, `--cacert`, `--pin`) and client certificate (`--cert`).
+struct TLSChallengeResponder: @unchecked Sendable {
     // Sendable: constants only.
     private let isInsecure: Bool
     private let anchors: [SecCertificate]?
@@ -12,10 +12,10 @@ struct SecurityAnswers: @unchecked Sendable {
     enum TrustAnswer {
         case defaultHandling
         case trust
-        /// The authorities that are trusted do not vouch for the server, for that reason.
+        /// The chain does not lead to an authority of `--cacert`. The value is the reason.
         case distrust(CFError?)
-        /// The server has another key than the command line says.
-        case otherKey
+        /// The server's public key matches no `--pin`.
+        case pinMismatch
     }
 
     init(_ command: CommandLineRequest) throws(UsageError) {
@@ -25,7 +25,7 @@ struct SecurityAnswers: @unchecked Sendable {
         credential = if let certificate = command.certificate { try Self.credential(certificate) } else { nil }
     }
 
-    /// What to show to a server that asks for a certificate.
+    /// The certificate of `--cert`, for servers that request a client certificate.
     var clientCredential: URLCredential? { credential }
 
     func answer(to trust: SecTrust) -> TrustAnswer {
@@ -37,14 +37,14 @@ struct SecurityAnswers: @unchecked Sendable {
         }
         if !pins.isEmpty {
             let leaf = (SecTrustCopyCertificateChain(trust) as? [SecCertificate])?.first
-            guard let hash = leaf?.publicKeyHash, pins.contains(hash) else { return .otherKey }
+            guard let hash = leaf?.publicKeyHash, pins.contains(hash) else { return .pinMismatch }
         }
         return isInsecure || needsOwnEvaluation ? .trust : .defaultHandling
     }
 
     // MARK: Reading the command line
 
-    /// `sha256//` and 44 letters of Base64, several joined by semicolons, as curl has it.
+    /// `sha256//` and 44 Base64 characters; several are separated by semicolons, as in curl's `--pinnedpubkey`.
     private static func pins(_ texts: [String]) throws(UsageError) -> Set<Data> {
         var pins: Set<Data> = []
         for text in texts.flatMap({ $0.split(separator: ";", omittingEmptySubsequences: false) }) {
@@ -62,7 +62,7 @@ struct SecurityAnswers: @unchecked Sendable {
         let blocks = pemBlocks(String(decoding: data, as: UTF8.self))
         let anchors = (blocks.isEmpty ? [data] : blocks).compactMap { SecCertificateCreateWithData(nil, $0 as CFData) }
         guard !anchors.isEmpty else {
-            throw missingLibrary(path) ?? UsageError("'\(path)' has no certificate in it", exitCode: .readError)
+            throw missingLibrary(path) ?? UsageError("'\(path)' contains no certificate", exitCode: .readError)
         }
         return anchors
     }
@@ -76,8 +76,8 @@ struct SecurityAnswers: @unchecked Sendable {
         }
     }
 
-    /// A PKCS #12 archive, or PEM with certificate and key; what follows the last colon is the password, unless it
-    /// belongs to the name of a file that is there.
+    /// Reads a PKCS #12 archive, or PEM with certificate and key. The text after the last colon is the password, unless the
+    /// whole text is the path of an existing file.
     private static func credential(_ text: String) throws(UsageError) -> URLCredential {
         var path = text
         var password: String?
@@ -96,7 +96,7 @@ struct SecurityAnswers: @unchecked Sendable {
             }
         case errSecAuthFailed:
             throw UsageError(
-                "the password does not open '\(path)': --cert takes FILE:PASSWORD", exitCode: .clientCertificate)
+                "wrong password for '\(path)': --cert takes FILE:PASSWORD", exitCode: .clientCertificate)
         default:
             if let identity = SecIdentity(pem: data, password: password) {
                 return URLCredential(identity: identity, certificates: nil, persistence: .none)
@@ -104,11 +104,11 @@ struct SecurityAnswers: @unchecked Sendable {
         }
         throw missingLibrary(path)
             ?? UsageError(
-                "'\(path)' has no certificate with its private key, or the password is another",
+                "'\(path)' contains no certificate with its private key, or the password is wrong",
                 exitCode: .clientCertificate)
     }
 
-    /// Without OpenSSL nothing is known of what is in the file.
+    /// The error to report if OpenSSL could not be loaded: then no file can be read, whatever it contains.
     private static func missingLibrary(_ path: String) -> UsageError? {
         SecCertificate.libraryFailure.map {
             UsageError("cannot read certificates in '\(path)' (\($0)): install that library", exitCode: .tlsHandshake)

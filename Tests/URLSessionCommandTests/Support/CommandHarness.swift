@@ -3,7 +3,7 @@ import TestSupport
 
 /// The program in a process of its own, with a folder for what it writes. What it says is told with `FOLDER` for the
 /// folder's path and `SERVER` for the server's URL.
-struct CommandScene {
+struct CommandHarness {
     let folder: TemporaryDirectory
     let server: ScriptedServer
 
@@ -24,20 +24,20 @@ struct CommandScene {
 
     func run(
         _ arguments: String..., environment: [String: String] = [:]
-    ) throws -> (exit: ChildProcess.Exit, said: String) {
+    ) throws -> (exit: ChildProcess.Exit, output: String) {
         let (exit, output) = try ChildProcess.run(Self.executable(), arguments, environment: environment)
-        return (exit, told(output))
+        return (exit, normalized(output))
     }
 
-    func download(_ arguments: String...) throws -> (exit: ChildProcess.Exit, said: String) {
+    func download(_ arguments: String...) throws -> (exit: ChildProcess.Exit, output: String) {
         let (exit, output) = try ChildProcess.run(
             Self.executable(), ["download", server.url("/file").absoluteString, target.path] + arguments)
-        return (exit, told(output))
+        return (exit, normalized(output))
     }
 
     /// Starts a download, and ends it with a signal once it can be gone on with from so many bytes.
     func stopDownload(at count: Int, by signal: Int32, _ arguments: String...) async throws -> (
-        exit: ChildProcess.Exit, said: String
+        exit: ChildProcess.Exit, output: String
     ) {
         let output = folder.file("output")
         defer { try? FileManager.default.removeItem(at: output) }
@@ -48,7 +48,7 @@ struct CommandScene {
         try await waitUntilKept(count)
         process.send(signal)
         let exit = try process.waitForExit()
-        return (exit, told(try String(contentsOf: output, encoding: .utf8)))
+        return (exit, normalized(try String(contentsOf: output, encoding: .utf8)))
     }
 
     func waitUntilKept(_ count: Int) async throws {
@@ -68,7 +68,7 @@ struct CommandScene {
 
     func contents() throws -> [UInt8] { try Array(Data(contentsOf: target)) }
 
-    private func told(_ text: String) -> String {
+    private func normalized(_ text: String) -> String {
         let server = server.url("/").absoluteString.dropLast()
         return text.replacingOccurrences(of: folder.path, with: "FOLDER")
             .replacingOccurrences(of: server, with: "SERVER")

@@ -1,15 +1,15 @@
 package import Foundation
 package import URLLoading
 
-/// What is said to a server that asks who the user is.
-package struct UserAnswers: @unchecked Sendable {
+/// Answers HTTP and FTP authentication challenges with the credential of `--user`.
+package struct UserChallengeResponder: @unchecked Sendable {
     // Sendable: constants only.
     private let credential: URLCredential?
     private let methods: Set<String>
-    /// Where the name and the password are for: a redirect may lead elsewhere.
-    private let place: Place?
+    /// The origin of the URL. The credential is not sent to another origin after a redirect.
+    private let origin: Origin?
 
-    private struct Place: Equatable {
+    private struct Origin: Equatable {
         let scheme: String
         let host: String
         let port: Int
@@ -29,10 +29,10 @@ package struct UserAnswers: @unchecked Sendable {
         }
     }
 
-    /// Asks for the password on the terminal if the command line has only the name.
+    /// Prompts for the password on the terminal if `--user` has only a name.
     package init(_ command: CommandLineRequest, url: URL?) throws(UsageError) {
-        place = Place(url)
-        // The switches choose among what HTTP has; FTP has one way.
+        origin = Origin(url)
+        // The switches restrict the HTTP schemes. FTP has only one method, which is always allowed.
         let schemes = command.schemes.isEmpty ? Set(UserScheme.allCases) : command.schemes
         methods = Set(schemes.map(\.method) + [NSURLAuthenticationMethodDefault])
         guard let user = command.user else {
@@ -44,7 +44,7 @@ package struct UserAnswers: @unchecked Sendable {
             throw UsageError("--user needs NAME:PASSWORD, or NAME to be asked for the password")
         }
         if name.isEmpty {
-            // As curl has it, for who is known by a ticket.
+            // `-u :` means no user name, as in curl: Negotiate uses the Kerberos ticket.
             credential = nil
             return
         }
@@ -59,9 +59,23 @@ package struct UserAnswers: @unchecked Sendable {
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
         let space = challenge.protectionSpace
         guard methods.contains(space.authenticationMethod) else { return (.rejectProtectionSpace, nil) }
-        guard let credential, challenge.previousFailureCount == 0, let place, place == Place(space) else {
+        guard let credential, challenge.previousFailureCount == 0, let origin, origin == Origin(space) else {
             return (.performDefaultHandling, nil)
         }
         return (.useCredential, credential)
+    }
+}
+
+/// The schemes that a user can be known by, as the switches name them.
+package enum UserScheme: String, Sendable, CaseIterable {
+    case basic, digest, negotiate, ntlm
+
+    var method: String {
+        switch self {
+        case .basic: NSURLAuthenticationMethodHTTPBasic
+        case .digest: NSURLAuthenticationMethodHTTPDigest
+        case .negotiate: NSURLAuthenticationMethodNegotiate
+        case .ntlm: NSURLAuthenticationMethodNTLM
+        }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import URLSessionCommandCore
 
 /// What is kept of heads.
-@Suite struct ObservedHeadsTests {
+@Suite struct HeadRecorderTests {
     private func request(_ target: String, round: UInt64) -> MessageHead {
         var head = MessageHead(.request(method: "CONNECT", target: target), version: "HTTP/1.1", fields: [])
         head.tunnelRound = round
@@ -20,14 +20,15 @@ import Testing
 
     // AUTH-28: two tunnels that are made at once, of which the first has to say who the user is
     @Test("what a proxy answers stands with what it was asked") func rounds() {
-        let heads = ObservedHeads(
-            Narrator(CommandLineRequest(url: "http://h/"), terminal: Terminal()), keeping: .none, keepsTunnels: true)
+        let heads = HeadRecorder(
+            VerboseOutput(CommandLineRequest(url: "http://h/"), terminal: Terminal()), retaining: .none,
+            keepsTunnels: true)
         let told = [
             request("a:443", round: 1), request("b:443", round: 2), response(407, round: 1), request("a:443", round: 3),
             response(200, round: 2), response(201, round: 3), response(202, round: 4), response(203, round: 3),
         ]
         for head in told { heads.observe(head) }
-        let kept = heads.tunnelRounds
+        let kept = heads.tunnelExchanges
         #expect(kept.map(\.request) == [told[0], told[1], told[3]])
         #expect(kept.map(\.response) == [told[2], told[4], told[5]])
     }
