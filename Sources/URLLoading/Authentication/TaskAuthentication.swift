@@ -120,7 +120,7 @@ extension TaskCore {
         // It is there already, or the caller has taken it out meanwhile.
         if given.isStored { return }
         let space = URLProtectionSpace(space)
-        if result.usesQueue || !delegates.areNone {
+        if result.usesQueue || !delegates.isEmpty {
             // Before the response, so that who hears of that finds the credential in the storage.
             enqueue(.credential(given, space))
         } else if let task = heldTask {

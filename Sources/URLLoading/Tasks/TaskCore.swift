@@ -468,7 +468,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             case .nothing, .whole, .unsent: false
             }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 internal import LoadingSemantics
 
-/// Without the password, which has no place in a log.
+/// Without the password, because mirrors are written to logs.
 extension URLCredential: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
@@ -10,12 +10,12 @@ extension URLCredential: CustomReflectable {
     }
 }
 
-/// Without what is stored.
+/// Without the stored contents.
 extension URLCredentialStorage: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .class) }
 }
 
-/// Without the password of an address, and without the values of fields that prove who somebody is.
+/// Without the password of the URL and the values of secret fields.
 extension URLResponse: CustomReflectable {
     public var customMirror: Mirror {
         var children: [(label: String?, value: Any)] = [
@@ -45,14 +45,44 @@ extension CachedURLResponse: CustomReflectable {
     }
 }
 
-/// Without the value, which may be a secret.
+/// Without the value, which may be secret.
 extension HTTPCookie: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(self, children: ["name": name, "domain": domain, "path": path], displayStyle: .class)
     }
 }
 
-/// Without what is stored.
+/// Without the stored contents.
 extension HTTPCookieStorage: CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .class) }
+}
+
+/// Types that `dump` and `Mirror` must not traverse, because they lead to passwords, header fields and cookies.
+protocol HiddenFromReflection: CustomReflectable {}
+
+extension HiddenFromReflection {
+    package var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}
+
+extension SessionCore: HiddenFromReflection {}
+extension TaskCore: HiddenFromReflection {}
+extension ProtocolSource: HiddenFromReflection {}
+extension SessionValues: HiddenFromReflection {}
+extension RequestStorage: HiddenFromReflection {}
+
+/// Header fields with credentials, whose values must not be logged.
+enum SecretFields {
+    /// Substrings of the names of such fields, standard and custom ones.
+    private static let marks = ["auth", "cookie", "credential", "key", "passw", "secret", "signature", "token"]
+
+    static func isSecret(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return marks.contains { name.contains($0) }
+    }
+
+    /// The fields, with the values of secret ones replaced.
+    static func hidden(in fields: [String: String]?) -> [String: String]? {
+        guard let fields else { return nil }
+        return Dictionary(uniqueKeysWithValues: fields.map { ($0, isSecret($0) ? "(hidden)" : $1) })
+    }
 }
