@@ -28,7 +28,7 @@ package enum LeakCheck {
     }
 
     private static let registry = Watched(Registry())
-    private static let gate = Turnstile()
+    private static let gate = AsyncMutex()
     @TaskLocal private static var isUnderCheck = false
 
     /// How long what is left may take to go.

@@ -16,7 +16,7 @@ package struct CannedResponse: Sendable {
         /// Zeros without end or Content-Length, as fast as the client takes them.
         case endless
         /// With a Content-Length; a tick lets one portion go.
-        case paced([UInt8], portion: Int, by: Ticks)
+        case paced([UInt8], portion: Int, by: Permits)
         /// Neither a body nor a Content-Length, as for 204 and 304.
         case none
     }
@@ -74,8 +74,8 @@ package struct CannedResponse: Sendable {
 
     package static var endless: Self { Self(body: .endless) }
 
-    package static func paced(_ bytes: [UInt8], portion: Int, by ticks: Ticks) -> Self {
-        Self(body: .paced(bytes, portion: portion, by: ticks))
+    package static func paced(_ bytes: [UInt8], portion: Int, by permits: Permits) -> Self {
+        Self(body: .paced(bytes, portion: portion, by: permits))
     }
 
     /// What the request said, as the JSON of an `Echo`.

@@ -82,9 +82,9 @@ extension ServerConnection {
         case .endless:
             let zeros = [UInt8](repeating: 0, count: 65_536)
             while true { try send(zeros) }
-        case .paced(let bytes, let portion, let ticks):
+        case .paced(let bytes, let portion, let permits):
             for start in stride(from: 0, to: bytes.count, by: portion) {
-                try wait(for: ticks)
+                try wait(for: permits)
                 try send(Array(bytes[start..<min(start + portion, bytes.count)]))
             }
         case .none: break

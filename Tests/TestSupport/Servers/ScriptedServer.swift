@@ -29,7 +29,7 @@ package final class ScriptedServer: Sendable {
 
         package init() {}
 
-        /// For a server in a `FarNetwork`.
+        /// For a server in a `RemoteNetwork`.
         package static var everywhere: Self {
             var options = dualStack
             options.isEverywhere = true

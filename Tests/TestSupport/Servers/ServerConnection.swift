@@ -272,10 +272,10 @@ package final class ServerConnection {
     }
 
     /// Waits for a tick, and takes it.
-    package func wait(for ticks: Ticks) throws {
+    package func wait(for permits: Permits) throws {
         let changes = Watched(0)
-        ticks.observe { changes.withValue { $0 += 1 } }
-        try wait(on: changes, for: "a tick") { ticks.take() }
+        permits.observe { changes.withValue { $0 += 1 } }
+        try wait(on: changes, for: "a tick") { permits.take() }
     }
 
     private func wait(on changes: Watched<Int>, for awaited: String, until isOver: () -> Bool) throws {

@@ -244,13 +244,13 @@ import URLLoading
             answers.withValue { $0.append { reply(.useCredential, trust.map { URLCredential(trust: $0) }) } }
         }
         let stepped = try SteppedLoop()
-        async let heard = calls(server, SessionLevelDelegate(log)) { $0.loop = stepped.loop }
+        async let recorded = calls(server, SessionLevelDelegate(log)) { $0.loop = stepped.loop }
         let answer = try await answers.wait(for: "the question") { $0.first }
         answers.withValue { $0 = [] }
         try await stepped.step(by: TimeLimits.seconds(1000))
         answer()
         #expect(
-            try await heard == [
+            try await recorded == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + success)
     }
@@ -264,14 +264,14 @@ import URLLoading
         let replies = Watched<[ChallengeLog.Reply]>([])
         let log = ChallengeLog { _, reply in replies.withValue { $0.append(reply) } }
         let stepped = try SteppedLoop()
-        async let heard = calls(server, SessionLevelDelegate(log)) {
+        async let recorded = calls(server, SessionLevelDelegate(log)) {
             $0.loop = stepped.loop
             $0.timeoutIntervalForResource = 100
         }
         try await replies.wait(for: "the question") { $0.first }
         try await stepped.step(by: TimeLimits.seconds(100))
         #expect(
-            try await heard == [
+            try await recorded == [
                 "created 1", "the session is asked: ServerTrust of localhost",
             ] + failure(-1001))
         for reply in replies.current { reply(.performDefaultHandling, nil) }

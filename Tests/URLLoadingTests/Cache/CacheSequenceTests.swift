@@ -58,10 +58,10 @@ import URLLoading
     // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
     @Test("a hit on what needed a login, over TLS, brings neither a challenge nor a connection")
     func hitBehindALogin() async throws {
-        let door = BasicGuard()
+        let basicAuth = BasicAuthResponder()
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
-            request["Authorization"] == door.field()
-                ? CannedResponse.text("hello").with(field: "Cache-Control", "max-age=60") : door.refusal
+            request["Authorization"] == basicAuth.field()
+                ? CannedResponse.text("hello").with(field: "Cache-Control", "max-age=60") : basicAuth.refusal
         }
         defer { server.stop() }
         let url = server.url(host: "localhost")
@@ -71,7 +71,7 @@ import URLLoading
             let delegate = RecordingDelegate()
             delegate.challenge = { challenge, handler in
                 let isLogin = challenge.protectionSpace.realm != nil
-                handler(isLogin ? .useCredential : .performDefaultHandling, isLogin ? door.credential : nil)
+                handler(isLogin ? .useCredential : .performDefaultHandling, isLogin ? basicAuth.credential : nil)
             }
             let session = URLSession(delegate) { $0.urlCache = cache }
             for number in 1...times {

@@ -387,7 +387,7 @@ import URLLoading
     @Test("an async load that waits ends once") func anAsyncLoadThatWaitsEndsOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
-        let queue = StoppedQueue(width: 1)
+        let queue = SuspendedQueue(width: 1)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.waitsForConnectivity = true
         let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)

@@ -150,13 +150,13 @@ import URLLoading
 
     // S-31, S-66, T-27
     @Test("pieces come as they arrive") func piecesComeAsTheyArrive() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: permits))
         defer { server.stop() }
         let delegate = RecordingDelegate()
         delegate.during = { call, _, _ in
             switch call {
-            case .response, .data: ticks.release()
+            case .response, .data: permits.release()
             default: break
             }
         }
@@ -171,10 +171,10 @@ import URLLoading
     // S-31, T-20, T-39
     @Test("whoever does not want pieces gets the whole before the end")
     func whoeverDoesNotWantPiecesGetsTheWholeBeforeTheEnd() async throws {
-        let ticks = Ticks()
-        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: ticks))
+        let permits = Permits()
+        let server = try ScriptedServer.answering(.paced(Array("abcdef".utf8), portion: 2, by: permits))
         defer { server.stop() }
-        ticks.release(3)
+        permits.release(3)
         let delegate = RecordingDelegate()
         _ = try await calls(URLRequest(url: server.url()), delegate) { task in
             #expect(task.prefersIncrementalDelivery)

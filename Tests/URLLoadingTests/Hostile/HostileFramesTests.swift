@@ -42,8 +42,8 @@ import URLLoading
         let session = URLSession(delegate) { $0.urlCache = nil }
         let url = server.url("/", host: "localhost")
         session.dataTask(with: url).resume()
-        let heard = try await delegate.calls(untilCompletions: 1)
-        #expect(heard.filter(\.tellsOfResponse) == frames.heard)
+        let recorded = try await delegate.calls(untilCompletions: 1)
+        #expect(recorded.filter(\.tellsOfResponse) == frames.recorded)
         if let expected = frames.told {
             try await told.waitFor(count: 1)
             #expect(told.events == [expected])

@@ -196,20 +196,20 @@ import URLLoading
     @Test("a proxy is not left while the user is asked who he is") func asked() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let replies = Watched<[RecordingDelegate.ChallengeHandler]>([])
         let delegate = RecordingDelegate()
         delegate.challenge = { _, reply in replies.withValue { $0.append(reply) } }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)], delegate, on: stepped)
+        let session = session([try Kind.connect.configuration(port: authProxy.server.port)], delegate, on: stepped)
         async let loaded = text(session, server.url())
         let reply = try await replies.wait(for: "the question") { $0.first }
         replies.withValue { $0 = [] }
         try await stepped.step(by: 4 * Self.silence)
-        reply(.useCredential, ProxyDoor.guard.credential)
+        reply(.useCredential, ScriptedProxy.basicAuth.credential)
         #expect(try await loaded == "in")
-        #expect(door.authorizations == ["CONNECT -", "CONNECT \(ProxyDoor.guard.field())"])
+        #expect(authProxy.authorizations == ["CONNECT -", "CONNECT \(ScriptedProxy.basicAuth.field())"])
         session.finishTasksAndInvalidate()
         _ = try await delegate.callsUntilInvalid()
     }
@@ -229,10 +229,10 @@ import URLLoading
             try connection.waitForClose()
         }
         defer { server.stop() }
-        let door = try ProxyDoor(to: server) { _ in .text("") }
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy(to: server) { _ in .text("") }
+        defer { authProxy.stop() }
         let stepped = try SteppedLoop()
-        let session = session([try Kind.connect.configuration(port: door.proxy.port)], on: stepped)
+        let session = session([try Kind.connect.configuration(port: authProxy.server.port)], on: stepped)
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "https://localhost:\(server.port)/"))
         async let loaded = text(session, url)
@@ -304,18 +304,18 @@ import URLLoading
     func users(isDigest: Bool) async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
-        var rules = DigestDoor.Rules()
+        var rules = DigestAuthResponder.Rules()
         rules.asker = .proxy
-        let (one, other) = (DigestDoor(rules), DigestDoor(rules))
+        let (one, other) = (DigestAuthResponder(rules), DigestAuthResponder(rules))
         // It asks once, and is gone.
         let leaving = try ScriptedServer { connection in
             let request = try connection.readRequest()
             if connection.index == 0 { try connection.send(one.answer(request).closing(), to: request) }
         }
         defer { leaving.stop() }
-        let door = try ProxyDoor(to: server) { isDigest ? other.answer($0) : ProxyDoor.answer($0) }
-        defer { door.stop() }
-        let ways = try [leaving.port, door.proxy.port].map { port in
+        let authProxy = try ScriptedProxy(to: server) { isDigest ? other.answer($0) : ScriptedProxy.answer($0) }
+        defer { authProxy.stop() }
+        let ways = try [leaving.port, authProxy.server.port].map { port in
             var way = try Kind.connect.configuration(port: port)
             way.applyCredential(username: "Mufasa", password: "Circle of Life")
             return way
@@ -324,7 +324,7 @@ import URLLoading
         defer { session.invalidateAndCancel() }
         #expect(try await text(session, server.url()) == "in")
         #expect(leaving.connectionCount == 2)
-        #expect(door.authorizations.first == "CONNECT \(ProxyDoor.guard.field())")
-        #expect(door.authorizations.count == (isDigest ? 2 : 1))
+        #expect(authProxy.authorizations.first == "CONNECT \(ScriptedProxy.basicAuth.field())")
+        #expect(authProxy.authorizations.count == (isDigest ? 2 : 1))
     }
 }

@@ -159,17 +159,17 @@ import URLLoading
     @Test("heads of tunnels") func heads() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
-        let door = try ProxyDoor.basic(to: server)
-        defer { door.stop() }
+        let authProxy = try ScriptedProxy.basic(to: server)
+        defer { authProxy.stop() }
         let heads = Watched<[MessageHead]>([])
         let metrics = MetricsDelegate()
         let delegate = RecordingDelegate()
         delegate.challenge = { challenge, reply in
             challenge.protectionSpace.isProxy()
-                ? reply(.useCredential, ProxyDoor.guard.credential) : reply(.performDefaultHandling, nil)
+                ? reply(.useCredential, ScriptedProxy.basicAuth.credential) : reply(.performDefaultHandling, nil)
         }
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.connectionProxyDictionary = door.settings()
+        configuration.connectionProxyDictionary = authProxy.settings()
         configuration.headObserver = { head in heads.withValue { $0.append(head) } }
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         defer { session.invalidateAndCancel() }
@@ -188,7 +188,7 @@ import URLLoading
             starts == [
                 "tunnel: CONNECT \(target)", "tunnel: 407", "tunnel: CONNECT \(target)", "tunnel: 200", "GET /a", "200",
             ])
-        let sent = door.proxy.requests.map { request in
+        let sent = authProxy.server.requests.map { request in
             request.fields.map { MessageHead.Field($0.name, $0.value) }
         }
         #expect(heads.current.filter { $0.isOfTunnel && $0.isRequest }.map(\.fields) == sent)

@@ -86,7 +86,7 @@ import URLLoading
             $0.httpMethod = "HEAD"
             $0.setValue("\(status)", forHTTPHeaderField: "X-Status")
         }
-        let body = next == "GET" ? [Heard.data("GET /end ")] : []
+        let body = next == "GET" ? [RecordedEvent.data("GET /end ")] : []
         #expect(try await LoadRecorder.load(request) == [.response(200)] + body + [.succeeded, .invalid])
         #expect(server.requests.map(\.method) == ["HEAD", next])
     }
@@ -104,7 +104,7 @@ import URLLoading
             return location.map { response.with(field: "Location", $0) } ?? response
         }
         defer { server.stop() }
-        let body = status == 304 ? [] : [Heard.data("here")]
+        let body = status == 304 ? [] : [RecordedEvent.data("here")]
         let recorder = LoadRecorder()
         #expect(
             try await recorder.run(URLRequest(url: server.url("/start")))

@@ -56,7 +56,7 @@ import URLLoading
 
     // C-10, C-11, C-20, CONN-20
     private func nothing(_ property: Property) async throws {
-        try await Ineffective.onLinux.expect(
+        try await NoEffect.onLinux.expect(
             of: property.rawValue, try Self.declared(), change: { set(property, of: &$0) })
     }
 
@@ -77,8 +77,8 @@ import URLLoading
     private func sent(_ change: (inout URLRequest) -> Void) async throws -> ReceivedRequest {
         let server = try ScriptedServer.answering(.text("x"))
         defer { server.stop() }
-        let heard = try await LoadRecorder.load(URLRequest(url: server.url()).with(change))
-        #expect(heard == [.response(200), .data("x"), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(URLRequest(url: server.url()).with(change))
+        #expect(recorded == [.response(200), .data("x"), .succeeded, .invalid])
         return try #require(server.requests.first)
     }
 

@@ -76,7 +76,7 @@ import URLLoading
         let server = try ScriptedServer.answering(
             .init(body: .chunks(Array(repeating: Array(bytes[..<40]), count: 100), trailers: [])))
         defer { server.stop() }
-        let queue = StoppedQueue(width: 1)
+        let queue = SuspendedQueue(width: 1)
         let delegate = RecordingDelegate()
         let session = URLSession(delegate, queue: queue)
         session.dataTask(with: server.url()).resume()

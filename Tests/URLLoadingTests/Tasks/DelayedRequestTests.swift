@@ -7,7 +7,7 @@ import URLLoading
 
 /// Tasks of background sessions that begin later.
 @Suite(.leavesNothing) struct DelayedRequestTests {
-    private func session(_ delegate: AskedDelegate, on stepped: SteppedLoop? = nil) -> URLSession {
+    private func session(_ delegate: AnsweringDelegate, on stepped: SteppedLoop? = nil) -> URLSession {
         let queue = OperationQueue(name: "calls", width: 1)
         delegate.queue = queue
         let configuration = URLSessionConfiguration.background(withIdentifier: "delays-\(UUID().uuidString)")
@@ -16,7 +16,7 @@ import URLLoading
     }
 
     private func calls(
-        _ url: URL, in seconds: Double = 0.05, _ delegate: AskedDelegate
+        _ url: URL, in seconds: Double = 0.05, _ delegate: AnsweringDelegate
     ) async throws -> [Call] {
         let session = session(delegate)
         let task = session.dataTask(with: url)
@@ -34,7 +34,7 @@ import URLLoading
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let start = Date()
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         #expect(
             try await calls(server.url(), in: seconds, delegate) == [
                 .created(1), .delayed(1), .response(1, 200), .data(1, "now"), .metrics(1), .completed(1, nil), .invalid,
@@ -47,7 +47,7 @@ import URLLoading
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let stepped = try SteppedLoop()
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate, on: stepped)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = Date(timeIntervalSince1970: Double(stepped.wallNow) / 1e9 + 3600)
@@ -67,7 +67,7 @@ import URLLoading
     @Test("another request in its place") func anotherRequestInItsPlace() async throws {
         let server = try ScriptedServer.answering(.text("other"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let seen = EventRecorder<URLRequest>()
         delegate.delay = { request, reply in
             seen.record(request)
@@ -95,7 +95,7 @@ import URLLoading
     @Test("a new request that is none") func aNewRequestThatIsNone() async throws {
         let server = try ScriptedServer.answering(.text("same"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         delegate.delay = { $1(.useNewRequest, nil) }
         #expect(
             try await calls(server.url(), delegate) == [
@@ -108,7 +108,7 @@ import URLLoading
     @Test("the delegate gives the task up") func theDelegateGivesTheTaskUp() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         delegate.delay = { $1(.cancel, nil) }
         #expect(
             try await calls(server.url(), delegate) == [
@@ -155,7 +155,7 @@ import URLLoading
     // T-5, T-18: nothing of it is left, no timer either
     @Test("cancelling before the time", arguments: [false, true])
     func cancellingBeforeTheTime(byInvalidation: Bool) async throws {
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate)
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
         task.earliestBeginDate = .distantFuture
@@ -174,8 +174,8 @@ import URLLoading
     @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
-        let replies = Watched<[AskedDelegate.DelayReply]>([])
+        let delegate = AnsweringDelegate()
+        let replies = Watched<[AnsweringDelegate.DelayReply]>([])
         delegate.delay = { _, reply in replies.withValue { $0.append(reply) } }
         let session = session(delegate)
         let task = session.dataTask(with: server.url())
@@ -197,7 +197,7 @@ import URLLoading
     @Test("only background sessions wait") func onlyBackgroundSessionsWait() async throws {
         let server = try ScriptedServer.answering(.text("at once"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = URLSession(delegate)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = .distantFuture
@@ -213,7 +213,7 @@ import URLLoading
     @Test("a suspended task waits on") func aSuspendedTaskWaitsOn() async throws {
         let server = try ScriptedServer.answering(.text("later"))
         defer { server.stop() }
-        let delegate = AskedDelegate()
+        let delegate = AnsweringDelegate()
         let session = session(delegate)
         let task = session.dataTask(with: server.url())
         task.earliestBeginDate = Date(timeIntervalSinceNow: 0.01)

@@ -123,8 +123,8 @@ import URLLoading
     }
 
     // ERR-10: half a stream is no success, framed or not
-    @Test("a stream with troubles", arguments: TroubledStream.Trouble.allCases, [true, false])
-    func aStreamWithTroubles(trouble: TroubledStream.Trouble, isAnnounced: Bool) async throws {
+    @Test("a stream with troubles", arguments: FaultyInputStream.Fault.allCases, [true, false])
+    func aStreamWithTroubles(fault: FaultyInputStream.Fault, isAnnounced: Bool) async throws {
         let server = try ScriptedServer { connection in
             let head = try connection.readRequestHead()
             if let request = try? connection.readBody(of: head) {
@@ -134,7 +134,7 @@ import URLLoading
         }
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()
-        delegate.stream = { $1(TroubledStream(trouble)) }
+        delegate.stream = { $1(FaultyInputStream(fault)) }
         let run = UploadRun(server: server, fields: isAnnounced ? ["Content-Length": "200000"] : [:])
         #expect(
             try await calls(run, delegate).withoutSent == [
@@ -164,7 +164,7 @@ import URLLoading
         let delegate = RecordingUploadDelegate()
         let isRead = Signal("a read")
         let release = Signal("the end of the read")
-        delegate.stream = { $1(HeldStream([1], onRead: isRead, until: release)) }
+        delegate.stream = { $1(BlockingInputStream([1], onRead: isRead, until: release)) }
         var run = UploadRun(server: server)
         run.configure = { $0.timeoutIntervalForRequest = 0.3 }
         #expect(
@@ -181,7 +181,7 @@ import URLLoading
         let delegate = RecordingUploadDelegate()
         let isRead = Signal("a read")
         let release = Signal("the end of the read")
-        delegate.stream = { $1(HeldStream(Array("late".utf8), onRead: isRead, until: release)) }
+        delegate.stream = { $1(BlockingInputStream(Array("late".utf8), onRead: isRead, until: release)) }
         let session = URLSession(delegate)
         session.uploadTask(withStreamedRequest: UploadRun(server: server).request).resume()
         try await isRead.wait()

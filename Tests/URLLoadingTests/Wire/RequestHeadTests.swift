@@ -14,8 +14,8 @@ import URLLoading
         defer { server.stop() }
         var request = URLRequest(url: server.url(path))
         change(&request)
-        let heard = try await LoadRecorder.load(request, configuring: configure)
-        #expect(heard == [.response(204), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(request, configuring: configure)
+        #expect(recorded == [.response(204), .succeeded, .invalid])
         #expect(server.requests.count == 1)
         return try #require(server.requests.first)
     }
@@ -225,9 +225,9 @@ import URLLoading
         let server = try ScriptedServer.answering(.status(204))
         defer { server.stop() }
         let request = URLRequest(url: server.url()).with { $0.httpMethod = method }
-        let heard = try await LoadRecorder.load(request)
-        #expect(heard.count == 2 && heard.last == .invalid)
-        #expect(heard.first != .succeeded)
+        let recorded = try await LoadRecorder.load(request)
+        #expect(recorded.count == 2 && recorded.last == .invalid)
+        #expect(recorded.first != .succeeded)
         #expect(server.requests.isEmpty)
     }
 

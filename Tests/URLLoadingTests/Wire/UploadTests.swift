@@ -80,8 +80,8 @@ import URLLoading
             $0.setValue("5", forHTTPHeaderField: "Content-Length")
             $0.httpBodyStream = InputStream(data: Data("helloGET /evil HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
         }
-        let heard = try await LoadRecorder.load(request)
-        #expect(heard == [.response(200), .data("hello"), .succeeded, .invalid])
+        let recorded = try await LoadRecorder.load(request)
+        #expect(recorded == [.response(200), .data("hello"), .succeeded, .invalid])
         #expect(server.requests.map(\.target) == ["/"])
     }
 
@@ -119,11 +119,11 @@ import URLLoading
         let calls: EventRecorder<Call>
         weak var weakSession: URLSession?
         weak var weakDelegate: RecordingDelegate?
-        weak var weakStream: HeldStream?
+        weak var weakStream: BlockingInputStream?
         do {
             let delegate = RecordingDelegate()
             let session = URLSession(delegate) { if times { $0.timeoutIntervalForRequest = 0.2 } }
-            let stream = HeldStream(Array("late".utf8), onRead: isRead, until: release)
+            let stream = BlockingInputStream(Array("late".utf8), onRead: isRead, until: release)
             let task = session.dataTask(
                 with: URLRequest(url: server.url()).with {
                     $0.httpMethod = "POST"
