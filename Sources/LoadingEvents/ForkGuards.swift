@@ -1,12 +1,12 @@
 internal import CLoadingLinux
 
-/// State that a forked process uses. Its locks are held during the fork: otherwise another thread of the parent may hold one of them
-/// at that moment. In the child, which does not have that thread, the lock would never be released, and the state could be
-/// inconsistent.
+/// State that is used in a forked process. Its locks are held during the fork, because otherwise another thread of the
+/// parent might hold one. The child does not have that thread, so the lock would never be released, and the state could
+/// be inconsistent.
 package protocol ForkGuarded: AnyObject, Sendable {
-    /// Takes the locks, each unless it is still held at that time of the monotonic clock.
+    /// Acquires the locks. Skips a lock that is still held at the deadline, in nanoseconds of the monotonic clock.
     func hold(until deadline: Int64)
-    /// Releases those that were taken, and gives what was held meanwhile and may be let go of when all are released.
+    /// Releases the acquired locks. Returns objects to be released after all locks are.
     func release(inChild: Bool) -> [AnyObject]
 }
 
@@ -20,16 +20,16 @@ package final class ForkGuards: @unchecked Sendable {
         weak var guarded: (any ForkGuarded)?
     }
 
-    /// Held from before a fork until after it.
+    /// Held during a fork.
     private let lock = Lock()
     private var members: [Member] = []
     private var held: [any ForkGuarded] = []
-    /// The number of members at which those that no longer exist are removed.
+    /// The number of members at which deallocated ones are removed.
     private var sweepCount = 64
 
-    /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
-    /// deadlock.
-    private static let patience: Int64 = 100_000_000
+    /// In nanoseconds. Prevents a deadlock if a thread forks while it holds one of the locks, or if locks are acquired in
+    /// another order.
+    private static let timeout: Int64 = 100_000_000
 
     private init() {}
 
@@ -46,7 +46,7 @@ package final class ForkGuards: @unchecked Sendable {
     func hold() {
         lock.lock()
         held = members.compactMap(\.guarded)
-        let deadline = cll_now() + Self.patience
+        let deadline = cll_now() + Self.timeout
         for guarded in held { guarded.hold(until: deadline) }
     }
 
@@ -55,7 +55,7 @@ package final class ForkGuards: @unchecked Sendable {
         self.held = []
         let leftovers = held.reversed().flatMap { $0.release(inChild: inChild) }
         lock.unlock()
-        // The end of one of them may be the caller's code, which takes locks.
+        // A deinit may run code of the application, which may take locks.
         withExtendedLifetime((held, leftovers)) {}
     }
 }
