@@ -24,7 +24,7 @@ package final class LoadingEnvironment {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
-        self.proxies = proxies.flatMap { $0.rules.areEmpty ? nil : $0 }
+        self.proxies = proxies.flatMap { $0.rules.isEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }

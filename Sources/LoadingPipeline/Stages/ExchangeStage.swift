@@ -48,7 +48,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
     /// How often the request, which may have been processed, was lost while the server answered others.
-    private var lossesAmongOthers = 0
+    private var lossesWhileServing = 0
     /// How often in a row the server has refused the request and answered no other.
     private var refusals = 0
     /// When the request was lost last, or begun.
@@ -496,7 +496,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts,
-            lossesAmongOthers: lossesAmongOthers + (failure.progress == .sent && isServing ? 1 : 0),
+            lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
             refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
@@ -513,7 +513,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             refusals = isServing ? 0 : refusals + 1
         } else if isServing {
             attempts -= 1
-            lossesAmongOthers = lost.lossesAmongOthers
+            lossesWhileServing = lost.lossesWhileServing
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }

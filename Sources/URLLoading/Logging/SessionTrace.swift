@@ -32,7 +32,7 @@ private final class TaskTrace: EventTrace {
 
     func receive(_ event: LoadEvent) {
         // Whoever held the lock of the output may have no thread in this process.
-        if ForkedProcess.isOne { return }
+        if ForkedProcess.isCurrent { return }
         for line in trace.lines(of: event) { StandardError.log.write(line) }
     }
 }

@@ -82,7 +82,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty,
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: configuration.alternatives)
         pool.requiredVersion = configuration.requiredHTTPVersion
         environment = LoadingEnvironment(

@@ -26,7 +26,7 @@ extension TaskCore {
     func perform(_ operation: StreamOperation) {
         let operation = operation.answered(by: answerer())
         let work: @Sendable () -> Void = { [self] in
-            if ForkedProcess.isOne {
+            if ForkedProcess.isCurrent {
                 refuse(operation, .forkedProcess)
             } else if let stream {
                 perform(operation, on: stream)

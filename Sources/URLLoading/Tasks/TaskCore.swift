@@ -185,7 +185,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
         switch step {
         case .nothing: break
-        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isOne ? .forkedProcess : .noThread)
+        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
         case .start: core.loop.post { self.begin() }
         case .goOn: core.loop.post { self.heedState() }
         }
@@ -245,7 +245,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
-        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
+        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
     /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
