@@ -4,3 +4,7 @@ package enum ClientAnswer<Value> {
     /// By the method of the load that takes it.
     case later
 }
+
+extension ClientAnswer where Value == Void {
+    package static var now: Self { .now(()) }
+}

@@ -10,7 +10,7 @@ internal import Synchronization
 /// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
 /// until there is an answer.
 final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
-    private weak var user: (any TunnelUser)?
+    private weak var user: (any TunnelClient)?
     private let environment: LoadingEnvironment
     private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
     private var question: SecurityQuestion?
@@ -19,7 +19,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
     private var isBound = false
     private var isTaking = false
 
-    init(for user: any TunnelUser, in environment: LoadingEnvironment) {
+    init(for user: any TunnelClient, in environment: LoadingEnvironment) {
         self.user = user
         self.environment = environment
     }
@@ -86,7 +86,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         question = nil
         guard authenticator.isFindingOut, let user else { return }
         authenticator.giveUp()
-        user.tunnelClient?.loadAsksNoMore(user)
+        user.loadClient?.loadAsksNoMore(user)
     }
 
     // MARK: For the load
@@ -102,12 +102,12 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
     ) -> Bool {
         guard let user else { return false }
-        return user.tunnelClient?.load(user, stillHas: credential, for: space) ?? false
+        return user.loadClient?.load(user, stillHas: credential, for: space) ?? false
     }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
         guard let user, let challenge else { return }
-        user.tunnelClient?.load(user, isAsked: question, by: user.response(challenge.head))
+        user.loadClient?.load(user, isAsked: question, by: user.response(challenge.head))
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
@@ -118,7 +118,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
     ) {
         guard let user else { return }
-        user.tunnelClient?.load(user, hasUsed: credential, for: space)
+        user.loadClient?.load(user, hasUsed: credential, for: space)
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {

@@ -24,7 +24,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private weak var load: SourceLoad?
     private var search: ProxySearch?
     /// Where there are several.
-    private var ways: ProxyWays?
+    private var ways: RouteSelector?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -140,7 +140,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private func connect(by route: ProxyRoute) {
         search = nil
         ways?.rest()
-        ways = ProxyWays(
+        ways = RouteSelector(
             route.ways, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.ways.first else {

@@ -4,11 +4,11 @@ package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 
-/// A load whose bytes come from a `LoadSource`: what `Load` is for HTTP, without stages. Confined to its loop.
+/// A load whose bytes come from a `LoadSource`: what `HTTPLoad` is for HTTP, without stages. Confined to its loop.
 ///
-/// **Flow.** As with `Load`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
+/// **Flow.** As with `HTTPLoad`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
 /// the load is suspended. The source is told to pause then, and what it gives all the same waits here.
-package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
+package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
     private let log: EventLog?
     /// What is loaded, for the log.
@@ -207,7 +207,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
 
     /// The source fetches the same once more, after it has asked who the user is.
     func fetchesAgain() {
-        client?.load(self, willSendAgainAfter: nil)
+        client?.load(self, transactionEnded: nil)
         record(.fetchStarted(.authentication))
     }
 

@@ -21,7 +21,7 @@ struct TaskAuthentication {
 
 /// The client's side of authentication: what is known, what the delegates say, and what is kept.
 extension TaskCore {
-    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
+    func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
         authentication.number += 1
         let number = authentication.number
         let space = URLProtectionSpace(question.space)
@@ -105,9 +105,9 @@ extension TaskCore {
         load?.answerChallenge(.credential(known))
     }
 
-    func loadAsksNoMore(_ load: any SchemeLoad) { authentication.end() }
+    func loadAsksNoMore(_ load: any Load) { authentication.end() }
 
-    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?) {
+    func load(_ load: any Load, transactionEnded response: LoadResponse?) {
         guard let request = currentRequest, let url = request.url else { return }
         if let response { note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)) }
         follow(request)
@@ -115,7 +115,7 @@ extension TaskCore {
 
     // MARK: What was accepted
 
-    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
+    func load(_ load: any Load, hasUsed credential: LoadCredential, for space: ProtectionSpace) {
         guard let given = authentication.given[space], credential.isSame(as: given.credential) else { return }
         // It is there already, or the caller has taken it out meanwhile.
         if given.isStored { return }
@@ -148,7 +148,7 @@ extension TaskCore {
 
     /// Not what the caller has taken out of the storage meanwhile. A storage of the caller's own is not asked here, since
     /// it may take its time.
-    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool {
+    func load(_ load: any Load, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool {
         guard let storage = core.configuration.urlCredentialStorage else { return false }
         guard type(of: storage) == URLCredentialStorage.self else { return true }
         return URLProtectionSpace(space).spellings(of: space).contains { space in

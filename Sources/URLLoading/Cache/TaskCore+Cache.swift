@@ -9,12 +9,12 @@ internal import LoadingTransport
 /// A plain cache is asked on the loop, and answers later what it has to look for on disk. A subclass is the caller's code:
 /// it is called with the loop lent, as delegates are, and may answer later (CACHE-26).
 extension TaskCore {
-    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
+    func load(_ load: any Load, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> {
         guard let cache = core.urlCache else { return .now(nil) }
         let isRead = request.method == "GET" || request.method == "HEAD"
         // What other methods change is noted; a download neither reads nor keeps (CACHE-2).
         guard isRead else { return .now(CacheContents(entry: nil, limit: 0)) }
-        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? Load else {
+        guard kind.isData, let task = heldTask as? URLSessionDataTask, let load = load as? HTTPLoad else {
             return .now(nil)
         }
         if request.cachePolicy.ignoresStored { return contents(of: cache, for: load) }
@@ -37,7 +37,7 @@ extension TaskCore {
     }
 
     /// What is said of a cache that is not asked (CACHE-10, CACHE-11): how much it takes.
-    private func contents(of cache: URLCache, for load: Load) -> ClientAnswer<CacheContents?> {
+    private func contents(of cache: URLCache, for load: HTTPLoad) -> ClientAnswer<CacheContents?> {
         cached = nil
         if type(of: cache) == URLCache.self {
             return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
@@ -52,7 +52,7 @@ extension TaskCore {
     }
 
     /// Has it looked for on the cache's disk. False if it cannot be there.
-    private func find(_ key: CacheKey, on cache: URLCache, for load: Load) -> Bool {
+    private func find(_ key: CacheKey, on cache: URLCache, for load: HTTPLoad) -> Bool {
         guard let disk = cache.beginLookup(of: key) else { return false }
         let provide = provider(for: load)
         let limit = cache.limit
@@ -64,15 +64,16 @@ extension TaskCore {
     }
 
     /// What takes the answer to the loop. A disk may never give one, and is not to keep a task that is over.
-    private func provider(for load: Load) -> LoopBox<(CachedURLResponse?, CacheContents) -> Void> {
+    private func provider(for load: HTTPLoad) -> LoopBox<(CachedURLResponse?, CacheContents) -> Void> {
         LoopBox { [weak self, weak load] found, contents in
             self?.cached = found
             load?.provideStored(contents)
         }
     }
 
-    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer {
-        guard let cache = core.urlCache, let load = load as? Load, let proposed = response(of: entry, like: nil) else {
+    func load(_ load: any Load, proposes entry: CacheEntry) -> ClientAnswer<Void> {
+        guard let cache = core.urlCache, let load = load as? HTTPLoad, let proposed = response(of: entry, like: nil)
+        else {
             return .now
         }
         // CACHE-3: of lasting redirects nobody is asked.
@@ -90,7 +91,7 @@ extension TaskCore {
         return .later
     }
 
-    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest) {
+    func load(_ load: any Load, keeps redirect: CacheEntry, of request: LoadRequest) {
         // By now the task's own request is the next one.
         guard let cache = core.urlCache, let url = URL(string: request.urlText),
             let kept = response(of: redirect, at: url, like: nil)
@@ -101,8 +102,8 @@ extension TaskCore {
         core.loop.callOut(CalledOut { [answered] in cache.storeCachedResponse(kept, for: answered) })
     }
 
-    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {
-        guard let cache = core.urlCache, let load = load as? Load, let cached,
+    func load(_ load: any Load, hasRefreshed entry: CacheEntry) {
+        guard let cache = core.urlCache, let load = load as? HTTPLoad, let cached,
             let refreshed = response(of: entry, like: cached)
         else { return }
         if type(of: cache) == URLCache.self {
@@ -113,7 +114,7 @@ extension TaskCore {
         core.loop.callOut(CalledOut { cache.storeCachedResponse(refreshed, for: task) })
     }
 
-    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey]) {
+    func load(_ load: any Load, hasOutdated keys: [CacheKey]) {
         guard let cache = core.urlCache else { return }
         if type(of: cache) == URLCache.self { return cache.remove(keys) }
         let requests = keys.compactMap { key in

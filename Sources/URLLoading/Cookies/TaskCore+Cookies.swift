@@ -15,7 +15,7 @@ extension TaskCore {
         return storage
     }
 
-    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
+    func load(_ load: any Load, cookiesFor request: LoadRequest) -> ClientAnswer<String?> {
         let storage = core.configuration.httpCookieStorage
         // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
         if storage != nil || request.url.scheme.isSecure, !PublicSuffixes.system.isAtHand(for: request.url.host) {
@@ -28,7 +28,7 @@ extension TaskCore {
         if isPlain {
             let origin = CookieRequest(request, document: shown.mainDocumentURL)
             if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
-            guard let load = load as? Load else { return .now(nil) }
+            guard let load = load as? HTTPLoad else { return .now(nil) }
             // A disk may never answer, and is not to keep a load that is over.
             let provide = LoopBox({ [weak load] (field: String?) in load?.provideCookies(field) })
             storage.whenAtHand(for: origin) { [core] in
@@ -38,7 +38,7 @@ extension TaskCore {
             return .later
         }
         // It is asked by the task, and so by the task's address: not for what an upload sends to another place.
-        guard let task = heldTask, let load = load as? Load, let target = CookieRequest(shown)?.url,
+        guard let task = heldTask, let load = load as? HTTPLoad, let target = CookieRequest(shown)?.url,
             target.scheme == request.url.scheme, target.host == request.url.host
         else { return .now(nil) }
         let provide = LoopBox({ (field: String?) in load.provideCookies(field) })
@@ -60,7 +60,7 @@ extension TaskCore {
         core.loop.callOut(lookup)
     }
 
-    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {
+    func load(_ load: any Load, didReceiveCookies fields: [String], for request: LoadRequest) {
         guard let storage = cookieStorage else { return }
         let policy = CookieAcceptPolicy(core.configuration.httpCookieAcceptPolicy)
         let origin = CookieRequest(request, document: currentRequest?.mainDocumentURL)

@@ -16,13 +16,13 @@ extension TaskCore {
     func makeLoad(
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
-    ) throws(LoadError) -> any SchemeLoad {
+    ) throws(LoadError) -> any Load {
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority,
                 mayBeFTP: !isRedirect && mayLoadFTP(request))
-            let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
+            let load = HTTPLoad(request, in: core.environment, destination: destination, log: log, client: self)
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
             return load
         } catch {
@@ -192,7 +192,7 @@ extension TaskCore {
 
     /// A server leads out of HTTP: only a protocol of the caller's may follow there.
     func load(
-        _ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
+        _ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
     ) -> Bool {
         guard core.hasProtocols, let url = url(of: load), let target = URL(string: redirected.url),
             let previous = currentRequest
@@ -214,7 +214,7 @@ extension TaskCore {
     }
 
     /// Follows a redirect by whichever loader the request has now.
-    func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+    func redirect(_ load: any Load, to request: URLRequest) {
         // Depends on the request before.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
@@ -222,7 +222,7 @@ extension TaskCore {
             // It may have been cancelled meanwhile.
             guard self.load === load else { return }
             do throws(LoadError) {
-                if claimed == nil, load is Load {
+                if claimed == nil, load is HTTPLoad {
                     let next = try LoadRequest(
                         request, of: core, without: droppedFields, body: body, priority: priority)
                     return load.answerRedirect(next)

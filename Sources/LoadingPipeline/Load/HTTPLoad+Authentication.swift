@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Responses that ask for credentials, and preemptive credentials.
-extension Load: AuthenticatorOwner {
+extension HTTPLoad: AuthenticatorOwner {
     /// How much of such a response is read while the client is asked. Nearly all are smaller, so that their connection is
     /// free when the answer comes.
     static let mostChallengeBody = 64 * 1024
@@ -146,7 +146,7 @@ extension Load: AuthenticatorOwner {
             guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
             letGoOfHeldConnection()
         }
-        client?.load(self, willSendAgainAfter: response)
+        client?.load(self, transactionEnded: response)
         fetch(.authentication)
     }
 
@@ -186,8 +186,8 @@ extension Load: AuthenticatorOwner {
     }
 }
 
-extension Load: TunnelUser {
-    var tunnelClient: (any LoadClient)? { client }
+extension HTTPLoad: TunnelClient {
+    var loadClient: (any LoadClient)? { client }
 
     func response(_ head: ResponseHead) -> LoadResponse? {
         LoadResponse(url: request.url, head: head, expectedLength: -1)

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// What the exchange reports: response heads, of which the client gets one, and how the exchange ended.
-extension Load {
+extension HTTPLoad {
     // MARK: What is sent
 
     func exchangeSentBody(_ bytes: Int64, total: Int64) {

@@ -8,11 +8,11 @@ package import LoadingTransport
 /// The life of one HTTP task in the engine, from `start` to exactly one end. Confined to its loop.
 ///
 /// `LoadMachine` says at which stage it is; its `Stage` is the list of them, in their order. `advance` runs those that
-/// prepare a request, `Load+Response` does what the exchange brings, and `BodySink` leads the body to the client.
+/// prepare a request, `HTTPLoad+Response` does what the exchange brings, and `BodySink` leads the body to the client.
 ///
 /// No access to a stored property lasts while the client, or other code that may call back, is called. So exclusive access is not
 /// checked at run time: that would be a twelfth of the cost of a small request.
-package final class Load: SchemeLoad, LoopTimerTarget {
+package final class HTTPLoad: Load, LoopTimerTarget {
     let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.

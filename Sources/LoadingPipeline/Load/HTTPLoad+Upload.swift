@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Uploads that go on after their connection was lost.
-extension Load {
+extension HTTPLoad {
     /// From now on the load is an upload, which may go on with another. To be called before it starts.
     package func makeResumable(_ stopped: StoppedUpload?) {
         guard

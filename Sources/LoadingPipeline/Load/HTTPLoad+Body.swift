@@ -5,7 +5,7 @@ package import LoadingSemantics
 internal import LoadingTransport
 
 /// The body of the response: from the exchange to the sink, from the sink to the client, and the end of the load.
-extension Load: BodySinkOwner {
+extension HTTPLoad: BodySinkOwner {
     // MARK: From the exchange
 
     func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
@@ -92,7 +92,7 @@ extension Load: BodySinkOwner {
         return true
     }
 
-    func bodySink(begins part: LoadResponse) -> LoadAnswer {
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         guard case .later? = client?.load(self, didReceive: part) else { return .now }
         machine.receive(.asks(.response))
         applyFlow()

@@ -6,7 +6,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// The stages that prepare a request, in their order.
-extension Load {
+extension HTTPLoad {
     // MARK: Transport security
 
     func secureTransport() {

@@ -8,7 +8,7 @@ internal import LoadingTransport
 
 /// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
 /// comes.
-extension Load {
+extension HTTPLoad {
     func lookUpCache() {
         // Responses to the follow-up requests of a resumable upload are not for the client.
         if uploading?.isFollowUp != true {
@@ -108,7 +108,7 @@ extension Load {
             }
             dropExchange()
             record(.responseEnded(bytes: 0, decoded: 0))
-            client?.load(self, willSendAgainAfter: response)
+            client?.load(self, transactionEnded: response)
             record(.fetchStarted(.cache))
             serve(CacheEntry(response: stored, body: body), fields: stored.fields)
             return true
