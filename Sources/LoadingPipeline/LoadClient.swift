@@ -14,21 +14,10 @@ package protocol LoadClient: AnyObject {
     func load(_ load: any Load, isUpgradedTo url: String)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
     func load(_ load: any Load, asks question: SecurityQuestion) -> Bool
-    /// A request is to go out: the value of its `Cookie` field, or nil without cookies. Answered `.later`, the load stands still until `load.provideCookies`.
-    func load(_ load: any Load, cookiesFor request: LoadRequest) -> ClientAnswer<String?>
-    /// The response to a request sets cookies, by so many fields.
-    func load(_ load: any Load, didReceiveCookies fields: [String], for request: LoadRequest)
-    /// What is stored for a request, or for the GET of its address; nil without a cache. Answered `.later`, the load stands still until
-    /// `load.provideStored`.
-    func load(_ load: any Load, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?>
-    /// A response that may be kept has come to its end. Answered `.later`, the load ends with `load.finishKeeping`.
-    func load(_ load: any Load, proposes entry: CacheEntry) -> ClientAnswer<Void>
-    /// A redirect that is followed is to be kept.
-    func load(_ load: any Load, keeps redirect: CacheEntry, of request: LoadRequest)
-    /// What is stored for the request is still good, and is this now.
-    func load(_ load: any Load, hasRefreshed entry: CacheEntry)
-    /// What is stored for these is no longer good.
-    func load(_ load: any Load, hasOutdated keys: [CacheKey])
+    /// A complete response may be stored. Answered `.now` with the entry to store, or nil; else by `lookup`, and the load waits.
+    func load(
+        _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
+    ) -> ClientAnswer<CacheEntry?>
     func load(_ load: any Load, didReceiveInformational head: ResponseHead)
     /// The final response. `expectedLength` is that of the body as it will be delivered, -1 when unknown.
     func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void>
@@ -50,10 +39,6 @@ package protocol LoadClient: AnyObject {
     /// The request goes out again after the server has asked who the user is, by a response if it speaks HTTP; or is
     /// answered by what is stored, which the response has confirmed.
     func load(_ load: any Load, transactionEnded response: LoadResponse?)
-    /// A server has taken a credential that the client gave, and that may be kept.
-    func load(_ load: any Load, hasUsed credential: LoadCredential, for space: ProtectionSpace)
-    /// Whether a credential that a server has taken may be sent there again.
-    func load(_ load: any Load, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool
     /// A piece of the body, in order. False when the client has enough for now; `load.resumeReading()` goes on.
     func load(_ load: any Load, didReceive data: Data) -> Bool
     /// So many bytes of a body that is given whole, at the end, are here.

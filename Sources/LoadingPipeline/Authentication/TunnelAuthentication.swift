@@ -18,6 +18,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
     /// Whether the proxy understands what is said next on the same connection alone.
     private var isBound = false
     private var isTaking = false
+    private var lookup: PendingLookup<ProposedCredential?>?
 
     init(for user: any TunnelClient, in environment: LoadingEnvironment) {
         self.user = user
@@ -84,6 +85,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
 
     private func withdraw() {
         question = nil
+        lookup?.withdraw()
         guard authenticator.isFindingOut, let user else { return }
         authenticator.giveUp()
         user.loadClient?.loadAsksNoMore(user)
@@ -101,13 +103,16 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
     ) -> Bool {
-        guard let user else { return false }
-        return user.loadClient?.load(user, stillHas: credential, for: space) ?? false
+        environment.credentials?.mayUse(credential, for: space) ?? false
     }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
-        guard let user, let challenge else { return }
-        user.loadClient?.load(user, isAsked: question, by: user.response(challenge.head))
+        guard let client = user?.loadClient, let challenge else { return }
+        lookup?.withdraw()
+        lookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let user = self?.user else { return }
+            user.loadClient?.load(user, isAsked: question, by: user.response(challenge.head))
+        }
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
@@ -117,8 +122,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
     ) {
-        guard let user else { return }
-        user.loadClient?.load(user, hasUsed: credential, for: space)
+        if let client = user?.loadClient { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {

@@ -58,7 +58,12 @@ extension HTTPLoad: AuthenticatorOwner {
         guard machine.stage == .challenge, let response else { return }
         noteActivity()
         letGoOfHeldConnection()
-        client?.load(self, isAsked: question, by: response)
+        guard let client else { return }
+        credentialLookup?.withdraw()
+        credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let self, machine.stage == .challenge else { return }
+            self.client?.load(self, isAsked: question, by: response)
+        }
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
@@ -74,13 +79,13 @@ extension HTTPLoad: AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
     ) {
-        client?.load(self, hasUsed: credential, for: space)
+        if let client { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     func authenticator(
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
     ) -> Bool {
-        client?.load(self, stillHas: credential, for: space) == true
+        environment.credentials?.mayUse(credential, for: space) == true
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {

@@ -131,11 +131,11 @@ extension HTTPLoad: BodySinkOwner {
         guard machine.receive(.completes), sink.closeFile() else { return }
         record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
         whole = sink.takeCollected()
-        if !proposesKeeping(whole) { end(nil) }
+        if !storesResponse(whole) { end(nil) }
     }
 
-    /// The client has kept what was proposed, or not.
-    package func finishKeeping() {
+    /// The response has been stored, or not.
+    package func finishStoring() {
         if machine.stage == .completion, !sink.isClosingFile { end(nil) }
     }
 

@@ -56,7 +56,7 @@ extension HTTPLoad {
     private func takeCookies(of head: ResponseHead) {
         // A 407 is the proxy's response, not the origin's.
         guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
-        client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
+        environment.cookies?.receive(head.fields.values("Set-Cookie"), for: self)
     }
 
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.

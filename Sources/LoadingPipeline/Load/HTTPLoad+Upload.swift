@@ -77,7 +77,7 @@ extension HTTPLoad {
     private func outdateUploaded() {
         guard let uploading, let response else { return }
         let keys = uploading.outdatedKeys(response.head, to: request)
-        if !keys.isEmpty { client?.load(self, hasOutdated: keys) }
+        if !keys.isEmpty { environment.responses?.remove(keys, of: self) }
     }
 
     private func send(_ next: UploadRequest, _ pause: Int) {

@@ -13,13 +13,13 @@ package import LoadingTransport
 /// No access to a stored property lasts while the client, or other code that may call back, is called. So exclusive access is not
 /// checked at run time: that would be a twelfth of the cost of a small request.
 package final class HTTPLoad: Load, LoopTimerTarget {
-    let environment: LoadingEnvironment
+    package let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
     @exclusivity(unchecked) package internal(set) var request: LoadRequest
     let originalURL: String
     /// Held until the end.
-    @exclusivity(unchecked) private(set) var client: (any LoadClient)?
+    @exclusivity(unchecked) package private(set) var client: (any LoadClient)?
 
     @exclusivity(unchecked) var machine = LoadMachine()
     @exclusivity(unchecked) var clock = LoadClock()
@@ -36,6 +36,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     var tunnelAuthentication: TunnelAuthentication?
     /// The proxy that what the caller has said himself is for.
     var confidant: AuthenticationPeer?
+    var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
@@ -287,6 +288,7 @@ package final class HTTPLoad: Load, LoopTimerTarget {
         exchange?.cancel()
         exchange = nil
         letGoOfHeldConnection()
+        credentialLookup?.withdraw()
         sink.dropBacklog()
     }
 

@@ -92,6 +92,9 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
             secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
         environment.headObserver = configuration.headObserver
+        environment.cookies = SessionCookies(configuration)
+        environment.responses = SessionResponses()
+        environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
         ForkGuards.shared.add(self)
     }
 

@@ -125,35 +125,23 @@ extension TaskCore {
         return copy
     }
 
-    /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
+    /// Has the cache store what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
-        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
-        propose(response, isAsked: isAsked, replacing: false, done)
-    }
-
-    /// Has the cache keep what was loaded, unless the delegate is asked and does not want that.
-    ///
-    /// - Parameter isNewer: Whether something older is stored, which is not to stay in any case.
-    func propose(
-        _ response: CachedURLResponse, isAsked: Bool, replacing isNewer: Bool, _ done: @escaping @Sendable () -> Void
-    ) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
-            if let kept = answered?.withFacts(of: response) {
+            if let answered {
                 if type(of: cache) == URLCache.self, let request = task.currentRequest {
-                    cache.storeLoaded(kept, for: request)
+                    cache.storeLoaded(answered, for: request)
                 } else {
-                    cache.storeCachedResponse(kept, for: task)
+                    cache.storeCachedResponse(answered, for: task)
                 }
-            } else if isNewer {
-                cache.removeCachedResponse(for: task)
             }
             core.loop.post(done)
         }
-        if isAsked {
+        if wantsCaching {
             enqueue(.willCache(response, reply: store))
         } else {
-            // Nobody is asked (T-47); the cache may be anybody's code all the same.
+            // The cache may be the program's code (T-47).
             core.loop.callOut(CalledOut { store(response) })
         }
     }

@@ -95,12 +95,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     @exclusivity(unchecked) var droppedFields: [String] = []
-    var authentication = TaskAuthentication()
-    /// How often a storage of the caller's is at keeping cookies, and who waits for that.
-    var cookieKeepings = 0
+    /// The challenge that waits for an answer of the delegates.
+    var pendingChallenge: PendingChallenge?
+    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for that.
+    var cookieStorings = 0
     var awaitedLookup: (any Callout)?
-    /// What the cache had for the request that is fetched.
-    @exclusivity(unchecked) var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(
@@ -460,7 +459,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         load = nil
         delay?.end()
         delay = nil
-        authentication.end()
+        withdrawChallenge()
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {
@@ -608,6 +607,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
+            // A delegate may still answer whether the response is stored.
+            values.knownTask = values.task
             values.task = nil
             return held
         }

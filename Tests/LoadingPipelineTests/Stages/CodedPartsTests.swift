@@ -88,13 +88,9 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     func loadIsWaitingForConnectivity(_ load: any Load) {}
     func load(_ load: any Load, isUpgradedTo url: String) {}
     func load(_ load: any Load, asks question: SecurityQuestion) -> Bool { false }
-    func load(_ load: any Load, cookiesFor request: LoadRequest) -> ClientAnswer<String?> { .now(nil) }
-    func load(_ load: any Load, didReceiveCookies fields: [String], for request: LoadRequest) {}
-    func load(_ load: any Load, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> { .now(nil) }
-    func load(_ load: any Load, proposes entry: CacheEntry) -> ClientAnswer<Void> { .now }
-    func load(_ load: any Load, keeps redirect: CacheEntry, of request: LoadRequest) {}
-    func load(_ load: any Load, hasRefreshed entry: CacheEntry) {}
-    func load(_ load: any Load, hasOutdated keys: [CacheKey]) {}
+    func load(
+        _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
+    ) -> ClientAnswer<CacheEntry?> { .now(entry) }
     func load(_ load: any Load, didReceiveInformational head: ResponseHead) {}
     func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
     func load(_ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool {
@@ -109,8 +105,6 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {}
     func loadAsksNoMore(_ load: any Load) {}
     func load(_ load: any Load, transactionEnded response: LoadResponse?) {}
-    func load(_ load: any Load, hasUsed credential: LoadCredential, for space: ProtectionSpace) {}
-    func load(_ load: any Load, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool { false }
     func load(_ load: any Load, hasCollected total: Int64) {}
     func load(_ load: any Load, hasWritten count: Int64) {}
     func load(_ load: any Load, needsBodyFrom offset: Int64) {}
