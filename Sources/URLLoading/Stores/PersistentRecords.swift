@@ -10,7 +10,7 @@ internal import Synchronization
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
 /// it asks ``isLoaded``, and goes on with ``whenLoaded(_:)``. Everybody else waits. What other processes have changed is
 /// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
-final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
+final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
