@@ -1,6 +1,6 @@
-/// Who has to be asked which way to go before the settings can tell.
+/// An external source of proxy settings that is queried for each destination.
 package enum ExternalProxySource: Sendable, Hashable {
     case script(ProxyScript)
-    /// What knows the settings of the desktop.
+    /// The settings of the desktop, through libproxy.
     case desktop
 }

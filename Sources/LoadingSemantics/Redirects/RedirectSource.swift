@@ -1,9 +1,9 @@
-/// The request that a redirect answers.
+/// The request that received a redirect.
 package struct RedirectSource: Sendable {
     package var method: String
     /// Absolute.
     package var url: String
-    /// As the app set them.
+    /// As the application set them.
     package var fields: HTTPFields
     package var hasBody: Bool
 

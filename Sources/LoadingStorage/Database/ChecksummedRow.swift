@@ -1,4 +1,4 @@
-/// A row whose first column says whether the others are as they were stored.
+/// A row whose first column is the checksum of the others.
 enum ChecksummedRow {
     static func seal(_ values: [DatabaseValue]) -> [DatabaseValue] { [.integer(value(values[...]))] + values }
 

@@ -1,7 +1,7 @@
-/// What is to be in the place of a record, if that is still as it was read.
+/// A conditional change: replaces a record if it is unchanged since it was read.
 package struct RecordReplacement<Record: ArchivedRecord>: Sendable {
     package let old: Record
-    /// With the same identity; nil if nothing is to be there.
+    /// With the same identity; nil removes the record.
     package let new: Record?
 
     package init(_ old: Record, new: Record?) {
@@ -9,6 +9,6 @@ package struct RecordReplacement<Record: ArchivedRecord>: Sendable {
         self.new = new
     }
 
-    /// The same, whatever is there.
+    /// The unconditional change.
     package var change: RecordChange<Record> { new.map { .stored($0) } ?? .removed(old.identity) }
 }

@@ -32,7 +32,7 @@ private final class TaskTrace: EventTrace {
 
     func receive(_ event: LoadEvent) {
         // The thread that held the output's lock may not exist in the forked process.
-        if ForkedProcess.isOne { return }
+        if ForkedProcess.isCurrent { return }
         for line in trace.lines(of: event) { StandardError.log.write(line) }
     }
 }

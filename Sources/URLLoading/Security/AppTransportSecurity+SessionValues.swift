@@ -27,7 +27,7 @@ extension AppTransportSecurity {
             for issue in issues {
                 let text = "NSAppTransportSecurity: \(issue.description)"
                 let isNew = lock.withLock { messages.count < Self.maximumCount && messages.insert(text).inserted }
-                if isNew { StandardError.say(text) }
+                if isNew { StandardError.write(text) }
             }
         }
     }

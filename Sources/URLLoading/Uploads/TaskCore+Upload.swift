@@ -14,8 +14,8 @@ extension TaskCore {
 
     /// The body after a redirect that keeps it, if the new request does not contain it: the content of an upload task, or
     /// the stream that was being sent. Nil for redirects of custom protocols, whose request is complete.
-    func bodyAfterRedirect(to request: URLRequest, _ load: any SchemeLoad) -> LoadBody? {
-        guard let proposed = (load as? Load)?.proposedBody else { return nil }
+    func bodyAfterRedirect(to request: URLRequest, _ load: any Load) -> LoadBody? {
+        guard let proposed = (load as? HTTPLoad)?.proposedBody else { return nil }
         if isUpload { return proposed }
         guard !proposed.isNone, let stream = request.httpBodyStream, stream === currentRequest?.httpBodyStream else {
             return nil
@@ -25,7 +25,7 @@ extension TaskCore {
 
     /// In bytes; 0 if the redirect drops the body.
     func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
-        guard isUpload, let load = load as? Load else { return request.knownBodyLength }
+        guard isUpload, let load = load as? HTTPLoad else { return request.knownBodyLength }
         return load.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
     }
 
@@ -37,9 +37,9 @@ extension TaskCore {
 
     // MARK: From the load
 
-    func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
+    func load(_ load: any Load, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
 
-    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) {
+    func load(_ load: any Load, willSendBodyOf length: Int64) {
         bytesExpectedToSend.store(length, ordering: .relaxed)
     }
 
@@ -64,7 +64,7 @@ extension TaskCore {
         let source = stream.map { InputStreamSource($0, on: core.loop) }
         let handed = SendableInputStream(stream: stream)
         core.loop.post {
-            (self.load as? Load)?.provideBody(source)
+            (self.load as? HTTPLoad)?.provideBody(source)
             ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)
         }
     }

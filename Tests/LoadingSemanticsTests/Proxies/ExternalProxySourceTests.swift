@@ -25,15 +25,15 @@ import Testing
         let server = ProxyDestination(try HTTPURL("https://server.example/"))
         let none = ProxyEnvironment([:])
         let rules = ProxyRules(system: none, knowsDesktop: true)
-        #expect(rules.externalSource(for: server) == .desktop && !rules.areEmpty)
+        #expect(rules.externalSource(for: server) == .desktop && !rules.isEmpty)
         #expect(rules.route(for: server) == .direct)
         #expect(rules.route(for: server, answer: .noUsableProxy) == .noUsableProxy)
         #expect(rules.externalSource(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
         let named = ProxyRules(system: ProxyEnvironment(["http_proxy": "a"]), knowsDesktop: true)
         #expect(named.externalSource(for: server) == nil)
         let empty = ProxyRules(dictionary: ProxyDictionary([:]), system: none, knowsDesktop: true)
-        #expect(empty.externalSource(for: server) == nil && empty.areEmpty)
-        #expect(ProxyRules(system: none).areEmpty)
+        #expect(empty.externalSource(for: server) == nil && empty.isEmpty)
+        #expect(ProxyRules(system: none).isEmpty)
     }
 
     // PROXY-8

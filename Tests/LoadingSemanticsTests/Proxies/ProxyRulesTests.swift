@@ -95,11 +95,11 @@ import Testing
     // PROXY-4, C-17
     @Test("an empty dictionary means no proxy, and none the system's") func emptyDictionary() throws {
         #expect(try line(rules([:]), "http://a.example/") == "direct")
-        #expect(rules([:]).areEmpty)
-        #expect(ProxyRules(system: ProxyEnvironment(["no_proxy": "a"])).areEmpty)
+        #expect(rules([:]).isEmpty)
+        #expect(ProxyRules(system: ProxyEnvironment(["no_proxy": "a"])).isEmpty)
         let system = ProxyRules(system: ProxyEnvironment(["all_proxy": "system:1"]))
         #expect(try line(system, "http://a.example/") == "http system:1")
-        #expect(!system.areEmpty)
+        #expect(!system.isEmpty)
     }
 
     // PROXY-1
@@ -208,7 +208,7 @@ import Testing
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
         #expect(rules.externalSource(for: server) == expected.map { .script(.url($0)) })
         #expect(rules.externalSource(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
-        #expect(!rules.areEmpty)
+        #expect(!rules.isEmpty)
     }
 
     // PROXY-1, PROXY-10: to go directly would show what the script was to hide

@@ -103,7 +103,7 @@ import Testing
     // COOK-19
     @Test("a file that is removed while it is closed over trouble was lost") func removedInTrouble() throws {
         let scene = try StorageScene()
-        let file = PersistentDatabase(Cookie.design, in: scene.directory, notify: scene.notify)
+        let file = PersistentDatabase(Cookie.schema, in: scene.directory, notify: scene.notify)
         let work = { (_: Database) throws(StorageFailure) in }
         #expect(file.write(work) != nil)
         let fail = { (_: Database) throws(StorageFailure) in
@@ -227,7 +227,7 @@ import Testing
         #expect(!archive.apply([.stored(.persistent("c")), .removed(Cookie.persistent("a").identity)]))
         #expect(!archive.apply([.stored(.persistent("c", "2"))]))
         #expect(Set(archive.load()) == [.persistent("b"), .persistent("c", "2")])
-        #expect(archive.trouble?.isBusy == true)
+        #expect(archive.writeFailure?.isBusy == true)
         #expect(scene.messages.count == 1)
         try other.execute("COMMIT")
         #expect(archive.apply([.stored(.persistent("d"))]))
@@ -249,7 +249,7 @@ import Testing
             archive.apply(cookies.map { .stored($0) })
             archive.apply(cookies.map { .removed($0.identity) })
         }
-        #expect(archive.waitingCount == 20_000)
+        #expect(archive.pendingCount == 20_000)
         archive.apply([.removed(Cookie.persistent("a").identity)])
         try other.execute("COMMIT")
         #expect(archive.flush())
@@ -269,7 +269,7 @@ import Testing
             if archive.apply(all[start..<start + 100].map { .stored($0) }) { written = start + 100 }
         }
         #expect(written > 0 && written < all.count)
-        #expect(archive.trouble != nil)
+        #expect(archive.writeFailure != nil)
         #expect(scene.messages.count == 1)
         #expect(Set(archive.load()) == Set(all))
         // Somebody else sees what was written, at least.

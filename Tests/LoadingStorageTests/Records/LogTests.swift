@@ -55,7 +55,7 @@ import Testing
             let other = try OtherConnection(scene.cookieFile)
             try other.execute("PRAGMA journal_mode=WAL; DELETE FROM cookies WHERE name = 'b'")
             #expect(!archive.apply([.stored(.persistent("c"))]))
-            #expect(archive.trouble?.isBusy == true)
+            #expect(archive.writeFailure?.isBusy == true)
             withExtendedLifetime(other) {}
         }
         #expect(archive.flush())

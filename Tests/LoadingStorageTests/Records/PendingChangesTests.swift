@@ -84,7 +84,7 @@ import Testing
             .removed(Cookie.persistent("b").identity),
         ])
         #expect(text(changes) == "-b +a=v")
-        changes.forgetRemovals()
+        changes.dropRemovals()
         #expect(text(changes) == "+a=v")
         changes.add([.everythingRemoved, .stored(.persistent("c")), .removed(Cookie.persistent("d").identity)])
         #expect(text(changes) == "* +c=v")

@@ -180,9 +180,9 @@ import Testing
 
     // AUTH-23
     @Test("what could not be read can be removed, and replaced for the session", arguments: [true, false])
-    func unread(isLoadedWhole: Bool) async throws {
+    func unread(isLoadedCompletely: Bool) async throws {
         // It fails, or it is a keyring that is locked.
-        let recordStore = Store(["a", "b", "c", "d"].map { stored($0) }, isLoadedWhole: isLoadedWhole)
+        let recordStore = Store(["a", "b", "c", "d"].map { stored($0) }, isLoadedCompletely: isLoadedCompletely)
         recordStore.setFailing(.load)
         let storage = storage(over: recordStore)
         #expect(users(storage) == [])

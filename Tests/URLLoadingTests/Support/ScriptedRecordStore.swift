@@ -20,11 +20,11 @@ final class ScriptedRecordStore<Record: NamedRecord>: RecordStore, Sendable {
 
     private let state = Watched(State())
 
-    let isLoadedWhole: Bool
+    let isLoadedCompletely: Bool
 
     /// - Parameter isLoadedWhole: False for one who may keep more than it tells.
-    init(_ records: [Record], isLoadedWhole: Bool = true) {
-        self.isLoadedWhole = isLoadedWhole
+    init(_ records: [Record], isLoadedCompletely: Bool = true) {
+        self.isLoadedCompletely = isLoadedCompletely
         state.withValue { for record in records { $0.kept[record.identity] = record } }
     }
 

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// What the exchange reports: response heads, of which the client gets one, and how the exchange ended.
-extension Load {
+extension HTTPLoad {
     // MARK: What is sent
 
     func exchangeSentBody(_ bytes: Int64, total: Int64) {
@@ -56,7 +56,7 @@ extension Load {
     private func takeCookies(of head: ResponseHead) {
         // A 407 is the proxy's response, not the origin's.
         guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
-        client?.load(self, didReceiveCookies: head.fields.values("Set-Cookie"), for: request)
+        environment.cookies?.receive(head.fields.values("Set-Cookie"), for: self)
     }
 
     /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.

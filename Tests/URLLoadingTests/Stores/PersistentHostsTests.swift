@@ -7,7 +7,7 @@ import Testing
 import URLLoading
 
 /// The hosts that want secure connections only, on disk.
-@Suite(.leavesNothing) struct LastingHostsTests {
+@Suite(.leavesNothing) struct PersistentHostsTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
 

@@ -5,7 +5,7 @@ package import LoadingSemantics
 internal import LoadingTransport
 
 /// The body of the response: from the exchange to the sink, from the sink to the client, and the end of the load.
-extension Load: BodySinkOwner {
+extension HTTPLoad: BodySinkOwner {
     // MARK: From the exchange
 
     func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
@@ -92,7 +92,7 @@ extension Load: BodySinkOwner {
         return true
     }
 
-    func bodySink(begins part: LoadResponse) -> LoadAnswer {
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         guard case .later? = client?.load(self, didReceive: part) else { return .now }
         machine.receive(.asks(.response))
         applyFlow()
@@ -131,11 +131,11 @@ extension Load: BodySinkOwner {
         guard machine.receive(.completes), sink.closeFile() else { return }
         record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
         whole = sink.takeCollected()
-        if !proposesKeeping(whole) { end(nil) }
+        if !storesResponse(whole) { end(nil) }
     }
 
-    /// The client has kept what was proposed, or not.
-    package func finishKeeping() {
+    /// The response has been stored, or not.
+    package func finishStoring() {
         if machine.stage == .completion, !sink.isClosingFile { end(nil) }
     }
 

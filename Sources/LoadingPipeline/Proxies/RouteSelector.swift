@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// The ways to a server, of which a load has several, and the time that it has for each but the last (PROXY-7): one that
 /// swallows packets, or takes a connection and says nothing, would use up what the load has. Confined to its loop.
-final class ProxyWays: LoopTimerTarget {
+final class RouteSelector: LoopTimerTarget {
     private let routes: ProxyRoutes
     private let destination: ProxyDestination
     private let patience: Int64

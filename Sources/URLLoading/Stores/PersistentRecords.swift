@@ -10,7 +10,7 @@ internal import Synchronization
 /// The file is read when the store is asked first, on a thread of its own, which also writes. A loop never waits for it:
 /// it asks ``isLoaded``, and goes on with ``whenLoaded(_:)``. Everybody else waits. What other processes have changed is
 /// looked for while the store is asked, once in a while, and taken over if nothing has changed here meanwhile.
-final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
+final class PersistentRecords<Memory: RecordMemory>: FlushedStore, @unchecked Sendable {
     // Sendable because what varies is guarded by `lock`, or atomic.
     typealias Change = RecordChange<Memory.Record>
 
@@ -76,7 +76,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
     convenience init(
         _ memory: Memory, checkInterval: Int = TimeLimits.standard.storeCheck, in directory: StorageDirectory
     ) {
-        self.init(memory, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Memory.Record.design) }) {
+        self.init(memory, checkInterval: checkInterval, unlessEmpty: { directory.mayHold(Memory.Record.schema) }) {
             RecordArchive<Memory.Record>(in: directory, notify: StorageMessage.show)
         }
     }
@@ -218,7 +218,7 @@ final class LastingRecords<Memory: RecordMemory>: FlushedStore, @unchecked Senda
             let now = Date().timeIntervalSince1970
             let before = Set(other.persistent(at: now))
             let corrections = corrections(of: records, by: other.replaceLasting(with: records, at: now))
-            let known = keeper.isLoadedWhole ? Set(records.map(\.identity)) : nil
+            let known = keeper.isLoadedCompletely ? Set(records.map(\.identity)) : nil
             var isNews = Set(other.persistent(at: now)) != before
             let isTaken = lock.withLock {
                 // What has changed here since is not in the file yet.

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Uploads that go on after their connection was lost.
-extension Load {
+extension HTTPLoad {
     /// From now on the load is an upload, which may go on with another. To be called before it starts.
     package func makeResumable(_ stopped: StoppedUpload?) {
         guard
@@ -77,7 +77,7 @@ extension Load {
     private func outdateUploaded() {
         guard let uploading, let response else { return }
         let keys = uploading.outdatedKeys(response.head, to: request)
-        if !keys.isEmpty { client?.load(self, hasOutdated: keys) }
+        if !keys.isEmpty { environment.responses?.remove(keys, of: self) }
     }
 
     private func send(_ next: UploadRequest, _ pause: Int) {

@@ -5,7 +5,7 @@ import Testing
 import URLLoading
 
 /// Storages of credentials over one file.
-@Suite(.leavesNothing) struct LastingCredentialsTests {
+@Suite(.leavesNothing) struct PersistentCredentialsTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
     private let space = URLProtectionSpace(

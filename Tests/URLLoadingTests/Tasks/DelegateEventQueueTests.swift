@@ -5,13 +5,13 @@ import Testing
 
 @testable import URLLoading
 
-@Suite struct TaskLaneTests {
+@Suite struct DelegateEventQueueTests {
     private static func lengths(_ events: [TaskEvent]) -> [Int] {
         events.map { if case .data(let data) = $0 { data.count } else { -1 } }
     }
 
     @Test("Only the first of what waits schedules a delivery") func schedulesOnce() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         let mustSchedule = [
             lane.add(.waitingForConnectivity, bytes: 0), lane.add(.waitingForConnectivity, bytes: 0),
             lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule,
@@ -21,7 +21,7 @@ import Testing
 
     // T-65
     @Test("Reading stops at half a megabyte and goes on when less than half of that waits") func stopsReading() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         let piece = Data(count: 256 * 1024)
         _ = lane.add(.data(piece), bytes: piece.count)
         #expect(!lane.isReadingStopped)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test("The end comes after what waits before it, and alone") func endComesLast() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
         var taken = lane.take(.all)
@@ -59,7 +59,7 @@ import Testing
 
     // STREAM-2: the end was sealed while an answer was owed, which came before the end was told
     @Test("An answer that is given after the end was sealed comes before it") func answerAfterSeal() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         _ = lane.promise()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
@@ -83,7 +83,7 @@ import Testing
 
     // S-76: an operation tells what was there when it was enqueued
     @Test("What comes after the seal waits for the next operation") func sealed() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         lane.seal()
         _ = lane.add(.data(Data(count: 2)), bytes: 2)
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test("Cancelling drops what is sealed, and its end is not") func cancelAfterSeal() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.add(.answer {}, bytes: 0)
         lane.seal()
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test("Who cancels hears nothing of what still waits") func cancelDropsWhatWaits() {
-        var lane = TaskLane()
+        var lane = DelegateEventQueue()
         _ = lane.add(.data(Data(count: 1)), bytes: 1)
         _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
         let taken = lane.take(.all)

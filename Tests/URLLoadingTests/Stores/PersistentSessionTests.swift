@@ -4,7 +4,7 @@ import Testing
 
 /// What the sessions of a program find of what those of its last run have left, and what they leave on disk: with a process
 /// for each run.
-@Suite(.leavesNothing) struct LastingSessionTests {
+@Suite(.leavesNothing) struct PersistentSessionTests {
     private let user: SessionUser
     private let server: ScriptedServer
 

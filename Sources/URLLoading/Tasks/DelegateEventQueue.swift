@@ -4,7 +4,7 @@ internal import LoadingSemantics
 /// What waits to be told to the caller of one task, in order, and whether somebody is on the way to tell it.
 ///
 /// Guarded by the task's lock: the loop puts in, one delivery at a time takes out.
-struct TaskLane {
+struct DelegateEventQueue {
     private var events: [TaskEvent] = []
     /// What came before those and may be told by the operation that is on the delegate queue.
     private var sealed: [TaskEvent] = []

@@ -7,7 +7,7 @@ import Testing
 @testable import URLLoading
 
 /// Storages of cookies over one file, as those of two programs are.
-@Suite(.leavesNothing) struct LastingCookiesTests {
+@Suite(.leavesNothing) struct PersistentCookiesTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
 

@@ -1,9 +1,9 @@
 package import LoadingEvents
 package import LoadingSemantics
 
-/// A load as its task steers it, whatever the scheme: `Load` for HTTP, others for what comes from elsewhere. Confined to
+/// A load as its task steers it, whatever the scheme: `HTTPLoad` for HTTP, others for what comes from elsewhere. Confined to
 /// the session's loop.
-package protocol SchemeLoad: AnyObject {
+package protocol Load: AnyObject {
     func start(_ reason: LoadEvent.FetchReason)
     /// Stops what can be stopped, and the clocks (T-2).
     func suspend()
@@ -30,7 +30,7 @@ package protocol SchemeLoad: AnyObject {
     var resumePointUnderWay: DownloadResumePoint? { get }
 }
 
-extension SchemeLoad {
+extension Load {
     package func answerResponse() { answerResponse(nil) }
 
     /// Nothing but HTTP has such uploads.

@@ -3,13 +3,13 @@ package import LoadingSemantics
 package import LoadingStorage
 
 /// What origins have said about where else they speak HTTP/3, on disk (CONN-8): for all sessions that are not ephemeral.
-package final class LastingAlternatives: AlternativeServicesStore, FlushedStore {
-    static let shared = LastingAlternatives(in: .applicationData)
+package final class PersistentAlternatives: AlternativeServicesStore, FlushedStore {
+    static let shared = PersistentAlternatives(in: .applicationData)
 
-    private let records: LastingRecords<AlternativeServices>
+    private let records: PersistentRecords<AlternativeServices>
     package let network = KnownNetwork()
 
-    package init(in directory: StorageDirectory) { records = LastingRecords(AlternativeServices(), in: directory) }
+    package init(in directory: StorageDirectory) { records = PersistentRecords(AlternativeServices(), in: directory) }
 
     /// Reads what there is. From then on loops ask without waiting.
     package func prepare() { records.read { _ in } }

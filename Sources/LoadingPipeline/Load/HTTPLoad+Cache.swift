@@ -8,21 +8,23 @@ internal import LoadingTransport
 
 /// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
 /// comes.
-extension Load {
+extension HTTPLoad {
     func lookUpCache() {
         // Responses to the follow-up requests of a resumable upload are not for the client.
         if uploading?.isFollowUp != true {
-            guard case .now(let contents) = client?.load(self, storedFor: request) ?? .now(nil) else { return }
+            guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
             cache.contents = contents
         }
         machine.receive(.passed(.cacheLookup))
     }
 
-    /// The client's answer.
-    package func provideStored(_ contents: CacheContents) {
-        guard passes(.cacheLookup) else { return }
-        cache.contents = contents
-        advance()
+    /// Brings what is stored for the request, which the load waits for.
+    package var pendingContents: PendingLookup<CacheContents> {
+        PendingLookup(on: environment.loop) { [weak self] contents in
+            guard let self, passes(.cacheLookup) else { return }
+            cache.contents = contents
+            advance()
+        }
     }
 
     /// Gives the request all but its body, and does what the cache says of it.
@@ -97,10 +99,11 @@ extension Load {
             // Parts are not told apart once they are stored.
             if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
         case .outdated: outdate()
-        case .remove(let keys): client?.load(self, hasOutdated: keys)
+        case .remove(let keys): environment.responses?.remove(keys, of: self)
         case .refresh(let stored): refresh(stored)
         case .serve(let stored, let fate):
-            guard let body = cache.entry?.body else { return false }
+            guard var entry = cache.entry else { return false }
+            entry.response = stored
             switch fate {
             case .stored: refresh(stored)
             case .removed: outdate()
@@ -108,9 +111,9 @@ extension Load {
             }
             dropExchange()
             record(.responseEnded(bytes: 0, decoded: 0))
-            client?.load(self, willSendAgainAfter: response)
+            client?.load(self, transactionEnded: response)
             record(.fetchStarted(.cache))
-            serve(CacheEntry(response: stored, body: body), fields: stored.fields)
+            serve(entry, fields: stored.fields)
             return true
         case .sendAgain:
             dropExchange()
@@ -127,22 +130,37 @@ extension Load {
 
     /// What is stored for the request is no longer good.
     private func outdate() {
-        if let key = request.cacheKey { client?.load(self, hasOutdated: [key]) }
+        if let key = request.cacheKey { environment.responses?.remove([key], of: self) }
     }
 
     private func refresh(_ stored: StoredResponse) {
-        guard let body = cache.entry?.body else { return }
-        client?.load(self, hasRefreshed: CacheEntry(response: stored, body: body))
+        guard var entry = cache.entry else { return }
+        entry.response = stored
+        environment.responses?.update(entry, of: self)
     }
 
-    /// Proposes to keep what has come. True if the client has to think about it (T-42).
-    func proposesKeeping(_ whole: Data?) -> Bool {
+    /// Stores the complete response unless the client objects. True if the end has to wait for that (T-42).
+    func storesResponse(_ whole: Data?) -> Bool {
         guard let client, cache.isGathering else { return false }
         guard let entry = cache.takeGathered(whole: whole) else {
             stopGathering()
             return false
         }
-        if case .later = client.load(self, proposes: entry) { return true }
+        let mayHoldOlder = cache.mayHoldOlder
+        // What the client wants stored is stored, also if the load has been cancelled meanwhile.
+        let answer = client.load(
+            self, willStore: entry,
+            PendingLookup(on: environment.loop) { [self] wanted in
+                if !store(wanted, for: client, mayHoldOlder) { finishStoring() }
+            })
+        guard case .now(let wanted) = answer else { return true }
+        return store(wanted, for: client, mayHoldOlder)
+    }
+
+    /// True if `finishStoring` follows.
+    private func store(_ entry: CacheEntry?, for client: any LoadClient, _ mayHoldOlder: Bool) -> Bool {
+        guard let store = environment.responses, entry != nil || mayHoldOlder else { return false }
+        if case .later = store.store(entry, of: self, for: client) { return true }
         return false
     }
 
@@ -154,7 +172,7 @@ extension Load {
         else {
             return stopGathering()
         }
-        client?.load(self, keeps: entry, of: request)
+        environment.responses?.store(redirect: entry, of: self)
     }
 
     /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Responses that ask for credentials, and preemptive credentials.
-extension Load: AuthenticatorOwner {
+extension HTTPLoad: AuthenticatorOwner {
     /// How much of such a response is read while the client is asked. Nearly all are smaller, so that their connection is
     /// free when the answer comes.
     static let mostChallengeBody = 64 * 1024
@@ -58,7 +58,12 @@ extension Load: AuthenticatorOwner {
         guard machine.stage == .challenge, let response else { return }
         noteActivity()
         letGoOfHeldConnection()
-        client?.load(self, isAsked: question, by: response)
+        guard let client else { return }
+        credentialLookup?.withdraw()
+        credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let self, machine.stage == .challenge else { return }
+            self.client?.load(self, isAsked: question, by: response)
+        }
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
@@ -74,13 +79,13 @@ extension Load: AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
     ) {
-        client?.load(self, hasUsed: credential, for: space)
+        if let client { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     func authenticator(
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
     ) -> Bool {
-        client?.load(self, stillHas: credential, for: space) == true
+        environment.credentials?.mayUse(credential, for: space) == true
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {
@@ -146,7 +151,7 @@ extension Load: AuthenticatorOwner {
             guard heldConnection.isBeginning else { return end(.networkConnectionLost) }
             letGoOfHeldConnection()
         }
-        client?.load(self, willSendAgainAfter: response)
+        client?.load(self, transactionEnded: response)
         fetch(.authentication)
     }
 
@@ -186,8 +191,8 @@ extension Load: AuthenticatorOwner {
     }
 }
 
-extension Load: TunnelUser {
-    var tunnelClient: (any LoadClient)? { client }
+extension HTTPLoad: TunnelClient {
+    var loadClient: (any LoadClient)? { client }
 
     func response(_ head: ResponseHead) -> LoadResponse? {
         LoadResponse(url: request.url, head: head, expectedLength: -1)

@@ -2,9 +2,9 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 /// A load whose connections may lead through a proxy's tunnel.
-protocol TunnelUser: SchemeLoad {
+protocol TunnelClient: Load {
     /// Who is asked.
-    var tunnelClient: (any LoadClient)? { get }
+    var loadClient: (any LoadClient)? { get }
     var log: EventLog? { get }
     /// How the client sees what a proxy has answered; nil where it sees no responses.
     func response(_ head: ResponseHead) -> LoadResponse?

@@ -8,18 +8,18 @@ package import LoadingTransport
 /// The life of one HTTP task in the engine, from `start` to exactly one end. Confined to its loop.
 ///
 /// `LoadMachine` says at which stage it is; its `Stage` is the list of them, in their order. `advance` runs those that
-/// prepare a request, `Load+Response` does what the exchange brings, and `BodySink` leads the body to the client.
+/// prepare a request, `HTTPLoad+Response` does what the exchange brings, and `BodySink` leads the body to the client.
 ///
 /// No access to a stored property lasts while the client, or other code that may call back, is called. So exclusive access is not
 /// checked at run time: that would be a twelfth of the cost of a small request.
-package final class Load: SchemeLoad, LoopTimerTarget {
-    let environment: LoadingEnvironment
+package final class HTTPLoad: Load, LoopTimerTarget {
+    package let environment: LoadingEnvironment
     package let log: EventLog?
     /// The request that is being fetched; after a redirect not the first one.
     @exclusivity(unchecked) package internal(set) var request: LoadRequest
     let originalURL: String
     /// Held until the end.
-    @exclusivity(unchecked) private(set) var client: (any LoadClient)?
+    @exclusivity(unchecked) package private(set) var client: (any LoadClient)?
 
     @exclusivity(unchecked) var machine = LoadMachine()
     @exclusivity(unchecked) var clock = LoadClock()
@@ -36,6 +36,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
     var tunnelAuthentication: TunnelAuthentication?
     /// The proxy that what the caller has said himself is for.
     var confidant: AuthenticationPeer?
+    var credentialLookup: PendingLookup<ProposedCredential?>?
     /// The value of the `Cookie` field; nil without cookies.
     @exclusivity(unchecked) var cookies: String?
     @exclusivity(unchecked) var cache = CacheStage()
@@ -287,6 +288,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
         exchange?.cancel()
         exchange = nil
         letGoOfHeldConnection()
+        credentialLookup?.withdraw()
         sink.dropBacklog()
     }
 

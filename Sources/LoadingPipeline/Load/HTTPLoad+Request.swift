@@ -6,7 +6,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// The stages that prepare a request, in their order.
-extension Load {
+extension HTTPLoad {
     // MARK: Transport security
 
     func secureTransport() {
@@ -28,16 +28,18 @@ extension Load {
     func askForCookies() {
         // Cookies are HTTP's, also where a proxy is spoken to about FTP.
         guard request.url.scheme != .ftp else { return _ = machine.receive(.passed(.cookies)) }
-        guard case .now(let field) = client?.load(self, cookiesFor: request) ?? .now(nil) else { return }
+        guard case .now(let field) = environment.cookies?.cookies(for: self) ?? .now(nil) else { return }
         cookies = field
         machine.receive(.passed(.cookies))
     }
 
-    /// The client's answer: the value of the `Cookie` field, or nil if it has none.
-    package func provideCookies(_ field: String?) {
-        guard passes(.cookies) else { return }
-        cookies = field
-        advance()
+    /// Brings the value of the `Cookie` field that the load waits for; nil without cookies.
+    package var pendingCookies: PendingLookup<String?> {
+        PendingLookup(on: environment.loop) { [weak self] field in
+            guard let self, passes(.cookies) else { return }
+            cookies = field
+            advance()
+        }
     }
 
     // MARK: Body

@@ -7,7 +7,7 @@ import Testing
 import URLLoading
 
 /// What origins have said about HTTP/3, on disk.
-@Suite(.leavesNothing) struct LastingAlternativesTests {
+@Suite(.leavesNothing) struct PersistentAlternativesTests {
     private static let name = "url-loading-alternative-services.sqlite"
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
@@ -19,21 +19,21 @@ import URLLoading
     }
 
     /// As a process sees it that has just begun.
-    private func fresh() -> LastingAlternatives {
-        let store = LastingAlternatives(in: place)
+    private func fresh() -> PersistentAlternatives {
+        let store = PersistentAlternatives(in: place)
         store.prepare()
         return store
     }
 
-    private func say(_ store: LastingAlternatives, _ host: String, _ field: String) throws {
+    private func say(_ store: PersistentAlternatives, _ host: String, _ field: String) throws {
         store.note(HTTPFields([("Alt-Svc", field)]), from: try HTTPURL("https://\(host)/"), at: now)
     }
 
-    private func services(_ store: LastingAlternatives, _ host: String) -> [AlternativeService] {
+    private func services(_ store: PersistentAlternatives, _ host: String) -> [AlternativeService] {
         store.services(of: HostPort(host, 443), at: now)
     }
 
-    private func flush(_ store: LastingAlternatives) async {
+    private func flush(_ store: PersistentAlternatives) async {
         await withCheckedContinuation { continuation in store.flush { continuation.resume() } }
     }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import URLLoading
 
 /// Records in memory that a file follows, with a file that is slow, fails, and is changed by others.
-@Suite(.leavesNothing) struct LastingRecordsTests {
+@Suite(.leavesNothing) struct PersistentRecordsTests {
     private struct Hosts: RecordMemory {
         typealias Record = HSTSRecord
 
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    private typealias Records = LastingRecords<Hosts>
+    private typealias Records = PersistentRecords<Hosts>
     private typealias Store = ScriptedRecordStore<HSTSRecord>
 
     private func records(over recordStore: Store) -> Records {
