@@ -305,7 +305,7 @@
         }
 
         // CONN-11, CONN-15, MET-7: there may be another way yet, so not at once; but not later than anybody has asked for
-        @Test("an interface goes down in the middle of a load, and stays down", arguments: Patience.allCases)
+        @Test("an interface goes down during a load and stays down", arguments: Patience.allCases)
         func outageWithoutEnd(patience: Patience) async throws {
             let far = try RemoteNetwork()
             let isLong = patience == .ofTheConnection
@@ -363,7 +363,7 @@
         }
 
         // CONN-14, T-27, MET-7
-        @Test("a load that waits goes on when the interface is up") func waiting() async throws {
+        @Test("a waiting load continues when the interface is up") func waiting() async throws {
             let far = try RemoteNetwork()
             let server = try server(in: far)
             defer { server.stop() }

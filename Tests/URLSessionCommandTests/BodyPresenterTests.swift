@@ -34,14 +34,14 @@ import URLSessionCommandCore
     }
 
     @Test(arguments: [nil, "text/plain", "application/octet-stream", "application/json"])
-    func binaryBytesAreRefusedWhateverTheType(_ type: String?) {
+    func binaryBytesAreRefusedForEveryType(_ type: String?) {
         let result = present([0x7F, 0x45, 0x4C, 0x46, 0x02, 0x00], type)
         #expect(result.text == "")
         #expect(result.refused)
     }
 
     @Test(arguments: [nil, "application/octet-stream", "image/svg+xml", "text/html"])
-    func textIsShownWhateverTheType(_ type: String?) {
+    func textIsShownForEveryType(_ type: String?) {
         let result = present(Array("<a>".utf8), type)
         #expect(result.text == "<a>\n")
         #expect(!result.refused)

@@ -29,7 +29,7 @@ import URLSessionCommandCore
         func text(_ name: String) throws -> String { try String(contentsOfFile: path(name), encoding: .utf8) }
     }
 
-    @Test func bodyGoesToTheFileExactly() throws {
+    @Test func bodyIsWrittenToTheFileUnchanged() throws {
         let harness = try Harness()
         #expect(harness.run("/greeting", "-o", harness.path("a")) == .success)
         #expect(try harness.text("a").hasPrefix("{\"message\":\"Hello from urlsession\","))

@@ -45,7 +45,7 @@ import Testing
     private static let isDone = "urlsession: 'FOLDER/a', 1.91 MiB\n"
 
     // T-30
-    @Test("a file comes whole, and nothing else is left") func aFileComesWhole() throws {
+    @Test("the file is complete, and nothing else is left") func aFileComesWhole() throws {
         let harness = try CommandHarness(makeServer(firstStops: false, Self.rest))
         defer { harness.server.stop() }
         let (exit, output) = try harness.download()
@@ -56,8 +56,8 @@ import Testing
     }
 
     // RES-1, RES-3, RES-4
-    @Test("after a signal a second run goes on", arguments: [SIGINT, SIGTERM])
-    func afterASignalASecondRunGoesOn(signal: Int32) async throws {
+    @Test("a second run resumes after a signal", arguments: [SIGINT, SIGTERM])
+    func aSecondRunResumesAfterASignal(signal: Int32) async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }
         let (exit, output) = try await harness.stopDownload(at: Self.half, by: signal)
@@ -74,7 +74,7 @@ import Testing
     }
 
     // RES-3, RES-4: nothing could be said any more
-    @Test("after a kill a second run goes on") func afterAKillASecondRunGoesOn() async throws {
+    @Test("a second run resumes after a kill") func aSecondRunResumesAfterAKill() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }
         let (exit, output) = try await harness.stopDownload(at: Self.half, by: SIGKILL)
@@ -88,7 +88,7 @@ import Testing
     }
 
     // RES-12
-    @Test("what came before a lost connection is kept") func whatCameBeforeALostConnectionIsKept() throws {
+    @Test("partial data is kept after a lost connection") func partialDataIsKeptAfterALostConnection() throws {
         let tries = Watched(0)
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
@@ -119,7 +119,7 @@ import Testing
     }
 
     // RES-5
-    @Test("a changed file begins anew") func aChangedFileBeginsAnew() async throws {
+    @Test("a changed file starts over") func aChangedFileStartsOver() async throws {
         let harness = try CommandHarness(makeServer { _ in .text("new").with(field: "ETag", "\"v2\"") })
         defer { harness.server.stop() }
         _ = try await harness.stopDownload(at: Self.half, by: SIGKILL)
@@ -175,7 +175,7 @@ import Testing
         #expect(try harness.names() == ["a"])
     }
 
-    @Test("--no-resume begins anew") func noResumeBeginsAnew() async throws {
+    @Test("--no-resume starts over") func noResumeStartsOver() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }
         _ = try await harness.stopDownload(at: Self.half, by: SIGINT)
@@ -187,7 +187,7 @@ import Testing
         #expect(ranges == [nil, nil])
     }
 
-    @Test("what is kept of another URL is not gone on with") func whatIsKeptOfAnotherURLIsNotGoneOnWith() async throws {
+    @Test("partial data of another URL is not used") func partialDataOfAnotherURLIsNotUsed() async throws {
         let harness = try CommandHarness(makeServer(Self.rest))
         defer { harness.server.stop() }
         _ = try await harness.stopDownload(at: Self.half, by: SIGINT)

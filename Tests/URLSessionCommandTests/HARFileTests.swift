@@ -44,7 +44,7 @@ import URLSessionCommandCore
         #expect(HARSchema.faults(in: failed.data) == [])
     }
 
-    @Test("the check finds what is wrong") func check() throws {
+    @Test("the check finds faults") func check() throws {
         let harness = try CommandHarness(.answering(.text("x")))
         defer { harness.server.stop() }
         let text = String(decoding: try archive(harness, harness.server.url("/").absoluteString).data, as: UTF8.self)

@@ -19,7 +19,7 @@ import Testing
     }
 
     // AUTH-28: two tunnels that are made at once, of which the first has to say who the user is
-    @Test("what a proxy answers stands with what it was asked") func rounds() {
+    @Test("a proxy's response is paired with its CONNECT request") func rounds() {
         let heads = HeadRecorder(
             VerboseOutput(CommandLineRequest(url: "http://h/"), terminal: Terminal()), retaining: .none,
             keepsTunnels: true)

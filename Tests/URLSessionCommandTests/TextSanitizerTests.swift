@@ -38,7 +38,7 @@ import URLSessionCommandCore
         ([0xF4, 0x90, 0x80, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}\n"),
         ([0xC3], "\u{FFFD}\n"),
     ])
-    func whatIsNotUTF8(_ bytes: [UInt8], _ expected: String) {
+    func invalidUTF8(_ bytes: [UInt8], _ expected: String) {
         #expect(body(bytes) == expected)
     }
 

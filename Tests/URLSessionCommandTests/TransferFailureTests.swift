@@ -54,7 +54,7 @@ import URLSessionCommandCore
     }
 
     // CONN-15, C-8
-    @Test func timeoutsSayWhichSwitchHelps() {
+    @Test func timeoutsNameTheSwitch() {
         var context = TransferFailure.Context(url: "http://h/a")
         let error = URLError(.timedOut)
         #expect(
@@ -73,7 +73,7 @@ import URLSessionCommandCore
     }
 
     // ERR-3
-    @Test func theSystemsReasonIsTold() {
+    @Test func theSystemsReasonIsIncluded() {
         let refused = NSError(domain: NSPOSIXErrorDomain, code: Int(ECONNREFUSED))
         let error = URLError(.cannotConnectToHost, userInfo: [NSUnderlyingErrorKey: refused])
         #expect(
@@ -94,7 +94,7 @@ import URLSessionCommandCore
     }
 
     // ERR-6: a server of FTP speaks no HTTP
-    @Test func anAnswerThatIsNone() {
+    @Test func anInvalidResponse() {
         let error = URLError(.cannotParseResponse)
         #expect(
             TransferFailure(error, .init(url: "FTP://h/a"))

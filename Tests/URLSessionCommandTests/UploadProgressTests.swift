@@ -5,7 +5,7 @@ import Testing
 /// The bar while a body is sent, on a terminal of the test's own.
 @Suite(.enabled(if: access("/usr/bin/script", X_OK) == 0)) struct UploadProgressTests {
     // T-15
-    @Test("also where the response goes to the terminal", arguments: [["upload"], ["post"]])
+    @Test("also if the response is printed on the terminal", arguments: [["upload"], ["post"]])
     func bar(_ command: [String]) async throws {
         let seen = Signal()
         var options = ScriptedServer.Options()

@@ -147,7 +147,7 @@ import URLSessionCommandCore
     }
 
     // AUTH-28
-    @Test("what a proxy is asked for a tunnel, and how it refuses") func refusedTunnels() throws {
+    @Test("CONNECT requests and refusals") func refusedTunnels() throws {
         let proxy = try ScriptedServer.answering { _ in
             .text("who?", status: 407).with(field: "Proxy-Authenticate", "Basic realm=\"r\"")
         }
@@ -183,7 +183,7 @@ import URLSessionCommandCore
     }
 
     // PROXY-10
-    @Test("what a proxy answers is told") func otherRefusals() throws {
+    @Test("a proxy's response is printed") func otherRefusals() throws {
         let proxy = try ScriptedServer.answering(.text("no", status: 403))
         defer { proxy.stop() }
         let (exit, output) = try CommandHarness(proxy).run("https://far.test/", environment: environment(proxy))

@@ -76,7 +76,8 @@ import URLLoading
     }
 
     // AUTH-9, AUTH-8: the refused one is shown again
-    @Test("refused, the question comes again with a count") func refusedTheQuestionComesAgainWithACount() async throws {
+    @Test("after a rejection the challenge is repeated with a failure count")
+    func afterARejectionTheChallengeIsRepeatedWithAFailureCount() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -179,7 +180,7 @@ import URLLoading
     @Test(
         "what nobody can answer is not asked",
         arguments: [nil, "", "Unknown realm=\"r\"", "Digest realm=\"r\"", "PrivateToken challenge=\"x\"", ",,\"="])
-    func whatNobodyCanAnswerIsNotAsked(field: String?) async throws {
+    func unsupportedSchemesAreNotChallenged(field: String?) async throws {
         var refusal = CannedResponse.text("no", status: 401)
         if let field { refusal = refusal.with(field: "WWW-Authenticate", field) }
         let server = try ScriptedServer.answering(refusal)
@@ -260,7 +261,8 @@ import URLLoading
     }
 
     // AUTH-6
-    @Test("a handler hears of a cancelled challenge") func aHandlerHearsOfACancelledChallenge() async throws {
+    @Test("a completion handler gets the error of a cancelled challenge")
+    func aCompletionHandlerGetsTheErrorOfACancelledChallenge() async throws {
         let server = try server()
         defer { server.stop() }
         let delegate = RecordingDelegate()
@@ -297,7 +299,7 @@ import URLLoading
     }
 
     // R-9, R-11, AUTH-12: each origin has to ask for itself
-    @Test("nothing goes to another origin") func nothingGoesToAnotherOrigin() async throws {
+    @Test("no credentials are sent to another origin") func noCredentialsAreSentToAnotherOrigin() async throws {
         let basicAuth = basicAuth
         let other = try ScriptedServer.answering { basicAuth.answer($0) }
         defer { other.stop() }
@@ -363,7 +365,8 @@ import URLLoading
     }
 
     // R-23: what is left of the question is waited for, if it is little
-    @Test("the connection is kept while a question comes slowly") func theConnectionIsKeptWhileAQuestionComesSlowly()
+    @Test("the connection is kept while a challenge arrives slowly")
+    func theConnectionIsKeptWhileAChallengeArrivesSlowly()
         async throws
     {
         let basicAuth = basicAuth

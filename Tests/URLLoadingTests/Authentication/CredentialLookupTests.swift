@@ -104,7 +104,9 @@ import URLLoading
     }
 
     // AUTH-11: the delegate is shown what would be used, the storage's before the address's
-    @Test("a delegate is asked all the same") func aDelegateIsAskedAllTheSame() async throws {
+    @Test("a delegate is called in spite of a stored credential") func aDelegateIsCalledInSpiteOfAStoredCredential()
+        async throws
+    {
         let server = try server()
         defer { server.stop() }
         let storage = URLCredentialStorage()
@@ -175,7 +177,7 @@ import URLLoading
     }
 
     // AUTH-22, AUTH-26, T-62
-    @Test("with a credential that is known a task calls what it calls without a question")
+    @Test("with a known credential the callbacks are those of a task without a challenge")
     func aKnownCredentialInTheSequence() async throws {
         let server = try server()
         defer { server.stop() }
@@ -198,7 +200,7 @@ import URLLoading
     }
 
     // AUTH-7, T-62: who is not asked is told nothing of it either
-    @Test("nor is anything of a storage's default credential told to who has no method for questions")
+    @Test("a default credential of the storage is used without a challenge callback")
     func aStoredCredentialInTheSequence() async throws {
         let server = try server()
         defer { server.stop() }

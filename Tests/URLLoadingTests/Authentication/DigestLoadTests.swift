@@ -126,7 +126,8 @@ import URLLoading
     }
 
     // AUTH-18, AUTH-26: the list says where else
-    @Test("a domain list says where credentials go unasked") func aDomainListSaysWhereCredentialsGoUnasked()
+    @Test("a domain list determines where credentials are sent preemptively")
+    func aDomainListDeterminesWhereCredentialsAreSentPreemptively()
         async throws
     {
         let digestAuth = DigestAuthResponder(DigestAuthResponder.Rules(more: ", domain=\"/a /b\""))

@@ -46,7 +46,7 @@ import URLLoading
     }
 
     // AUTH-9: whatever the server calls its spaces
-    @Test("a delegate that never gives up", arguments: Realms.allCases) func delegate(realms: Realms) async throws {
+    @Test("a delegate that always answers", arguments: Realms.allCases) func delegate(realms: Realms) async throws {
         let count = Watched(0)
         let server = try ScriptedServer.answering { _ in
             basic(

@@ -177,7 +177,8 @@ import URLLoading
     }
 
     // T-35, CONN-10: the server goes while the delegate thinks
-    @Test("the connection is gone when the answer comes") func theConnectionIsGoneWhenTheAnswerComes() async throws {
+    @Test("the connection is lost when the answer arrives") func theConnectionIsLostWhenTheAnswerArrives() async throws
+    {
         let basicAuth = basicAuth
         let server = try ScriptedServer.answering { request in
             let answer = basicAuth.answer(request)

@@ -62,8 +62,8 @@ import URLLoading
     }
 
     // CACHE-14, CACHE-15: RFC 9110 §15.4.5 leaves it to who asked, and here nobody has
-    @Test("a 304 that nobody asked for is the response", arguments: [false, true])
-    func a304ThatNobodyAskedForIsTheResponse(isStored: Bool) async throws {
+    @Test("an unconditional request gets a 304 as its response", arguments: [false, true])
+    func anUnconditionalRequestGetsA304AsItsResponse(isStored: Bool) async throws {
         let server = try ScriptedServer.answering(CannedResponse.status(304).with(field: "X-News", "1"))
         defer { server.stop() }
         // Too old, and without anything to ask about.

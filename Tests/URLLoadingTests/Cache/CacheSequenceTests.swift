@@ -56,7 +56,7 @@ import URLLoading
     }
 
     // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
-    @Test("a hit on what needed a login, over TLS, brings neither a challenge nor a connection")
+    @Test("a hit on an authenticated https response makes neither a challenge nor a connection")
     func hitBehindALogin() async throws {
         let basicAuth = BasicAuthResponder()
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
@@ -133,7 +133,7 @@ import URLLoading
     }
 
     // T-42: a task whose delegate thinks about it has not ended, and can be cancelled
-    @Test("cancelled while the delegate thinks about what to keep") func cancelledWhileAsked() async throws {
+    @Test("cancelled while the delegate decides what to cache") func cancelledWhileAsked() async throws {
         let delegate = Self.asked
         let late = EventRecorder<String>()
         delegate.keep = { task, proposed, reply in

@@ -30,14 +30,14 @@ import URLLoading
     }
 
     // C-3, C-5, C-6, C-8, C-9, C-12, C-13, C-19, C-21 to C-29, C-31, S-14, S-25
-    @Test("what each does", arguments: Property.allCases.filter { $0 != .enablesEarlyData })
-    func whatEachDoes(property: Property) async throws {
+    @Test("the effect of each property", arguments: Property.allCases.filter { $0 != .enablesEarlyData })
+    func theEffectOfEachProperty(property: Property) async throws {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
     #if HTTP3
         // C-32
-        @Test("what early data does", .needs(.gtlsserver)) func whatEarlyDataDoes() async throws {
+        @Test("the effect of enablesEarlyData", .needs(.gtlsserver)) func theEffectOfEnablesEarlyData() async throws {
             let property = Property.enablesEarlyData
             try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
         }

@@ -47,7 +47,7 @@ import URLLoading
     }
 
     // T-41, CONN-14: changes that help nobody are not told
-    @Test("a load says once that it waits") func aLoadSaysOnceThatItWaits() async throws {
+    @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
         let delegate = RecordingDelegate()

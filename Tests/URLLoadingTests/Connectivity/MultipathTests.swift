@@ -43,7 +43,7 @@ struct MultipathTests {
     }
 
     // C-29, MET-12: the kernel goes on by the other way, and so does the load
-    @Test("a load goes on by its second way when the first is cut", arguments: [false, true])
+    @Test("a load continues on the second path when the first is cut", arguments: [false, true])
     func secondWay(isSecure: Bool) async throws {
         let far = try RemoteNetwork()
         try addCable(to: far)

@@ -8,7 +8,7 @@ import URLLoading
     private static let goAway: UInt8 = 7
 
     // CONN-10, S-8: the interface stays up, with its address, and goes nowhere
-    @Test("a connection in waiting whose cable is pulled out is not used") func carrier() async throws {
+    @Test("an idle connection is not used after its link is lost") func carrier() async throws {
         let far = try RemoteNetwork()
         let server = try far.perform {
             try ScriptedServer(.everywhere) { connection in
@@ -32,7 +32,7 @@ import URLLoading
     }
 
     // CONN-10, CONN-11: the server takes no more requests on it, so nobody else has it
-    @Test("a load on a connection that has been said goodbye to fails when its way is lost")
+    @Test("a load on a connection after GOAWAY fails when its route is lost")
     func goodbye() async throws {
         let far = try RemoteNetwork()
         let tls = try TrustedAuthority.server(.server(CertificateProfile.Name(RemoteNetwork.address))).with {

@@ -174,7 +174,7 @@ import URLLoading
     }
 
     // CONN-14, T-27
-    @Test("a load that waits goes on when the interface is up", arguments: Version.allCases)
+    @Test("a waiting load continues when the interface is up", arguments: Version.allCases)
     func waiting(version: Version) async throws {
         let far = try RemoteNetwork()
         let server = try server(version, in: far)

@@ -55,7 +55,7 @@ import URLLoading
     }
 
     // RES-12
-    @Test("with the error its file goes") func droppedErrors() async throws {
+    @Test("releasing the error removes the file") func droppedErrors() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let session = session()
@@ -78,7 +78,7 @@ import URLLoading
     }
 
     // RES-9, RES-12: as a program does that goes on after its next start
-    @Test("a file whose resume data was taken outlives it") func takenData() async throws {
+    @Test("a file whose resume data was accessed is kept") func takenData() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let session = session()
@@ -93,7 +93,7 @@ import URLLoading
     }
 
     // RES-1: bytes that were written elsewhere are no copy that anybody knows of
-    @Test("without its file a download begins anew") func goneFile() async throws {
+    @Test("without its file a download starts over") func goneFile() async throws {
         let server = try makeServer()
         defer { server.stop() }
         let session = session()

@@ -165,7 +165,7 @@ import URLLoading
     }
 
     // CONN-10: once an answer has begun there is no second try
-    @Test("a request whose answer has begun is not repeated") func aRequestWhoseAnswerHasBegunIsNotRepeated()
+    @Test("a request is not repeated after its response has begun") func aRequestIsNotRepeatedAfterItsResponseHasBegun()
         async throws
     {
         let server = try ScriptedServer(connections: [

@@ -13,8 +13,8 @@ import URLLoading
     }
 
     // ENC-10
-    @Test("a body whose coding is cut", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
-    func aBodyWhoseCodingIsCut(cut: Int) async throws {
+    @Test("a truncated coded body", arguments: [1, 9, 12, 15, 18, 20, 24, 27])
+    func aTruncatedCodedBody(cut: Int) async throws {
         let recorded = try await hear("gzip", Array(CodedBodies.gzip("hello").prefix(cut)))
         #expect(recorded.first == .response(200))
         #expect("hello".utf8.starts(with: recorded.body))
@@ -36,13 +36,13 @@ import URLLoading
             ("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
             ("zstd", Array("hello, this is not coded at all".utf8)),
         ])
-    func aBodyWhoseCodingIsCorrupt(coding: String, body: [UInt8]) async throws {
+    func aCorruptCodedBody(coding: String, body: [UInt8]) async throws {
         let recorded = try await hear(coding, body)
         #expect(recorded.suffix(2) == [.failed(.cannotDecodeRawData), .invalid])
     }
 
     // ERR-7: the body may be what it should be; its coding is none that is undone
-    @Test("more codings than anybody needs") func moreCodingsThanAnybodyNeeds() async throws {
+    @Test("too many content codings") func tooManyContentCodings() async throws {
         #expect(
             try await hear("gzip, gzip, gzip, gzip, gzip, gzip", CodedBodies.gzip("hello")) == [
                 .failed(.cannotDecodeContentData), .invalid,

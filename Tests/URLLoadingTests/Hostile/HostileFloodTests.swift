@@ -66,7 +66,7 @@ import URLLoading
     }
 
     // ERR-7, CONN-22
-    @Test("what comes without end ends the connection, and costs little", arguments: HostileFlood.all)
+    @Test("a flood ends the connection, with little memory", arguments: HostileFlood.all)
     func flood(flood: HostileFlood) async throws { try await load(flood) }
 
     // ERR-7: the answers are what there is no room for then

@@ -62,7 +62,7 @@ import URLLoading
     }
 
     // ERR-7
-    @Test("what a server begins with", arguments: HostileFrames.openings) func openings(frames: HostileFrames)
+    @Test("the first frames of a server", arguments: HostileFrames.openings) func openings(frames: HostileFrames)
         async throws
     {
         try await load(frames)

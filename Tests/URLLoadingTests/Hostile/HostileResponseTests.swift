@@ -48,8 +48,8 @@ import URLLoading
     }
 
     // ERR-7, CONN-25, CONN-26, CONN-28
-    @Test("a head that is none", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
-    func aHeadThatIsNone(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
+    @Test("an invalid head", arguments: HostileResponse.garbledHeads, HostileResponse.Arrival.allCases)
+    func anInvalidHead(response: HostileResponse, arrival: HostileResponse.Arrival) async throws {
         #expect(try await hear(response, arrival) == response.recorded + [.invalid])
     }
 

@@ -119,7 +119,7 @@ import URLLoading
             (.TLSv12, .TLSv13, .tls11, false), (.TLSv11, .TLSv13, .tls11, true), (.TLSv10, .TLSv10, .tls10, true),
             (.TLSv10, .TLSv10, .tls11, false), (.TLSv13, .TLSv12, .tls12, false), (.TLSv13, .TLSv12, .tls13, false),
         ])
-    func aServerWithinAndBeyondWhatTheSessionAllows(
+    func tlsVersionsWithinAndOutsideTheSessionsLimits(
         minimum: tls_protocol_version_t, maximum: tls_protocol_version_t, version: TLSServerOptions.Version,
         isAllowed: Bool
     ) async throws {
@@ -227,7 +227,7 @@ import URLLoading
     }
 
     // CONN-15
-    @Test("a server that says nothing in the handshake") func aServerThatSaysNothingInTheHandshake() async throws {
+    @Test("a server that is silent in the handshake") func aServerThatIsSilentInTheHandshake() async throws {
         let server = try ScriptedServer(steps: [.stopReading])
         defer { server.stop() }
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))

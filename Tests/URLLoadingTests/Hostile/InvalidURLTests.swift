@@ -40,14 +40,14 @@ import URLLoading
     }
 
     // ERR-5, CONN-12: by name, whatever addresses the name has
-    @Test("a name whose port refuses") func aNameWhosePortRefuses() async throws {
+    @Test("a host whose port refuses the connection") func aHostWhosePortRefusesTheConnection() async throws {
         let port = try RefusingPort(on: [.ipv4, .ipv6])
         let url = try #require(URL(string: "http://localhost:\(port.port)/"))
         #expect(try await LoadRecorder.load(url) == [.failed(.cannotConnectToHost), .invalid])
     }
 
     // ERR-2, ERR-3, ERR-4
-    @Test("the error tells what was refused") func theErrorTellsWhatWasRefused() async throws {
+    @Test("the error names the cause") func theErrorNamesTheCause() async throws {
         let port = try RefusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(port.port)/path"))
         try await URLSession.using { session in

@@ -34,7 +34,7 @@ import URLLoading
                 [.response(200), .data("hel"), .failed(.timedOut)]
             ),
         ])
-    func aServerThatSaysNoMore(steps: [Step], recorded: [RecordedEvent]) async throws {
+    func aServerThatStopsSending(steps: [Step], recorded: [RecordedEvent]) async throws {
         let server = try ScriptedServer(steps: steps)
         defer { server.stop() }
         let stepped = try SteppedLoop()

@@ -91,7 +91,7 @@ import Testing
     }
 
     // MISC-28, AUTH-28
-    @Test("what a proxy is asked for a tunnel", arguments: ["1", "2", "3"]) func tunnels(level: String) throws {
+    @Test("CONNECT requests", arguments: ["1", "2", "3"]) func tunnels(level: String) throws {
         let proxy = try ScriptedServer.answering(
             CannedResponse.status(403).with(field: "X-Plain", "visible").with(field: "Set-Cookie", "a=treasure"))
         defer { proxy.stop() }
@@ -118,7 +118,7 @@ import Testing
     }
 
     // MISC-28: a program is no slower for a reader that stops, and lives on without one
-    @Test("a reader that does not read, and one that has gone", arguments: [true, false])
+    @Test("a reader that does not read, and a closed one", arguments: [true, false])
     func badReaders(isThere: Bool) throws {
         let server = try server()
         defer { server.stop() }

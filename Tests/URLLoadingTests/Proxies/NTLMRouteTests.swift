@@ -47,7 +47,7 @@ struct NTLMRouteTests {
     }
 
     // PROXY-11, AUTH-19: what the caller says to the first proxy of the route goes nowhere else
-    @Test("a server that is gone to directly hears nothing that is a proxy's") func directly() async throws {
+    @Test("a direct connection sends no proxy credentials") func directly() async throws {
         let server = try ScriptedServer.answering { NTLMAuthResponder().answer($0) }
         defer { server.stop() }
         let stranger = try distrusted()
@@ -62,7 +62,7 @@ struct NTLMRouteTests {
     }
 
     // PROXY-5, AUTH-19
-    @Test("a proxy that follows a direct way gets whole addresses") func forwarded() async throws {
+    @Test("a proxy after a direct route gets absolute-form requests") func forwarded() async throws {
         let ntlmAuth = NTLMAuthResponder(fields: [("Proxy-Support", "Session-Based-Authentication")])
         let proxy = try ScriptedServer.answering { ntlmAuth.answer($0) }
         defer { proxy.stop() }
@@ -76,7 +76,7 @@ struct NTLMRouteTests {
     }
 
     // AUTH-19: RFC 4559 §6
-    @Test("a step that is for the server goes to no proxy that stands in for it") func goneBetweenSteps() async throws {
+    @Test("an authentication step for the server is not sent to a proxy") func goneBetweenSteps() async throws {
         let server = try ScriptedServer.answering { NTLMAuthResponder().answer($0) }
         defer { server.stop() }
         let proxy = try ScriptedServer.answering(.text("by a proxy"))
@@ -95,7 +95,7 @@ struct NTLMRouteTests {
     }
 
     // AUTH-19, AUTH-28
-    @Test("a conversation with the second proxy is not begun anew for the first") func secondProxy() async throws {
+    @Test("NTLM with the second proxy is not restarted for the first") func secondProxy() async throws {
         let ntlmAuth = NTLMAuthResponder(asker: .proxy)
         let proxy = try ScriptedServer.answering { ntlmAuth.answer($0) }
         defer { proxy.stop() }
@@ -133,7 +133,7 @@ struct NTLMRouteTests {
     }
 
     // PROXY-11: at one place there may be two, and one of them is heard by everybody on the way
-    @Test("what the caller says within TLS is not said in the clear") func kinds() async throws {
+    @Test("credentials for TLS are not sent in cleartext") func kinds() async throws {
         let proxy = try ScriptedServer { connection in
             // A handshake is answered by nonsense.
             if connection.index == 0 { return try connection.send("HTTP/1.1 400 No\r\n\r\n") }
@@ -189,7 +189,7 @@ struct NTLMRouteTests {
     }
 
     // AUTH-19: a proxy behind the first may be another one each time
-    @Test("a conversation ends where the proxy does not say so any more") func proxySupportEnds() async throws {
+    @Test("NTLM ends when Proxy-Support is missing") func proxySupportEnds() async throws {
         let safe = NTLMAuthResponder(fields: [("Proxy-Support", "Session-Based-Authentication")])
         let proxy = try ScriptedServer.answering { request in
             (request["Authorization"] == nil ? safe : NTLMAuthResponder()).answer(request)

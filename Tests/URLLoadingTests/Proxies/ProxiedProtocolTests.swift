@@ -6,7 +6,7 @@ import URLLoading
 /// What is not plain HTTP through proxies: connections that switch protocols, streams, and FTP.
 @Suite(.leavesNothing) struct ProxiedProtocolTests {
     // PROXY-5: what follows is nothing that a proxy could load
-    @Test("an upgrade goes through a tunnel") func upgrade() async throws {
+    @Test("an upgrade uses a tunnel") func upgrade() async throws {
         let server = try ScriptedServer { connection in
             let request = try connection.readRequest()
             #expect(request.target == "/chat" && request["Proxy-Authorization"] == nil)

@@ -90,7 +90,7 @@ import URLLoading
     }
 
     // AUTH-9, AUTH-8
-    @Test("refused, the question comes again with a count", arguments: [false, true])
+    @Test("after a rejection the challenge is repeated with a failure count", arguments: [false, true])
     func refusedAgain(isTunnel: Bool) async throws {
         let server = try secureServer()
         defer { server.stop() }
@@ -159,7 +159,7 @@ import URLLoading
     }
 
     // AUTH-22
-    @Test("what was accepted is in the storage") func kept() async throws {
+    @Test("accepted credentials are stored") func kept() async throws {
         let server = try secureServer()
         defer { server.stop() }
         let authProxy = try ScriptedProxy.basic(to: server)
@@ -336,7 +336,7 @@ import URLLoading
     }
 
     // AUTH-28, CONN-24: who is asked may take his time, and what he is asked about may be gone by then
-    @Test("an answer that comes late", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
+    @Test("a late answer", arguments: ["stays", "closes", "speaks"]) func late(what: String) async throws {
         let server = try secureServer()
         defer { server.stop() }
         let gone = Signal()
@@ -407,7 +407,7 @@ import URLLoading
     }
 
     // AUTH-28, CONN-24: others that wait for the same connection are asked in their turn
-    @Test("several tasks, the first of which gives up") func several() async throws {
+    @Test("several tasks, the first of which is cancelled") func several() async throws {
         let server = try secureServer()
         defer { server.stop() }
         let authProxy = try ScriptedProxy.basic(to: server)

@@ -49,7 +49,7 @@ import Testing
     }
 
     // PROXY-8, PROXY-5
-    @Test("https_proxy, and all_proxy for what has none", arguments: ["https_proxy", "all_proxy"])
+    @Test("https_proxy, and all_proxy as the default", arguments: ["https_proxy", "all_proxy"])
     func https(name: String) throws {
         let profile = CertificateProfile.server(CertificateProfile.Name("far.test"))
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server(profile)) { .text("in " + $0.path) }

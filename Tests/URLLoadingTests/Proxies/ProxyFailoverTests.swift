@@ -101,7 +101,7 @@ import URLLoading
     }
 
     // PROXY-7: also one that is remembered, when the way before it fails
-    @Test("a proxy that is last is gone to where nothing else leads to the server") func last() async throws {
+    @Test("a failed proxy is used if it is the only route") func last() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
         let isUp = Watched(false)
@@ -193,7 +193,7 @@ import URLLoading
     }
 
     // AUTH-28, PROXY-7: while somebody is asked nothing is waited for
-    @Test("a proxy is not left while the user is asked who he is") func asked() async throws {
+    @Test("no failover during an authentication challenge") func asked() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }
         let authProxy = try ScriptedProxy.basic(to: server)
@@ -261,7 +261,7 @@ import URLLoading
 
     // PROXY-7, PROXY-10, AUTH-28, TLS-4: the next way is for when there is no connection to the proxy, or none that speaks
     // HTTP (RFC 9110 §9.3.6: any answer but 2xx says that there is no tunnel)
-    @Test("after what the next way is gone", arguments: Fault.allCases) func fault(fault: Fault) async throws {
+    @Test("failures that lead to the next route", arguments: Fault.allCases) func fault(fault: Fault) async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(.text("direct"))
         defer { server.stop() }
@@ -300,7 +300,7 @@ import URLLoading
     }
 
     // PROXY-2, PROXY-7: what was said to one proxy was not said to the next
-    @Test("each proxy hears who the settings say the user is to it", arguments: [true, false])
+    @Test("each proxy gets its own credentials", arguments: [true, false])
     func users(isDigest: Bool) async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }

@@ -30,7 +30,7 @@ import URLLoading
     }
 
     // PROXY-1, PROXY-5, MET-8, MET-9, C-17
-    @Test("requests in the clear go to the proxy, whatever their host") func forwarding() async throws {
+    @Test("cleartext requests use the proxy") func forwarding() async throws {
         let proxy = try ScriptedServer.answering { .text("for " + $0.target) }
         defer { proxy.stop() }
         let session = session(http(proxy))
@@ -50,7 +50,7 @@ import URLLoading
     }
 
     // PROXY-2, PROXY-11
-    @Test("the proxy hears who the user is to it, and the server does not") func credentials() async throws {
+    @Test("proxy credentials are not sent to the server") func credentials() async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try tunnelProxy(to: server)
@@ -84,8 +84,7 @@ import URLLoading
     }
 
     // PROXY-5, MET-7
-    @Test("what is secure goes through a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws
-    {
+    @Test("https uses a tunnel", arguments: [true, false]) func tunnel(isConfigured: Bool) async throws {
         let server = try ScriptedServer.answering(tls: try TrustedAuthority.server()) { _ in .text("in") }
         defer { server.stop() }
         let proxy = try tunnelProxy(to: server)

@@ -151,7 +151,7 @@ import URLLoading
     }
 
     // PROXY-10: whose silence it is then is another question
-    @Test("a server behind a proxy, or nobody's", arguments: [true, false]) func server(isProxied: Bool) async throws {
+    @Test("a silent server behind a proxy", arguments: [true, false]) func server(isProxied: Bool) async throws {
         let server = try ScriptedServer { [isSilent] connection in
             isSilent.fire()
             _ = try? connection.waitForClose()

@@ -51,7 +51,7 @@ import URLLoading
     }
 
     // AUTH-28, TLS-4: first the proxy's certificate, then its question, then the server's certificate
-    @Test("who is asked about what") func questions() async throws {
+    @Test("challenges of a secure proxy") func questions() async throws {
         _ = try TrustedAuthority.authority
         let server = try ScriptedServer.answering(
             .text("in"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
@@ -96,7 +96,9 @@ import URLLoading
     }
 
     // ERR-5: the outer connection breaks under the inner one
-    @Test("a proxy that goes", arguments: ["cut", "reset", "garbage"]) func broken(how: String) async throws {
+    @Test("a proxy that closes the connection", arguments: ["cut", "reset", "garbage"]) func broken(how: String)
+        async throws
+    {
         let tls = try TLSServer(try TrustedAuthority.server())
         let proxy = try ScriptedServer { connection in
             try connection.startTLS(tls)

@@ -27,7 +27,9 @@ import URLLoading
     }
 
     // MISC-20, MISC-5, C-4, C-5, C-7, C-9, CONN-7, COOK-14, COOK-21, COOK-24, S-46
-    @Test("what each does", arguments: Property.allCases) func whatEachDoes(property: Property) async throws {
+    @Test("the effect of each property", arguments: Property.allCases) func theEffectOfEachProperty(property: Property)
+        async throws
+    {
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 

@@ -85,7 +85,7 @@ struct NameResolutionTests {
     }
 
     // CONN-15, MET-4: to ask for a name is to wait for the network
-    @Test("a name server that says nothing") func aNameServerThatSaysNothing() async throws {
+    @Test("a silent name server") func aSilentNameServer() async throws {
         try await withNames({ _ in .silence }) { _ in
             let delegate = RecordingDelegate()
             let session = URLSession(delegate)

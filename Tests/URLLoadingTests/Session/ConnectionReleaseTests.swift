@@ -8,7 +8,7 @@ import URLLoading
 /// That a connection is given back or given up, whatever became of what it carried.
 @Suite(.leavesNothing) struct ConnectionReleaseTests {
     // R-23, CONN-1: head and body of each redirect come in one piece
-    @Test("a long chain of redirects goes over one connection") func aLongChainOfRedirectsGoesOverOneConnection()
+    @Test("a long chain of redirects uses one connection") func aLongChainOfRedirectsUsesOneConnection()
         async throws
     {
         let server = try ScriptedServer.answering { request in
@@ -24,8 +24,8 @@ import URLLoading
     }
 
     // nobody waits for the rest of a redirect
-    @Test("a redirect whose body never ends gives its connection up")
-    func aRedirectWhoseBodyNeverEndsGivesItsConnectionUp() async throws {
+    @Test("a redirect with an endless body closes its connection")
+    func aRedirectWithAnEndlessBodyClosesItsConnection() async throws {
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {
                 guard request.path == "/start" else {

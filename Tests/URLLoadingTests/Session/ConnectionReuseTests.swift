@@ -91,7 +91,7 @@ import URLLoading
     }
 
     // CONN-1, T-19
-    @Test("who waits goes by priority, and in order among equals") func whoWaitsGoesByPriorityAndInOrderAmongEquals()
+    @Test("waiting requests are served by priority, then in order") func waitingRequestsAreServedByPriorityThenInOrder()
         async throws
     {
         let held = Signal("the first response")
@@ -157,8 +157,8 @@ import URLLoading
     enum Crossing: CaseIterable { case closed, closedOverTLS, reset }
 
     // CONN-10, T-51: the request and the server's goodbye have crossed. A reset may as well follow what the server has read.
-    @Test("a kept connection that goes before a POST has come", arguments: Crossing.allCases, [true, false])
-    func aKeptConnectionThatGoesBeforeAPOSTHasCome(crossing: Crossing, hasStream: Bool) async throws {
+    @Test("a kept connection that closes before a POST arrives", arguments: Crossing.allCases, [true, false])
+    func aKeptConnectionThatClosesBeforeAPOSTArrives(crossing: Crossing, hasStream: Bool) async throws {
         let isSent = Signal("the second request is sent")
         let server = try ScriptedServer(
             tls: crossing == .closedOverTLS ? try TrustedAuthority.server() : nil
@@ -326,7 +326,7 @@ import URLLoading
     }
 
     // C-24, CONN-1: a failed connection is not the end of those who wait
-    @Test("each one that waits is told of a refused connection") func eachOneThatWaitsIsToldOfARefusedConnection()
+    @Test("each waiting request fails after a refused connection") func eachWaitingRequestFailsAfterARefusedConnection()
         async throws
     {
         let refusing = try RefusingPort()

@@ -20,7 +20,7 @@ import URLLoading
     }
 
     // S-84, S-76: what is let go of when a handler has been called is the caller's, and may ask for anything
-    @Test("a handler that holds the last of somebody who invalidates the session")
+    @Test("a handler that retains an object whose deinit invalidates the session")
     func lastOfSomebody() async throws {
         final class Client: Sendable {
             let session: URLSession
@@ -46,8 +46,8 @@ import URLLoading
     }
 
     // S-83, S-84, T-62
-    @Test("finishing lets tasks end, and says so after the last one")
-    func finishingLetsTasksEndAndSaysSoAfterTheLastOne() async throws {
+    @Test("finishTasksAndInvalidate calls the delegate after the last task")
+    func finishTasksAndInvalidateCallsTheDelegateAfterTheLastTask() async throws {
         let held = Signal("the responses")
         let server = try ScriptedServer.answering(CannedResponse.text("x").held(until: held))
         defer { server.stop() }

@@ -6,8 +6,8 @@ import URLLoading
 /// Requests that are sent again because their connection was lost.
 @Suite(.leavesNothing) struct RetryConnectionTests {
     // CONN-10, CONN-1: it has to wait for another request, and does not get that one's connection
-    @Test("a repeated request goes over a new connection though another is free")
-    func aRepeatedRequestGoesOverANewConnectionThoughAnotherIsFree() async throws {
+    @Test("a repeated request uses a new connection although another is idle")
+    func aRepeatedRequestUsesANewConnectionAlthoughAnotherIsIdle() async throws {
         let isWaiting = Signal("the second request in the line")
         let server = try ScriptedServer { connection in
             while let request = try connection.nextRequest() {

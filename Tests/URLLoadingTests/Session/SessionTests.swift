@@ -40,7 +40,7 @@ import URLLoading
     }
 
     // S-3: redirects, credentials, trust and streams are decided by default where nobody is asked
-    @Test("what only a delegate can decide") func whatOnlyADelegateCanDecide() async throws {
+    @Test("defaults without a delegate") func defaultsWithoutADelegate() async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {
             case "/moved": .redirect(to: "/end")
@@ -104,7 +104,7 @@ import URLLoading
     }
 
     // S-47: what comes with a body says of what type and how long it is, and both can be kept together
-    @Test("responses, and what is kept of them") func responsesAndWhatIsKeptOfThem() async throws {
+    @Test("responses and cached responses") func responsesAndCachedResponses() async throws {
         let server = try ScriptedServer.answering(CannedResponse.text("hello").with(field: "X-Own", "1"))
         defer { server.stop() }
         let session = URLSession { _ in }

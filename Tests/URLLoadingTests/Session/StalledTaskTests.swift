@@ -12,7 +12,7 @@ import URLLoading
     ]
 
     // ENC-9, T-58, CONN-22: the reader has enough when the coded bytes are used up and the decoder is still full
-    @Test("what a decoder holds back is delivered in the end") func whatADecoderHoldsBackIsDeliveredInTheEnd()
+    @Test("buffered decoder output is delivered at the end") func bufferedDecoderOutputIsDeliveredAtTheEnd()
         async throws
     {
         let server = try ScriptedServer.answering(

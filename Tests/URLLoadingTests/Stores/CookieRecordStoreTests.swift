@@ -29,7 +29,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("what responses set while the file is read waits in its order, and no more than a jar takes")
+    @Test("cookies received while the file is read are queued in order, up to the jar's limits")
     func early() async throws {
         let recordStore = Store([cookie("old")])
         recordStore.block(.load)
@@ -46,7 +46,7 @@ import Testing
         #expect(last.contains { $0.name == "n9999" })
     }
 
-    @Test("of the changes that a record store is too slow for, each cookie's last one is written")
+    @Test("of several pending changes of a cookie the last one is written")
     func tooManyChanges() async throws {
         let recordStore = Store([cookie("others'")])
         // Nobody knows what the file has: that is not to be lost.
@@ -81,7 +81,7 @@ import Testing
     }
 
     // S-88: also of what a look at the file has led to
-    @Test("a flush waits for the removal of what had ended when others' cookies were read")
+    @Test("a flush waits for the removal of expired cookies of other processes")
     func flushAfterNews() async throws {
         let recordStore = Store([cookie("ended", expires: 2000)])
         let isThere = Watched(false)
@@ -101,7 +101,7 @@ import Testing
     }
 
     // COOK-18
-    @Test("a cookie that had ended when it was read, and that others set anew meanwhile, stays") func setAnew()
+    @Test("an expired cookie that another process has renewed stays") func setAnew()
         async throws
     {
         let recordStore = Store([cookie("ended", expires: 2000)])

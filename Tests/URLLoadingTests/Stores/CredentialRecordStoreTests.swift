@@ -55,7 +55,7 @@ import Testing
     }
 
     // AUTH-22: who logs out while the file is read stays logged out
-    @Test("what is set and removed for the session while the file is read stays so")
+    @Test("changes of session credentials while the file is read are kept")
     func sessionCredentials() async throws {
         let recordStore = Store([])
         let storage = storage(over: recordStore)
@@ -75,7 +75,7 @@ import Testing
     }
 
     // AUTH-21
-    @Test("a password of the session concerns no record store") func sessionPasswords() async throws {
+    @Test("session credentials are not written") func sessionPasswords() async throws {
         let recordStore = Store([])
         let storage = storage(over: recordStore)
         storage.setDefaultCredential(passing("a"), for: space)
@@ -89,7 +89,7 @@ import Testing
     // MARK: What a credential of the session hides
 
     // AUTH-23: from persistent and temporary storage
-    @Test("who removes a credential of the session removes the permanent one that it hides")
+    @Test("removing a session credential removes the permanent one that it shadows")
     func hiddenRemoved() async throws {
         let recordStore = Store([])
         let storage = try await hiding(recordStore)
@@ -100,7 +100,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("who replaces a credential of the session replaces the permanent one that it hides")
+    @Test("replacing a session credential replaces the permanent one that it shadows")
     func hiddenReplaced() async throws {
         for credential in [passing("a", "new"), passing("a", "mine")] {
             let recordStore = Store([])
@@ -164,7 +164,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what a credential of the session hides is stored again with a file that was lost") func hiddenLost()
+    @Test("a shadowed permanent credential is written again after the file was lost") func hiddenLost()
         async throws
     {
         let recordStore = Store([])
@@ -179,7 +179,7 @@ import Testing
     // MARK: Removing everything
 
     // AUTH-23
-    @Test("what could not be read can be removed, and replaced for the session", arguments: [true, false])
+    @Test("unread credentials can be removed, and replaced for the session", arguments: [true, false])
     func unread(isLoadedCompletely: Bool) async throws {
         // It fails, or it is a keyring that is locked.
         let recordStore = Store(["a", "b", "c", "d"].map { stored($0) }, isLoadedCompletely: isLoadedCompletely)
@@ -197,7 +197,7 @@ import Testing
     }
 
     // AUTH-23
-    @Test("what another has stored a moment ago can be removed unseen") func unseen() async throws {
+    @Test("a credential of another process can be removed before it was read") func unseen() async throws {
         let recordStore = Store([])
         let storage = storage(over: recordStore)
         #expect(users(storage) == [])
@@ -208,7 +208,7 @@ import Testing
     }
 
     // S-89
-    @Test("a reset removes what a storage could not read, what others have stored since, and what is hidden")
+    @Test("a reset removes unread, foreign and shadowed credentials")
     func reset() async throws {
         let unread = Store([stored("old")])
         unread.setFailing(.load)

@@ -41,7 +41,7 @@ import Testing
     }
 
     // COOK-23: such as a completion handler
-    @Test("who asks the storage finds what responses have set") func asked() throws {
+    @Test("the storage returns pending cookies of responses") func asked() throws {
         try receive("a=1", "b=1")
         try receive("a=2")
         #expect(storage.isEmptyIfLoaded == nil)
@@ -56,7 +56,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("what the program does after a response comes after what the response has set") func programsOwn() throws {
+    @Test("changes of the program after a response follow its cookies") func programsOwn() throws {
         try receive("set=1", "deleted=1")
         storage.setCookie(try cookie("set", "2"))
         storage.deleteCookie(try cookie("deleted", "1"))
@@ -67,7 +67,7 @@ import Testing
     }
 
     // S-89, COOK-18
-    @Test("what is removed comes not back", arguments: [Date.distantPast, Date(timeIntervalSince1970: 1000)])
+    @Test("removed cookies do not return", arguments: [Date.distantPast, Date(timeIntervalSince1970: 1000)])
     func removed(since date: Date) async throws {
         try receive("a=1; Max-Age=1000")
         storage.removeCookies(since: date)
@@ -78,7 +78,7 @@ import Testing
     }
 
     // S-88
-    @Test("a flush is told of when what responses have set is written, and waits for nothing itself") func flushed()
+    @Test("a flush completes when pending cookies are written, without blocking") func flushed()
         async throws
     {
         let told = EventRecorder<[String]>()
@@ -90,7 +90,7 @@ import Testing
     }
 
     // COOK-23: of one host nothing need be waited for, of the other the list
-    @Test("what came first is set first, whatever it waits for") func order() throws {
+    @Test("cookies are set in order of arrival") func order() throws {
         // From now on all is at hand but the list.
         #expect(all == [])
         try receive("a=0", from: "www.example.org")
@@ -130,7 +130,7 @@ import Testing
     }
 
     // COOK-23
-    @Test("a request that waits carries what a response sets meanwhile") func meanwhile() throws {
+    @Test("a waiting request has the cookies of later responses") func meanwhile() throws {
         #expect(all == [])
         let field = EventRecorder<String?>()
         let request = try request("www.example.org")
@@ -142,7 +142,7 @@ import Testing
     }
 
     // COOK-17, COOK-23
-    @Test("nothing is lost, and nothing set twice, whoever takes it") func manyThreads() async {
+    @Test("no cookie is lost or set twice with concurrent access") func manyThreads() async {
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
             for number in 0..<100 {
                 try? receive("n=\(number)", from: "h\(thread).example")
@@ -158,7 +158,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("nobody reads the list with the lock held that loops wait for", arguments: 0..<6) func lock(call: Int) throws
+    @Test("the suffix list is not read while the storage's lock is held", arguments: 0..<6) func lock(call: Int) throws
     {
         let url = try #require(URL(string: "https://www.example.org/"))
         try receive("early=1")

@@ -51,7 +51,7 @@ import Testing
     // MARK: Reading
 
     // COOK-17
-    @Test("who waits for the file is called in the order of asking, before anybody finds it read")
+    @Test("waiters are called in order, before the records count as loaded")
     func waiters() async throws {
         let recordStore = Store("a")
         recordStore.block(.load)
@@ -77,7 +77,7 @@ import Testing
     }
 
     // COOK-17: a cookie that is deleted then must not come back with the file
-    @Test("who waits for the file finds it read, whoever has ordered that") func orderedByAnother() async {
+    @Test("a blocking wait ends with any read of the file") func orderedByAnother() async {
         for _ in 0..<300 {
             let records = records(over: Store("a"))
             async let found = hosts(records)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("a file that cannot be read leaves what is in memory, and is tried again")
+    @Test("an unreadable file does not change the memory, and is tried again")
     func unreadable() async throws {
         let recordStore = Store("old")
         recordStore.setFailing(.load)
@@ -111,7 +111,7 @@ import Testing
         try await eventually { hosts(records) == ["new", "old", "third"] }
     }
 
-    @Test("what is changed while the file is read wins over what is read")
+    @Test("changes while the file is read override its contents")
     func changedMeanwhile() async throws {
         let recordStore = Store("a", "b")
         let records = records(over: recordStore)
@@ -140,7 +140,7 @@ import Testing
             ])
     }
 
-    @Test("records that are let go of before the file is read: who waits is called, and what he changes is written")
+    @Test("records that are released before the file is read: waiters are called, and their changes are written")
     func letGo() async throws {
         let recordStore = Store("a")
         recordStore.block(.load)
@@ -161,7 +161,7 @@ import Testing
         // That the thread ends is seen to by the suite.
     }
 
-    @Test("a file that others remove is made anew, of what is in memory")
+    @Test("a removed file is written again from memory")
     func lost() async throws {
         let recordStore = Store("a", "b")
         let records = records(over: recordStore)
@@ -183,7 +183,7 @@ import Testing
         try await eventually { hosts(records) == ["a", "c"] }
     }
 
-    @Test("what is in memory does not take the place of what is in a file that was made anew")
+    @Test("the memory does not replace the contents of a file that another process has created again")
     func madeAnew() async throws {
         let recordStore = Store("a", "b")
         let records = records(over: recordStore)
@@ -205,7 +205,7 @@ import Testing
     }
 
     // COOK-17: who asks may be a loop
-    @Test("who asks does not look for a file where there was none") func looks() async throws {
+    @Test("reads do not check for a file where there was none") func looks() async throws {
         let looks = EventRecorder<Bool>()
         let records = Records(
             Hosts(),
@@ -249,7 +249,7 @@ import Testing
     }
 
     // COOK-17
-    @Test("what others may have stored meanwhile is removed, also if nobody here has seen it")
+    @Test("a removal includes records of other processes that were not read yet")
     func removalOfUnseen() async {
         let recordStore = Store("a")
         let records = records(over: recordStore)
@@ -262,7 +262,7 @@ import Testing
     }
 
     // S-88, S-89
-    @Test("a program that never stops keeps nobody from hearing that what was before is written")
+    @Test("continuous changes do not delay the completion of an earlier flush")
     func busy() async throws {
         let recordStore = Store()
         let records = records(over: recordStore)
@@ -285,7 +285,7 @@ import Testing
     }
 
     // S-88
-    @Test("a flush waits for what is being written, and is told of what cannot be")
+    @Test("a flush waits for pending writes, also for failing ones")
     func flushes() async throws {
         let recordStore = Store()
         let records = records(over: recordStore)

@@ -29,8 +29,8 @@ import URLLoading
     }
 
     // T-18, T-27, BG-17: not before its time, then the delegate is asked, and it goes on
-    @Test("a request is loaded when its time has come", arguments: [0.05, -10, -.infinity, .nan])
-    func aRequestIsLoadedWhenItsTimeHasCome(seconds: Double) async throws {
+    @Test("a delayed request is loaded at its date", arguments: [0.05, -10, -.infinity, .nan])
+    func aDelayedRequestIsLoadedAtItsDate(seconds: Double) async throws {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let start = Date()
@@ -43,7 +43,7 @@ import URLLoading
     }
 
     // T-18, BG-17: by the wall clock, which is looked at now and then
-    @Test("a request whose time comes in an hour") func aRequestWhoseTimeComesInAnHour() async throws {
+    @Test("a request that is delayed for an hour") func aRequestThatIsDelayedForAnHour() async throws {
         let server = try ScriptedServer.answering(.text("now"))
         defer { server.stop() }
         let stepped = try SteppedLoop()
@@ -92,7 +92,7 @@ import URLLoading
     }
 
     // BG-17: a new request that is none leaves the old one
-    @Test("a new request that is none") func aNewRequestThatIsNone() async throws {
+    @Test("an invalid new request") func anInvalidNewRequest() async throws {
         let server = try ScriptedServer.answering(.text("same"))
         defer { server.stop() }
         let delegate = AnsweringDelegate()
@@ -105,7 +105,7 @@ import URLLoading
     }
 
     // BG-17, T-5
-    @Test("the delegate gives the task up") func theDelegateGivesTheTaskUp() async throws {
+    @Test("the delegate cancels the task") func theDelegateCancelsTheTask() async throws {
         let server = try ScriptedServer.answering(.text("never"))
         defer { server.stop() }
         let delegate = AnsweringDelegate()

@@ -39,7 +39,7 @@ import URLLoading
     }
 
     // S-86
-    @Test("copying gives the same object") func copyingGivesTheSameObject() throws {
+    @Test("copy returns the same object") func copyReturnsTheSameObject() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
@@ -71,7 +71,7 @@ import URLLoading
     }
 
     // T-15
-    @Test("what is expected to be sent") func whatIsExpectedToBeSent() throws {
+    @Test("the expected number of bytes to send") func theExpectedNumberOfBytesToSend() throws {
         let session = URLSession { _ in }
         defer { session.invalidateAndCancel() }
         var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/a")))

@@ -87,8 +87,8 @@ import URLLoading
     }
 
     // C-6, S-91: each arrival starts the interval anew
-    @Test("bytes that come in time keep the task alive beyond the interval")
-    func bytesThatComeInTimeKeepTheTaskAliveBeyondTheInterval() async throws {
+    @Test("received bytes reset the idle timeout")
+    func receivedBytesResetTheIdleTimeout() async throws {
         let permits = Permits()
         let server = try ScriptedServer.answering(.paced(Array("xxxxxxxx".utf8), portion: 1, by: permits))
         defer { server.stop() }
@@ -318,7 +318,7 @@ import URLLoading
     }
 
     // C-6, T-43: whoever holds up the flow himself does not time out for it
-    @Test("a caller who takes his time does not time out") func aCallerWhoTakesHisTimeDoesNotTimeOut() async throws {
+    @Test("a slow delegate does not cause a timeout") func aSlowDelegateDoesNotCauseATimeout() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
         let stepped = try SteppedLoop()

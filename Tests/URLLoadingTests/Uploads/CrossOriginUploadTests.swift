@@ -62,7 +62,7 @@ import URLLoading
     ]
 
     // RES-14, R-9, R-10: another origin gets a body, and what goes with it, only if the delegate agrees
-    @Test("a server that names another origin and goes", arguments: Verdict.allCases)
+    @Test("a server that redirects an upload to another origin and stops", arguments: Verdict.allCases)
     func elsewhere(verdict: Verdict) async throws {
         let stranger = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }
         defer { stranger.stop() }
@@ -131,7 +131,7 @@ import URLLoading
     }
 
     // RES-16: nor is a request that the upload goes on with led there
-    @Test("a server that redirects what goes on", arguments: ["HEAD", "PATCH"]) func redirected(method: String)
+    @Test("a server that redirects a resumed upload", arguments: ["HEAD", "PATCH"]) func redirected(method: String)
         async throws
     {
         let stranger = try ScriptedServer.answering { _ in .text("all").with(field: "Upload-Complete", "?1") }

@@ -68,8 +68,8 @@ import URLLoading
     }
 
     // T-51, ERR-10
-    @Test("nobody is there to have a stream", arguments: [true, false])
-    func nobodyIsThereToHaveAStream(hasDelegate: Bool) async throws {
+    @Test("no delegate for a stream", arguments: [true, false])
+    func noDelegateForAStream(hasDelegate: Bool) async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let delegate = CountingDelegate()
@@ -84,7 +84,7 @@ import URLLoading
     }
 
     // T-67, C-8: whoever never answers is waited for as long as the task has time
-    @Test("the stream never comes") func theStreamNeverComes() async throws {
+    @Test("the stream is never provided") func theStreamIsNeverProvided() async throws {
         let server = try ScriptedServer.weighing()
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()
@@ -158,7 +158,7 @@ import URLLoading
     }
 
     // CONN-15: what never gives a byte is silence
-    @Test("a stream that never gives a byte") func aStreamThatNeverGivesAByte() async throws {
+    @Test("a stream without data") func aStreamWithoutData() async throws {
         let server = try ScriptedServer(steps: [.waitForClose])
         defer { server.stop() }
         let delegate = RecordingUploadDelegate()

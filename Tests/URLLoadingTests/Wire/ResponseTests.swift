@@ -14,7 +14,9 @@ import URLLoading
     }
 
     // T-54
-    @Test("interim responses are told in order") func interimResponsesAreToldInOrder() async throws {
+    @Test("informational responses are delivered in order") func informationalResponsesAreDeliveredInOrder()
+        async throws
+    {
         let server = try ScriptedServer(steps: [
             .expectRequest,
             .send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"),
@@ -31,8 +33,8 @@ import URLLoading
     }
 
     // CONN-26
-    @Test("any status is told as it is", arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
-    func anyStatusIsToldAsItIs(status: Int) async throws {
+    @Test("any status code is delivered", arguments: [200, 206, 299, 300, 400, 404, 418, 499, 500, 599, 600, 999])
+    func anyStatusCodeIsDelivered(status: Int) async throws {
         let server = try ScriptedServer.answering(.text("body", status: status))
         defer { server.stop() }
         #expect(
@@ -190,8 +192,8 @@ import URLLoading
     }
 
     // ENC-2
-    @Test("what the caller asked for itself is decoded all the same")
-    func whatTheCallerAskedForItselfIsDecodedAllTheSame() async throws {
+    @Test("codings that the caller requested are decoded too")
+    func codingsThatTheCallerRequestedAreDecodedToo() async throws {
         let server = try ScriptedServer.answering(
             CannedResponse.bytes(CodedBodies.gzip("hello")).with(field: "Content-Encoding", "gzip"))
         defer { server.stop() }

@@ -54,8 +54,8 @@ import URLLoading
     }
 
     // T-15
-    @Test("an announced length is what a stream is expected to have")
-    func anAnnouncedLengthIsWhatAStreamIsExpectedToHave() async throws {
+    @Test("a stream is checked against Content-Length")
+    func aStreamIsCheckedAgainstContentLength() async throws {
         let server = try ScriptedServer.answering(.text("ok"))
         defer { server.stop() }
         let recorder = LoadRecorder()
@@ -109,7 +109,7 @@ import URLLoading
     }
 
     // T-5, T-9, S-84: a stream that does not come back keeps its own thread and nothing else
-    @Test("a stream whose read does not return", arguments: [true, false]) func aStreamWhoseReadDoesNotReturn(
+    @Test("a stream whose read blocks", arguments: [true, false]) func aStreamWhoseReadBlocks(
         times: Bool
     ) async throws {
         let isRead = Signal("a read of the stream")
@@ -211,7 +211,9 @@ import URLLoading
     }
 
     // CONN-23
-    @Test("the body goes after a second without an answer") func theBodyGoesAfterASecondWithoutAnAnswer() async throws {
+    @Test("the body is sent after one second without 100 Continue") func theBodyIsSentAfterOneSecondWithout100Continue()
+        async throws
+    {
         let isHeadRead = Signal("the head")
         let isBodyDue = Signal("the end of a second")
         let server = try ScriptedServer { connection in
