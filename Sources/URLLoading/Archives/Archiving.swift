@@ -37,8 +37,8 @@ extension NSCoder {
 extension NSObject {
     /// The class whose name an archive uses for this object, so that archives contain Apple's class name.
     ///
-    /// Foundation's `setClassName(_:for:)` does not work here: it stores the name under another key than it looks up. Subclasses of
-    /// the program keep their names.
+    /// Foundation's `setClassName(_:for:)` does not work here: it stores the name under another key than it looks up.
+    /// Subclasses of the program keep their names.
     var archivedClass: AnyClass {
         let own: AnyClass = type(of: self)
         // A class reference is a pointer to its metadata, and so is the result.

@@ -3,8 +3,8 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// Loads URLs that are not file URLs for Foundation: `NSData(contentsOf:)`, `String(contentsOf:)` and so on. Foundation finds
-/// this class by the name that `CLoadingFoundation` gives it.
+/// Loads URLs that are not file URLs for Foundation: `NSData(contentsOf:)`, `String(contentsOf:)` and so on. Foundation
+/// finds this class by the name that `CLoadingFoundation` gives it.
 @usableFromInline
 final class RemoteContents: _NSNonfileURLContentLoading {
     @usableFromInline
@@ -18,8 +18,8 @@ final class RemoteContents: _NSNonfileURLContentLoading {
 
     /// Loads a URL with the shared session, and blocks until it is loaded.
     ///
-    /// May be called within any callback: it uses no delegate queue, and a thread that has lent its loop may block. An HTTP status
-    /// other than success throws, because the caller does not get the response.
+    /// May be called within any callback: it uses no delegate queue, and a thread that has lent its loop may block. An
+    /// HTTP status other than success throws, because the caller does not get the response.
     static func load(_ url: URL) throws(CocoaError) -> (Data, URLResponse) {
         let (data, response): (Data, URLResponse)
         do {

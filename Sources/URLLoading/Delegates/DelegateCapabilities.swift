@@ -5,8 +5,8 @@ internal import Synchronization
 /// The optional methods that a delegate class is known not to implement.
 ///
 /// Swift cannot query whether a class implements a protocol method that has a default implementation. So the default
-/// implementation records that it was called. This is true for all instances of the class, because they share the conformance,
-/// and any thread may record it at any time.
+/// implementation records that it was called. This is true for all instances of the class, because they share the
+/// conformance, and any thread may record it at any time.
 final class DelegateCapabilities: Sendable {
     private let bits = Atomic<UInt64>(0)
 

@@ -131,7 +131,8 @@ extension DelegateReference {
     }
 }
 
-/// A body stream in transit from the delegate to the loader. Ownership moves with it: only the receiver uses the stream.
+/// A body stream in transit from the delegate to the loader. Ownership moves with it: only the receiver uses the
+/// stream.
 struct SendableInputStream: @unchecked Sendable {
     var stream: InputStream?
 }

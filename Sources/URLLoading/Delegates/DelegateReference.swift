@@ -3,13 +3,13 @@ internal import Synchronization
 
 /// A delegate with its protocol conformances, looked up once. Optional methods are called only if they are implemented.
 ///
-/// Each method here has the name of the delegate method, with `reply` instead of a completion handler. It returns whether the
-/// delegate implements the method. If not, the next delegate is called, or the default applies. Otherwise `reply` is called at
-/// most once, on any thread; further replies are ignored.
+/// Each method here has the name of the delegate method, with `reply` instead of a completion handler. It returns
+/// whether the delegate implements the method. If not, the next delegate is called, or the default applies. Otherwise
+/// `reply` is called at most once, on any thread; further replies are ignored.
 ///
-/// A missing method is detected by its first call, and then not called again in the lifetime of the process. The variant with a
-/// completion handler is tried before the `async` variant. An `async` method runs on the calling thread up to its first
-/// suspension point.
+/// A missing method is detected by its first call, and then not called again in the lifetime of the process. The
+/// variant with a completion handler is tried before the `async` variant. An `async` method runs on the calling thread
+/// up to its first suspension point.
 package final class DelegateReference: Sendable {
     /// The delegate itself.
     package let delegate: any URLSessionDelegate

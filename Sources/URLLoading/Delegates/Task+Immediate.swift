@@ -3,7 +3,8 @@
     internal import Synchronization
 
     extension Task where Failure == Never {
-        /// Starts a task that runs synchronously up to its first suspension point. The standard library has this from Swift 6.2 on.
+        /// Starts a task that runs synchronously up to its first suspension point. The standard library has this from
+        /// Swift 6.2 on.
         @discardableResult
         static func immediate(_ operation: sending @escaping () async -> Success) -> Task {
             Task(executorPreference: StartingHere(), operation: operation)

@@ -23,8 +23,8 @@ public import Foundation
     /// A piece of the body was received. While this method runs, only a few buffers are read ahead.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// The response is about to be cached. Pass the response to store, or nil to store none. If this method is not implemented, the
-    /// proposed response is stored.
+    /// The response is about to be cached. Pass the response to store, or nil to store none. If this method is not
+    /// implemented, the proposed response is stored.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)

@@ -7,12 +7,12 @@ public import Foundation
 /// Where a method has a completion handler it also has an `async` form; implement one of them. A handler may be
 /// called from any thread; a second call of it is ignored.
 @preconcurrency public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-    /// The session has been invalidated and all tasks have ended. The last callback: the session then releases its delegate. The
-    /// error is nil unless the system invalidated the session.
+    /// The session has been invalidated and all tasks have ended. The last callback: the session then releases its
+    /// delegate. The error is nil unless the system invalidated the session.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// A connection-level challenge: server trust, client certificate, NTLM or Negotiate. If this method is not implemented, the
-    /// task-level method is called.
+    /// A connection-level challenge: server trust, client certificate, NTLM or Negotiate. If this method is not
+    /// implemented, the task-level method is called.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)

@@ -2,8 +2,8 @@ public import Foundation
 
 /// The callbacks of download tasks, in addition to those of all tasks.
 @preconcurrency public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The file is complete. It is removed when this method returns, so move it or read it here. This is the only required
-    /// delegate method.
+    /// The file is complete. It is removed when this method returns, so move it or read it here. This is the only
+    /// required delegate method.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 

@@ -3,7 +3,8 @@ public import Foundation
 /// The callbacks of all kinds of tasks. A session's delegate gets those of all its tasks. A task may also have its own
 /// delegate, which is called first; methods that it does not implement are called on the session's delegate.
 @preconcurrency public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// A task was created. The first callback of every task, called on the caller's thread before the creating method returns.
+    /// A task was created. The first callback of every task, called on the caller's thread before the creating method
+    /// returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
     /// A background task is about to start, because its `earliestBeginDate` is reached.
@@ -19,8 +20,8 @@ public import Foundation
     /// There is no route to the server, and the task waits for one. Called at most once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// The server redirects. Pass the request to send, or nil to deliver the redirect response itself. If this method is not
-    /// implemented, the redirect is followed.
+    /// The server redirects. Pass the request to send, or nil to deliver the redirect response itself. If this method
+    /// is not implemented, the redirect is followed.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
@@ -72,7 +73,8 @@ public import Foundation
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The task has ended. The last callback of a task. The error is nil if a response was received, whatever its status.
+    /// The task has ended. The last callback of a task. The error is nil if a response was received, whatever its
+    /// status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 

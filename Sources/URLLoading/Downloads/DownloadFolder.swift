@@ -10,8 +10,8 @@ enum DownloadFolder {
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
-    /// Hands a complete file over to the program. The file is renamed, because old files with the name of an unfinished download
-    /// are removed.
+    /// Hands a complete file over to the program. The file is renamed, because old files with the name of an unfinished
+    /// download are removed.
     static func handOver(_ file: URL) -> URL {
         UnfinishedFiles.shared.keep(file.path)
         let folder = file.deletingLastPathComponent()

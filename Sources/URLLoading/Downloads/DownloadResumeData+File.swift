@@ -2,7 +2,8 @@ internal import Foundation
 internal import LoadingTransport
 
 extension Data {
-    /// Resume data that removes the file at `path` when its last copy is released, unless the program has taken it (`take`).
+    /// Resume data that removes the file at `path` when its last copy is released, unless the program has taken it
+    /// (`take`).
     ///
     /// Bytes that are copied elsewhere are not counted as a copy.
     func removing(_ path: String) -> Data {
@@ -20,7 +21,8 @@ extension Data {
 }
 
 extension DownloadResumeData {
-    /// Keeps the file because the program has accessed the data. A download that resumes with the file takes ownership again.
+    /// Keeps the file because the program has accessed the data. A download that resumes with the file takes ownership
+    /// again.
     static func take(_ data: Data) {
         if let name = DownloadResumeData(data)?.safeFileName { UnfinishedFiles.shared.keep(named: name) }
     }

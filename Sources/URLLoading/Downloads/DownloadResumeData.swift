@@ -4,8 +4,8 @@ internal import LoadingSemantics
 
 /// Resume data of a download: a resume point as a property list (RES-10).
 ///
-/// It is untrusted, because the program may have stored it anywhere. The file is only looked up among the session's temporary
-/// files.
+/// It is untrusted, because the program may have stored it anywhere. The file is only looked up among the session's
+/// temporary files.
 struct DownloadResumeData: Codable {
     private var version = 1
     private var originalURL: String

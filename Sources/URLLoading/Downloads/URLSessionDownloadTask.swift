@@ -2,14 +2,14 @@ public import Foundation
 
 /// A task that writes the body of its response to a file.
 ///
-/// The file is in the temporary directory, readable by the current user only. An HTTP error status is not an error of the
-/// task: the file then contains the body of, for example, the 404 response.
+/// The file is in the temporary directory, readable by the current user only. An HTTP error status is not an error of
+/// the task: the file then contains the body of, for example, the 404 response.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     // Sendable as every task is.
 
-    /// Cancels the task and passes resume data for `downloadTask(withResumeData:)`. The data is nil if the download cannot be
-    /// resumed: the server sent no validator or does not support ranges, or the method is not GET. The task also completes with
-    /// `URLError.cancelled`, which contains the same data.
+    /// Cancels the task and passes resume data for `downloadTask(withResumeData:)`. The data is nil if the download
+    /// cannot be resumed: the server sent no validator or does not support ranges, or the method is not GET. The task
+    /// also completes with `URLError.cancelled`, which contains the same data.
     ///
     /// The handler is called on the session's delegate queue, exactly once.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -17,16 +17,17 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
         core.cancel(self, producingResumeData: completionHandler)
     }
 
-    /// Cancels the task and returns resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be resumed.
+    /// Cancels the task and returns resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be
+    /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })
         }
     }
 
-    /// Passes resume data for the case that the process is killed, without stopping the download. The length of the file counts when
-    /// it is used. Nil before anything was written, and if the download cannot be resumed. Called on any thread. Not part of
-    /// Apple's API, so not public.
+    /// Passes resume data for the case that the process is killed, without stopping the download. The length of the
+    /// file counts when it is used. Nil before anything was written, and if the download cannot be resumed. Called on
+    /// any thread. Not part of Apple's API, so not public.
     package func resumeDataUnderWay(_ handler: @escaping @Sendable (Data?) -> Void) {
         guard let core else { return handler(nil) }
         core.resumeDataUnderWay(handler)

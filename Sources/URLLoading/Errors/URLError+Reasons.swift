@@ -36,8 +36,8 @@ extension URLError {
         (userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
 
-    /// Why the network must not be used, or nil if that was not the cause. Always nil for errors of this library: on Linux no
-    /// interface is excluded because of its type.
+    /// Why the network must not be used, or nil if that was not the cause. Always nil for errors of this library: on
+    /// Linux no interface is excluded because of its type.
     public var networkUnavailableReason: NetworkUnavailableReason? {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap { .init(rawValue: $0) }
     }
@@ -47,8 +47,8 @@ extension URLError {
 
     /// The resume data for `downloadTask(withResumeData:)`, or nil if the download cannot be resumed.
     ///
-    /// After the first access the partial file is kept, also after the process has ended. Otherwise it is removed when the error
-    /// and its resume data are released.
+    /// After the first access the partial file is kept, also after the process has ended. Otherwise it is removed when
+    /// the error and its resume data are released.
     public var downloadTaskResumeData: Data? {
         let data = userInfo[NSURLSessionDownloadTaskResumeData] as? Data
         if let data { DownloadResumeData.take(data) }
@@ -61,8 +61,8 @@ extension URLError {
 
 /// The `userInfo` key of why the network must not be used, a `URLError.NetworkUnavailableReason`.
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
-/// The `userInfo` key of a failed download's resume data, `Data`. To keep the partial file after the process has ended, access
-/// it through `URLError.downloadTaskResumeData`.
+/// The `userInfo` key of a failed download's resume data, `Data`. To keep the partial file after the process has ended,
+/// access it through `URLError.downloadTaskResumeData`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 /// The `userInfo` key of a failed upload's resume data, `Data`.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"

@@ -2,8 +2,8 @@ internal import LoadingEvents
 
 /// Converts the events of a task into log lines.
 ///
-/// No level logs secrets: user information, queries and fragments of URLs, and values of `SecretFields`. Bodies are never
-/// logged.
+/// No level logs secrets: user information, queries and fragments of URLs, and values of `SecretFields`. Bodies are
+/// never logged.
 struct LoadTrace {
     let level: TraceLevel
     /// The prefix of each line: the numbers of session and task.

@@ -8,11 +8,11 @@ extension URLSessionTaskMetrics {
         var response: URLResponse?
     }
 
-    /// The metrics of a task, computed from its event log. All monotonic times are converted with one reading of the wall clock, so
-    /// that no phase is negative (MET-19).
+    /// The metrics of a task, computed from its event log. All monotonic times are converted with one reading of the
+    /// wall clock, so that no phase is negative (MET-19).
     ///
-    /// - Parameter wall: Returns the current time in seconds since the reference date. Called once, because the clock may be set
-    ///   meanwhile.
+    /// - Parameter wall: Returns the current time in seconds since the reference date. Called once, because the clock
+    ///   may be set meanwhile.
     convenience init(
         _ log: EventLog, created: Int64, fetches: [Fetch],
         wall: () -> TimeInterval = { Date().timeIntervalSinceReferenceDate }

@@ -2,7 +2,8 @@ public import Foundation
 
 /// The metrics of a task.
 ///
-/// Delivered once for every task that was resumed, including failed and cancelled ones, just before its completion. Immutable.
+/// Delivered once for every task that was resumed, including failed and cancelled ones, just before its completion.
+/// Immutable.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let transactions: [URLSessionTaskTransactionMetrics]

@@ -3,8 +3,8 @@ package import LoadingEvents
 
 /// The metrics of one request and its response.
 ///
-/// A phase that did not happen has no dates: a reused connection or a cached response has none for name resolution, connection
-/// and TLS; a cleartext connection has none for TLS. An interrupted phase has a start but no end. Immutable.
+/// A phase that did not happen has no dates: a reused connection or a cached response has none for name resolution,
+/// connection and TLS; a cleartext connection has none for TLS. An interrupted phase has a start but no end. Immutable.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     // Sendable: constants only.
     private let sent: URLRequest

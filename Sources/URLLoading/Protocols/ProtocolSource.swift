@@ -7,9 +7,9 @@ internal import Synchronization
 
 /// A load source that uses a custom ``URLProtocol`` (MISC-18).
 ///
-/// The protocol object is created, started and stopped on one serial queue of the process. It calls its client on any thread;
-/// the calls are processed on the session's loop. A protocol cannot be paused: data that the consumer does not accept yet is
-/// buffered in the load.
+/// The protocol object is created, started and stopped on one serial queue of the process. It calls its client on any
+/// thread; the calls are processed on the session's loop. A protocol cannot be paused: data that the consumer does not
+/// accept yet is buffered in the load.
 final class ProtocolSource: LoadSource, @unchecked Sendable {
     // Sendable because `load`, `core` and `challenge` are confined to the loop, `running` to the queue, and the rest is
     // constant or atomic.

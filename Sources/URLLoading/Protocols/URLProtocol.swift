@@ -3,20 +3,20 @@ public import Foundation
 /// Loads requests with custom schemes, or replaces the built-in loading, for example in tests.
 ///
 /// A subclass selects its requests in ``canInit(with:)-(URLRequest)``. For each one an object is created and
-/// ``startLoading()`` is called, then ``stopLoading()`` exactly once when the load ends. The object delivers the response to
-/// its ``client``.
+/// ``startLoading()`` is called, then ``stopLoading()`` exactly once when the load ends. The object delivers the
+/// response to its ``client``.
 ///
 /// **Threads.** All objects of a process are created, started and stopped on one serial queue without a run loop, so
-/// ``startLoading()`` must not block. The class methods are called on other threads. The client may be called on any thread;
-/// calls after the end are ignored.
+/// ``startLoading()`` must not block. The class methods are called on other threads. The client may be called on any
+/// thread; calls after the end are ignored.
 open class URLProtocol: NSObject {
     private let requestToLoad: URLRequest
     private let stored: CachedURLResponse?
     private let listener: (any URLProtocolClient)?
     private var owner: URLSessionTask?
 
-    /// The designated initializer, which subclasses override. The loader calls ``init(task:cachedResponse:client:)``, which
-    /// calls this one.
+    /// The designated initializer, which subclasses override. The loader calls ``init(task:cachedResponse:client:)``,
+    /// which calls this one.
     public init(request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
         requestToLoad = request
         stored = cachedResponse
@@ -49,7 +49,8 @@ open class URLProtocol: NSObject {
     /// Whether this class loads a request. A body from data is a stream here. The default is false.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
-    /// Whether this class loads a task. The default calls ``canInit(with:)-(URLRequest)`` with the task's current request.
+    /// Whether this class loads a task. The default calls ``canInit(with:)-(URLRequest)`` with the task's current
+    /// request.
     open class func canInit(with task: URLSessionTask) -> Bool {
         task.requestForProtocols.map { canInit(with: $0) } ?? false
     }
@@ -70,8 +71,8 @@ open class URLProtocol: NSObject {
 
     // MARK: Registration
 
-    /// Registers a class for all sessions of the process. It is queried before classes that were registered earlier, and after
-    /// those of the session's configuration. Returns false if it is not a subclass of `URLProtocol`.
+    /// Registers a class for all sessions of the process. It is queried before classes that were registered earlier,
+    /// and after those of the session's configuration. Returns false if it is not a subclass of `URLProtocol`.
     @discardableResult open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
         ProtocolRegistry.shared.register(protocolClass)

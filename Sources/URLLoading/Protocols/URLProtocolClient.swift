@@ -2,7 +2,8 @@ public import Foundation
 
 /// The interface through which a ``URLProtocol`` delivers its response. Thread-safe.
 public protocol URLProtocolClient: NSObjectProtocol {
-    /// The response is a redirect. This protocol is stopped, the delegate is called, and a new load of `request` begins.
+    /// The response is a redirect. This protocol is stopped, the delegate is called, and a new load of `request`
+    /// begins.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
     /// The cached response that the protocol was created with is still valid; it is delivered as the result.
@@ -21,8 +22,8 @@ public protocol URLProtocolClient: NSObjectProtocol {
     /// The load failed. The task ends with `error`.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-    /// Authentication is required. The delegate is called, and its answer is passed to the challenge's sender, on the protocols'
-    /// queue.
+    /// Authentication is required. The delegate is called, and its answer is passed to the challenge's sender, on the
+    /// protocols' queue.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
     /// Cancels a challenge: its answer is not needed any more.

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import LoadingSemantics
 
-/// Fetches a PAC script without a proxy, in its own session, so that no cookies or credentials of the caller's session are sent.
+/// Fetches a PAC script without a proxy, in its own session, so that no cookies or credentials of the caller's session
+/// are sent.
 final class ProxyScriptFetch: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Sendable because only the serial callbacks of its one task use it.
 

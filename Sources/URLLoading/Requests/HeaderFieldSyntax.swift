@@ -29,7 +29,8 @@ private func isTokenCharacter(_ byte: UInt8) -> Bool {
     return (byte < 0x40 ? low >> UInt64(byte) : high >> UInt64(byte & 0x3F)) & 1 == 1
 }
 
-/// Whether `value` is a valid field value: no NUL, and line breaks only as line folding (CRLF followed by space or tab).
+/// Whether `value` is a valid field value: no NUL, and line breaks only as line folding (CRLF followed by space or
+/// tab).
 func isFieldValue(_ value: String) -> Bool {
     withBytes(of: value) { bytes in
         var index = 0

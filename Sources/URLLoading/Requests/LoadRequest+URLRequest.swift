@@ -5,8 +5,8 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 extension LoadRequest {
-    /// The engine's request for a `URLRequest`: its values, with those of the session as defaults (C-4 to C-8, C-23), without
-    /// the fields `dropped`. Throws the error with which the task fails.
+    /// The engine's request for a `URLRequest`: its values, with those of the session as defaults (C-4 to C-8, C-23),
+    /// without the fields `dropped`. Throws the error with which the task fails.
     ///
     /// - Parameters:
     ///   - body: Replaces the body of the request (T-53).

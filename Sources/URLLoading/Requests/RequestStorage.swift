@@ -5,7 +5,8 @@ internal import LoadingSemantics
 ///
 /// The class contains the values directly. A struct inside it would double the cost of creating a request.
 final class RequestStorage: @unchecked Sendable {
-    // Sendable: changed only through a `URLRequest` that is its only owner. The body stream is handed over with the request.
+    // Sendable: changed only through a `URLRequest` that is its only owner. The body stream is handed over with the
+    // request.
 
     /// The Boolean properties, and whether two others were ever set.
     struct Flags: OptionSet {

@@ -71,7 +71,8 @@ extension URLRequest {
         else { return nil }
         self.init(storage: RequestStorage(url: coder.url(forKey: ToolchainKey.url)))
         mainDocumentURL = coder.url(forKey: ToolchainKey.mainDocumentURL)
-        // The archive does not contain whether a value was set. Default values are left unset, so that the session's apply (C-5, C-7).
+        // The archive does not contain whether a value was set. Default values are left unset, so that the session's
+        // apply (C-5, C-7).
         if cachePolicy != self.cachePolicy { self.cachePolicy = cachePolicy }
         if timeoutInterval != self.timeoutInterval { self.timeoutInterval = timeoutInterval }
         networkServiceType = serviceType

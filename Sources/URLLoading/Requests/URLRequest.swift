@@ -3,8 +3,8 @@ package import LoadingSemantics
 
 /// A request: URL, method, header fields, body, and options of the load.
 ///
-/// A value type: a task keeps the request as it was when the task was created. Copies share only a body stream, because a
-/// stream can be read only once.
+/// A value type: a task keeps the request as it was when the task was created. Copies share only a body stream, because
+/// a stream can be read only once.
 public struct URLRequest: Sendable {
     public typealias CachePolicy = NSURLRequest.CachePolicy
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
@@ -65,8 +65,8 @@ public struct URLRequest: Sendable {
         }
     }
 
-    /// The idle timeout in seconds: after that time without activity the load fails with `timedOut`. The default is 60. If set,
-    /// overrides the session's value.
+    /// The idle timeout in seconds: after that time without activity the load fails with `timedOut`. The default is 60.
+    /// If set, overrides the session's value.
     public var timeoutInterval: TimeInterval {
         get { storage.timeoutInterval }
         set {
@@ -81,21 +81,22 @@ public struct URLRequest: Sendable {
         set { owned().uncommonFields.mainDocumentURL = newValue }
     }
 
-    /// The kind of traffic, a hint. `.default` means the session's value. On Linux it sets the traffic class (RFC 4594) of the
-    /// connection's packets, and requests with different service types use different connections.
+    /// The kind of traffic, a hint. `.default` means the session's value. On Linux it sets the traffic class (RFC 4594)
+    /// of the connection's packets, and requests with different service types use different connections.
     public var networkServiceType: NetworkServiceType {
         get { storage.uncommonFields.networkServiceType }
         set { owned().uncommonFields.networkServiceType = newValue }
     }
 
-    /// Whether cellular interfaces may be used. The default is true. No effect on Linux: the kernel does not identify them.
+    /// Whether cellular interfaces may be used. The default is true. No effect on Linux: the kernel does not identify
+    /// them.
     public var allowsCellularAccess: Bool {
         get { self[.allowsCellularAccess] }
         set { self[.allowsCellularAccess] = newValue }
     }
 
-    /// Whether expensive (metered) interfaces may be used. The default is true. No effect on Linux: the kernel does not identify
-    /// them.
+    /// Whether expensive (metered) interfaces may be used. The default is true. No effect on Linux: the kernel does not
+    /// identify them.
     public var allowsExpensiveNetworkAccess: Bool {
         get { self[.allowsExpensiveNetworkAccess] }
         set { self[.allowsExpensiveNetworkAccess] = newValue }
@@ -107,15 +108,15 @@ public struct URLRequest: Sendable {
         set { self[.allowsConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether ultra-constrained interfaces, such as satellite links, may be used. The default is false. No effect on Linux: the
-    /// kernel does not identify them.
+    /// Whether ultra-constrained interfaces, such as satellite links, may be used. The default is false. No effect on
+    /// Linux: the kernel does not identify them.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { self[.allowsUltraConstrainedNetworkAccess] }
         set { self[.allowsUltraConstrainedNetworkAccess] = newValue }
     }
 
-    /// Whether to try HTTP/3 although the server has not advertised it. The default is false. The request uses TCP if the server
-    /// does not answer quickly, and always if the package is built without the trait `HTTP3`.
+    /// Whether to try HTTP/3 although the server has not advertised it. The default is false. The request uses TCP if
+    /// the server does not answer quickly, and always if the package is built without the trait `HTTP3`.
     public var assumesHTTP3Capable: Bool {
         get { self[.assumesHTTP3Capable] }
         set { self[.assumesHTTP3Capable] = newValue }
@@ -127,15 +128,15 @@ public struct URLRequest: Sendable {
         set { owned().uncommonFields.attribution = newValue }
     }
 
-    /// Whether name resolution must be validated with DNSSEC. The default is false. The library cannot validate DNSSEC, so with
-    /// true every host name that must be resolved fails.
+    /// Whether name resolution must be validated with DNSSEC. The default is false. The library cannot validate DNSSEC,
+    /// so with true every host name that must be resolved fails.
     public var requiresDNSSECValidation: Bool {
         get { self[.requiresDNSSECValidation] }
         set { self[.requiresDNSSECValidation] = newValue }
     }
 
-    /// Whether DNS results may be cached persistently. The default is false. No effect on Linux: they are cached for 30 seconds, in
-    /// memory.
+    /// Whether DNS results may be cached persistently. The default is false. No effect on Linux: they are cached for 30
+    /// seconds, in memory.
     public var allowsPersistentDNS: Bool {
         get { self[.allowsPersistentDNS] }
         set { self[.allowsPersistentDNS] = newValue }
@@ -147,8 +148,8 @@ public struct URLRequest: Sendable {
         set { owned().uncommonFields.cookiePartitionIdentifier = newValue }
     }
 
-    /// The method. The default is "GET", which nil restores. GET, HEAD, POST, PUT, DELETE and CONNECT are converted to upper case;
-    /// other methods are case-sensitive and unchanged.
+    /// The method. The default is "GET", which nil restores. GET, HEAD, POST, PUT, DELETE and CONNECT are converted to
+    /// upper case; other methods are case-sensitive and unchanged.
     public var httpMethod: String? {
         get { storage.method }
         set { owned().setMethod(newValue) }
@@ -178,8 +179,8 @@ public struct URLRequest: Sendable {
         set { owned().body = newValue.map { .data($0) } ?? .none }
     }
 
-    /// The body as a stream, which the loader opens and reads. Setting it removes `httpBody`. In the request of a ``URLProtocol``, a
-    /// body from data or a file returns a new stream for each access.
+    /// The body as a stream, which the loader opens and reads. Setting it removes `httpBody`. In the request of a
+    /// ``URLProtocol``, a body from data or a file returns a new stream for each access.
     public var httpBodyStream: InputStream? {
         get {
             switch storage.body {
@@ -216,7 +217,8 @@ public struct URLRequest: Sendable {
         owned().setField(field, value)
     }
 
-    /// Appends to a header field after a comma, or sets it. Ignored in the same cases as ``setValue(_:forHTTPHeaderField:)``.
+    /// Appends to a header field after a comma, or sets it. Ignored in the same cases as
+    /// ``setValue(_:forHTTPHeaderField:)``.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
         owned().addField(field, value)
     }

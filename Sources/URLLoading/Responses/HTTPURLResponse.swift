@@ -86,7 +86,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     /// All header fields, with canonical names ("Content-Type") as keys. Fields with the same name are joined by ", ".
     ///
-    /// Names that begin with "x-" keep the server's spelling. Keys are case-sensitive; ``value(forHTTPHeaderField:)`` is not.
+    /// Names that begin with "x-" keep the server's spelling. Keys are case-sensitive; ``value(forHTTPHeaderField:)``
+    /// is not.
     open var allHeaderFields: [AnyHashable: Any] {
         lock.withLock {
             if let dictionary { return dictionary }
@@ -99,7 +100,8 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     /// The value of a header field; the name is case-insensitive. Fields with the same name are joined by ", ".
     open func value(forHTTPHeaderField field: String) -> String? { fields.combinedValue(field) }
 
-    /// The media type of `Content-Type`, otherwise determined from the URL's path extension or the first bytes of the body.
+    /// The media type of `Content-Type`, otherwise determined from the URL's path extension or the first bytes of the
+    /// body.
     open override var mimeType: String? { mediaType?.mimeType }
 
     open override var textEncodingName: String? { mediaType?.charset }

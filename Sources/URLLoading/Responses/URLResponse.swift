@@ -100,8 +100,8 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     /// The IANA name of the text encoding in lower case, or nil if the source does not specify one.
     open var textEncodingName: String? { encoding }
 
-    /// A file name for the resource: the one that the server suggests, otherwise the last path component, otherwise "Unknown".
-    /// Never a path. If it has no extension, that of the media type is added.
+    /// A file name for the resource: the one that the server suggests, otherwise the last path component, otherwise
+    /// "Unknown". Never a path. If it has no extension, that of the media type is added.
     open var suggestedFilename: String? { filename(contentDisposition: nil) }
 
     final func filename(contentDisposition: String?) -> String {

@@ -3,8 +3,8 @@ internal import LoadingEvents
 internal import LoadingSemantics
 
 extension AppTransportSecurity {
-    /// The App Transport Security policy of a session: that of its configuration, otherwise that of the program's `Info.plist`.
-    /// Nil if neither requires anything (TLS-3).
+    /// The App Transport Security policy of a session: that of its configuration, otherwise that of the program's
+    /// `Info.plist`. Nil if neither requires anything (TLS-3).
     init?(_ session: SessionValues) {
         self =
             session.appTransportSecurity.map { AppTransportSecurity(PropertyListValue.values(of: $0)) }

@@ -4,9 +4,9 @@ package import LoadingStorage
 
 /// The HSTS hosts on disk (TLS-7).
 ///
-/// The file is read on the thread that creates the first session that is not ephemeral, because loads query the store on
-/// their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read at the next
-/// start of this process.
+/// The file is read on the thread that creates the first session that is not ephemeral, because loads query the store
+/// on their loop. If reading fails, it is repeated while loads query the store. Changes of other processes are read at
+/// the next start of this process.
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
@@ -33,7 +33,8 @@ package final class HSTSCopy: FlushedStore {
         records = PersistentRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
 
-    /// Inserts the hosts of the file into `store`, which must not be in use yet, and writes later changes of it to the file.
+    /// Inserts the hosts of the file into `store`, which must not be in use yet, and writes later changes of it to the
+    /// file.
     package func follow(_ store: HSTSStore) {
         let known = all
         forgetRefused(zip(known, store.insert(known)))

@@ -38,8 +38,8 @@ nonisolated(unsafe) public let kSecAttrKeyClassPrivate: CFString = "1"
 /// The key size in bits, a number.
 nonisolated(unsafe) public let kSecAttrKeySizeInBits: CFString = "bsiz"
 
-/// The key as PKCS #1 for RSA, or for an elliptic curve as the uncompressed point, followed by the private scalar if the key is
-/// private. Other key types return nil and set `error`.
+/// The key as PKCS #1 for RSA, or for an elliptic curve as the uncompressed point, followed by the private scalar if
+/// the key is private. Other key types return nil and set `error`.
 @discardableResult
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -67,8 +67,8 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
 @discardableResult
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? { key.key.publicKey.map { SecKey($0) } }
 
-/// Creates a key of the type and class in `attributes` from its external representation. Returns nil and sets `error` if the
-/// bytes are not such a key.
+/// Creates a key of the type and class in `attributes` from its external representation. Returns nil and sets `error`
+/// if the bytes are not such a key.
 @discardableResult
 public func SecKeyCreateWithData(
     _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

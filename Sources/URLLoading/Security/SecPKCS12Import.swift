@@ -16,8 +16,8 @@ nonisolated(unsafe) public let kSecImportItemLabel: CFString = "label"
 /// The key identifier in the archive, data.
 nonisolated(unsafe) public let kSecImportItemKeyID: CFString = "keyid"
 
-/// Reads the identity in a PKCS #12 archive. Sets `items` to an array with one dictionary with the keys `kSecImportItem…`, or
-/// to an empty array if the archive has no key.
+/// Reads the identity in a PKCS #12 archive. Sets `items` to an array with one dictionary with the keys
+/// `kSecImportItem…`, or to an empty array if the archive has no key.
 ///
 /// Returns `errSecDecode` if the data is not an archive, `errSecAuthFailed` for a wrong password, and
 /// `errSecServiceNotAvailable` without OpenSSL.

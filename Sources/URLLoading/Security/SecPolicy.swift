@@ -60,8 +60,8 @@ public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPoli
 @discardableResult
 public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 
-/// The policy for revocation checks. On Linux nothing is fetched: the stapled OCSP response is used, or the one that was set
-/// with `SecTrustSetOCSPResponse`.
+/// The policy for revocation checks. On Linux nothing is fetched: the stapled OCSP response is used, or the one that
+/// was set with `SecTrustSetOCSPResponse`.
 @discardableResult
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
     SecPolicy(.revocation(revocationFlags))

@@ -2,8 +2,8 @@ public import Foundation
 internal import LoadingEvents
 internal import LoadingTransport
 
-/// A certificate chain with everything that its evaluation depends on. Thread-safe. An evaluation reads the system's root
-/// certificates, so it can block on disk access.
+/// A certificate chain with everything that its evaluation depends on. Thread-safe. An evaluation reads the system's
+/// root certificates, so it can block on disk access.
 public final class SecTrust: NSObject, @unchecked Sendable {
     // Sendable because everything mutable is guarded by `lock`.
 

@@ -2,8 +2,8 @@ internal import Foundation
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Faults of a certificate chain to ignore. They apply to one leaf certificate; a host name mismatch applies only to the
-/// requested name. Other faults are not ignored.
+/// Faults of a certificate chain to ignore. They apply to one leaf certificate; a host name mismatch applies only to
+/// the requested name. Other faults are not ignored.
 struct SecTrustExceptions {
     /// A fault and its position in the chain, counted from the leaf.
     private struct Exception: Equatable {

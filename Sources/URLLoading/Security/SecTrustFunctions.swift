@@ -22,8 +22,8 @@ public enum SecTrustResultType: UInt32, Sendable {
 
 // MARK: Creating
 
-/// Creates a trust object for a certificate or an array of certificates, leaf first, with a policy, an array of policies, or
-/// nil.
+/// Creates a trust object for a certificate or an array of certificates, leaf first, with a policy, an array of
+/// policies, or nil.
 @discardableResult
 public func SecTrustCreateWithCertificates(
     _ certificates: CFTypeRef, _ policies: CFTypeRef?, _ trust: UnsafeMutablePointer<SecTrust?>

@@ -1,9 +1,9 @@
 /// The lines of UTF-8 bytes, each as soon as its terminator is received.
 ///
-/// Created by ``_Concurrency/AsyncSequence/lines``. A line ends with LF, VT, FF, CR, CR LF, NEL (U+0085), LINE SEPARATOR
-/// (U+2028) or PARAGRAPH SEPARATOR (U+2029), which is not part of the line. The last line needs no terminator. **Empty lines
-/// are omitted**, as on Apple platforms; read the bytes if they matter, for example for server-sent events. Invalid UTF-8
-/// becomes U+FFFD, as in `String(decoding:as:)`.
+/// Created by ``_Concurrency/AsyncSequence/lines``. A line ends with LF, VT, FF, CR, CR LF, NEL (U+0085), LINE
+/// SEPARATOR (U+2028) or PARAGRAPH SEPARATOR (U+2029), which is not part of the line. The last line needs no
+/// terminator. **Empty lines are omitted**, as on Apple platforms; read the bytes if they matter, for example for
+/// server-sent events. Invalid UTF-8 becomes U+FFFD, as in `String(decoding:as:)`.
 ///
 /// A whole line is kept in memory, however long it is.
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {

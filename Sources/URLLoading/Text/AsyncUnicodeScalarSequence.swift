@@ -1,6 +1,7 @@
 /// The Unicode scalars of UTF-8 bytes, each as soon as its last byte is received.
 ///
-/// Created by ``_Concurrency/AsyncSequence/unicodeScalars``. Invalid UTF-8 becomes U+FFFD, as in `String(decoding:as:)`.
+/// Created by ``_Concurrency/AsyncSequence/unicodeScalars``. Invalid UTF-8 becomes U+FFFD, as in
+/// `String(decoding:as:)`.
 public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = UnicodeScalar
     public typealias Failure = Base.Failure

@@ -2,8 +2,8 @@
 @usableFromInline
 package struct CharacterScanner: ByteScanner {
     private var scalars = ScalarScanner()
-    /// Detects character boundaries incrementally. Checking a growing `String` would take quadratic time, which a hostile sender
-    /// could exploit with many combining marks.
+    /// Detects character boundaries incrementally. Checking a growing `String` would take quadratic time, which a
+    /// hostile sender could exploit with many combining marks.
     private var recognizer = Unicode._CharacterRecognizer()
     /// The incomplete character.
     private var begun = ""

@@ -1,5 +1,5 @@
-/// Finds the lines of UTF-8 that are not empty. It searches for the last byte of each terminator and looks back from there, so
-/// terminators may be split across buffers. CR LF yields an empty line, which is omitted.
+/// Finds the lines of UTF-8 that are not empty. It searches for the last byte of each terminator and looks back from
+/// there, so terminators may be split across buffers. CR LF yields an empty line, which is omitted.
 @usableFromInline
 package struct LineScanner: ByteScanner {
     private var buffer = ByteBuffer()
@@ -89,8 +89,8 @@ package struct LineScanner: ByteScanner {
     private static func mayEndLine(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let low = word & (ones &* 0x7F)
-        // The top bit of each byte is set in `below` if its lower seven bits are less than 0x0E, and in `above` if they are more
-        // than 0x09. There is no carry or borrow between bytes.
+        // The top bit of each byte is set in `below` if its lower seven bits are less than 0x0E, and in `above` if they
+        // are more than 0x09. There is no carry or borrow between bytes.
         let below = (ones &* (0x7F + 0x0E)) &- low
         let above = low &+ (ones &* (0x7F - 0x09))
         return ((below & above) | word) & (ones &* 0x80) != 0

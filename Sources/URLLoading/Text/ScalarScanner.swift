@@ -1,5 +1,5 @@
-/// Decodes UTF-8. Ill-formed sequences become U+FFFD as the Unicode Standard recommends (3.9, U+FFFD Substitution of Maximal
-/// Subparts) and as `String` does.
+/// Decodes UTF-8. Ill-formed sequences become U+FFFD as the Unicode Standard recommends (3.9, U+FFFD Substitution of
+/// Maximal Subparts) and as `String` does.
 @usableFromInline
 package struct ScalarScanner: ByteScanner {
     private var buffer = ByteBuffer()
@@ -7,7 +7,8 @@ package struct ScalarScanner: ByteScanner {
     private var value: UInt32 = 0
     /// The number of missing bytes.
     private var missing = 0
-    /// The valid range of the next byte. For the second byte it excludes surrogates, overlong forms and values above U+10FFFF.
+    /// The valid range of the next byte. For the second byte it excludes surrogates, overlong forms and values above
+    /// U+10FFFF.
     private var allowed: ClosedRange<UInt8> = Self.continuation
 
     private static let continuation: ClosedRange<UInt8> = 0x80...0xBF

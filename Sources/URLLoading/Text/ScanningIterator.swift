@@ -1,7 +1,7 @@
 /// Reads bytes on demand and returns the elements of a scanner. Shared by the text sequences.
 ///
-/// Most elements are already in the buffer. Returning one does not call an `async` function, which avoids its frame; therefore
-/// this part is inlinable.
+/// Most elements are already in the buffer. Returning one does not call an `async` function, which avoids its frame;
+/// therefore this part is inlinable.
 @usableFromInline
 struct ScanningIterator<Base: AsyncSequence, Scanner: ByteScanner> where Base.Element == UInt8 {
     @usableFromInline var scanner: Scanner

@@ -3,8 +3,8 @@ public import Foundation
 extension URL {
     /// The resource of a URL as an asynchronous sequence of bytes, loaded by the shared session.
     ///
-    /// Each iterator performs its own load, which begins with its first element. An HTTP error status is not an error: the body of
-    /// the response is returned.
+    /// Each iterator performs its own load, which begins with its first element. An HTTP error status is not an error:
+    /// the body of the response is returned.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
 

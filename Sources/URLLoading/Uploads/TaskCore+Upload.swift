@@ -12,8 +12,9 @@ extension TaskCore {
         if case .upload(let content, _) = kind { content.body(of: request, on: core.loop) } else { nil }
     }
 
-    /// The body after a redirect that keeps it, if the new request does not contain it: the content of an upload task, or
-    /// the stream that was being sent. Nil for redirects of custom protocols, whose request is complete.
+    /// The body after a redirect that keeps it, if the new request does not contain it: the content of an
+    /// upload task, or the stream that was being sent. Nil for redirects of custom protocols, whose request is
+    /// complete.
     func bodyAfterRedirect(to request: URLRequest, _ load: any Load) -> LoadBody? {
         guard let proposed = (load as? HTTPLoad)?.proposedBody else { return nil }
         if isUpload { return proposed }
@@ -45,7 +46,8 @@ extension TaskCore {
 
     // MARK: Delegate
 
-    /// Requests a body stream from the delegates (T-51, T-52). If none implements the method the stream is nil, and the task fails.
+    /// Requests a body stream from the delegates (T-51, T-52). If none implements the method the stream is nil, and the
+    /// task fails.
     func askForBody(from offset: Int64, _ session: URLSession, _ task: URLSessionTask) {
         if case .upload(let content, _) = kind, case .pipe = content {
             return answerBody(offset == 0 ? content.newStream() : nil)

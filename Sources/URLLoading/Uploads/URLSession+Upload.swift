@@ -1,8 +1,8 @@
 public import Foundation
 
 extension URLSession {
-    /// Uploads data and returns the complete response body. Throws a `URLError` if the load fails; an HTTP error status does not
-    /// throw. The body of `request` is ignored.
+    /// Uploads data and returns the complete response body. Throws a `URLError` if the load fails; an HTTP error status
+    /// does not throw. The body of `request` is ignored.
     ///
     /// Cancelling the Swift task cancels the load, which then throws `URLError.cancelled`.
     ///

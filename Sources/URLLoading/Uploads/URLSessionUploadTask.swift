@@ -5,13 +5,13 @@ public import Foundation
 /// A file is read while it is sent, so memory use does not depend on its size. The task fails if the file is missing,
 /// unreadable, or truncated while it is sent.
 ///
-/// If the server supports resumable uploads (draft-ietf-httpbis-resumable-upload), a task whose connection is lost resumes
-/// automatically.
+/// If the server supports resumable uploads (draft-ietf-httpbis-resumable-upload), a task whose connection is lost
+/// resumes automatically.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     // Sendable as every task is.
 
-    /// Cancels the task and passes resume data for `uploadTask(withResumeData:)`. The data is nil if the server does not support
-    /// resumption. The task also completes with `URLError.cancelled`, which contains the same data.
+    /// Cancels the task and passes resume data for `uploadTask(withResumeData:)`. The data is nil if the server does
+    /// not support resumption. The task also completes with `URLError.cancelled`, which contains the same data.
     ///
     /// The handler is called on the session's delegate queue, exactly once.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -19,7 +19,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
         core.cancel(self, producingResumeData: completionHandler)
     }
 
-    /// Cancels the task and returns resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be resumed.
+    /// Cancels the task and returns resume data for `uploadTask(withResumeData:)`, or nil if the upload cannot be
+    /// resumed.
     open func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })

@@ -11,7 +11,8 @@ enum UploadContent {
     /// A stream that the delegate provides.
     case stream
 
-    /// The content for a file URL. A file that is not regular, or that has size 0 but contains bytes, is read as a pipe.
+    /// The content for a file URL. A file that is not regular, or that has size 0 but contains bytes, is read as a
+    /// pipe.
     static func of(_ file: URL) -> UploadContent {
         var status = stat()
         guard file.isFileURL, stat(file.path, &status) == 0 else { return .file(file) }

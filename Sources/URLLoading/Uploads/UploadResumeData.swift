@@ -3,8 +3,8 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// Resume data of an upload, a property list (RES-13). Contains the data to send, or the path, length and modification time of
-/// the file.
+/// Resume data of an upload, a property list (RES-13). Contains the data to send, or the path, length and modification
+/// time of the file.
 ///
 /// It is untrusted, so all values are validated.
 struct UploadResumeData: Codable {

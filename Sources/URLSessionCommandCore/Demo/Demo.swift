@@ -79,7 +79,8 @@ struct Demo {
     }
 }
 
-/// The signal that ended the demo. Written on the signal's queue before the loader stops, and read after it has stopped.
+/// The signal that ended the demo. Written on the signal's queue before the loader stops, and read after it has
+/// stopped.
 private final class InterruptedBy: @unchecked Sendable {
     var code = ExitCode.interrupted
 }

@@ -5,7 +5,8 @@ import URLLoading
 /// Runs the demo's loads one after another in one session, so that connections are reused.
 ///
 /// Unchecked: `outcome` is confined to the delegate queue while a load runs, and to the caller before and after; the
-/// semaphore orders them. `lock` guards the task, its progress bar and the stop flag, which the signal handler also uses.
+/// semaphore orders them. `lock` guards the task, its progress bar and the stop flag, which the signal handler also
+/// uses.
 final class DemoLoader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     /// The result of one load.
     struct Outcome {

@@ -7,13 +7,14 @@ import URLLoading
     import Glibc
 #endif
 
-/// The folder `FILE.download` beside the target of an incomplete download. It contains the file to which the session writes
-/// the body, and the record to resume from. One process at a time locks it.
+/// The folder `FILE.download` beside the target of an incomplete download. It contains the file to which the session
+/// writes the body, and the record to resume from. One process at a time locks it.
 ///
-/// Invariant: the contents are consistent whenever the process is killed. A file name always stands for the contents that
-/// its record describes, and records are replaced atomically.
+/// Invariant: the contents are consistent whenever the process is killed. A file name always stands for the contents
+/// that its record describes, and records are replaced atomically.
 ///
-/// Unchecked: used by one thread at a time: the thread of `run` before and after the load, the delegate queue during it.
+/// Unchecked: used by one thread at a time: the thread of `run` before and after the load, the delegate queue during
+/// it.
 final class UnfinishedDownload: @unchecked Sendable {
     let target: String
     let folder: String

@@ -126,8 +126,8 @@ package struct HARRecord: Equatable, Sendable {
         fields.map { .init($0.name, showingSecrets ? $0.value : SecretFields.redact(name: $0.name, value: $0.value)) }
     }
 
-    /// Cookie names; values only if secrets are shown. `URLSession` may join several Set-Cookie fields into one; of each field
-    /// only the first pair is listed.
+    /// Cookie names; values only if secrets are shown. `URLSession` may join several Set-Cookie fields into one; of
+    /// each field only the first pair is listed.
     private func cookies(
         _ fields: [(name: String, value: String)], _ name: String, _ showingSecrets: Bool
     ) -> [HARDocument.NameValue] {

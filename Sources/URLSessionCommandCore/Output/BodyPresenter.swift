@@ -54,7 +54,8 @@ package struct BodyPresenter: Sendable {
         return output
     }
 
-    /// The remaining output. Adds a line break if the last one is missing, so that the shell prompt begins on its own line.
+    /// The remaining output. Adds a line break if the last one is missing, so that the shell prompt begins on its own
+    /// line.
     package mutating func finish() -> [UInt8] {
         var output: [UInt8] = []
         switch form {

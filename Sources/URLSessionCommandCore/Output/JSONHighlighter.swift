@@ -1,7 +1,7 @@
 /// Formats JSON with indentation and colour while it arrives. Memory is bounded by the nesting depth.
 ///
-/// It never fails: from the first invalid byte on, input passes as plain text. Sequences of values (JSON lines) are allowed.
-/// All text passes a `TextSanitizer`.
+/// It never fails: from the first invalid byte on, input passes as plain text. Sequences of values (JSON lines) are
+/// allowed. All text passes a `TextSanitizer`.
 package struct JSONHighlighter: Sendable {
     private enum Expectation {
         case value

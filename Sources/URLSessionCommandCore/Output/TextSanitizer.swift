@@ -1,8 +1,8 @@
 /// Makes text from a server safe to print on a terminal.
 ///
-/// Escape sequences can move the cursor, change the title or even insert input, and bidirectional controls can disguise text.
-/// They are displayed as visible text. Line feeds, tabs and CRLF are kept. Characters that are split across two pieces are
-/// reassembled.
+/// Escape sequences can move the cursor, change the title or even insert input, and bidirectional controls can disguise
+/// text. They are displayed as visible text. Line feeds, tabs and CRLF are kept. Characters that are split across two
+/// pieces are reassembled.
 package struct TextSanitizer: Sendable {
     private let isUTF8: Bool
     private var pending: [UInt8] = []

@@ -1,6 +1,7 @@
 /// Completes a URL argument whose scheme may be omitted.
 package enum URLArgument {
-    /// Adds an omitted scheme: `http` for this machine, `https` for other hosts. `:8080/path` means `http://localhost:8080/path`.
+    /// Adds an omitted scheme: `http` for this machine, `https` for other hosts. `:8080/path` means
+    /// `http://localhost:8080/path`.
     package static func complete(_ text: String) -> String {
         if hasScheme(text) { return text }
         if text.hasPrefix(":"), !text.hasPrefix("::") {
@@ -21,7 +22,8 @@ package enum URLArgument {
             && parts.allSatisfy { $0.utf8.allSatisfy { 0x30...0x39 ~= $0 } && UInt32($0) != nil }
     }
 
-    /// The file name for `-O`: the last path component. `.` and `..` are refused, so the file is always in the current folder.
+    /// The file name for `-O`: the last path component. `.` and `..` are refused, so the file is always in the current
+    /// folder.
     package static func remoteName(of text: String, for option: String = "-O") throws(UsageError) -> String {
         let url = complete(text)
         let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]

@@ -15,8 +15,8 @@ package enum SecretFields {
 
     package static func isSecret(_ name: String) -> Bool { SecretNames.isSecretField(name) }
 
-    /// The value to display. Values of secret fields are replaced, except for a known authentication scheme. In other values,
-    /// only the secrets within URLs are replaced.
+    /// The value to display. Values of secret fields are replaced, except for a known authentication scheme. In other
+    /// values, only the secrets within URLs are replaced.
     package static func redact(name: String, value: String) -> String {
         let name = name.lowercased()
         // A challenge is not secret; the response to it is.

@@ -1,5 +1,5 @@
-/// Redacts secrets in text: user information of URLs, and values of parameters, form fields and JSON members with secret
-/// names (`SecretNames`). All other bytes are unchanged.
+/// Redacts secrets in text: user information of URLs, and values of parameters, form fields and JSON members with
+/// secret names (`SecretNames`). All other bytes are unchanged.
 package struct SecretText {
     /// The format of the text. It determines where a value ends.
     package enum Kind: Sendable {
@@ -29,8 +29,8 @@ package struct SecretText {
     private var index = 0
     /// Whether the scan position is in the query or fragment of a URL.
     private var isInQuery = false
-    /// End of the last value that was scanned, and whether it was in a query. Cached, so that a value with many equals signs is
-    /// scanned once.
+    /// End of the last value that was scanned, and whether it was in a query. Cached, so that a value with many equals
+    /// signs is scanned once.
     private var valueEnd = 0
     private var valueWasInQuery = false
     /// Start of the body of the last multipart head that was scanned; `Int.max` after the last part.
@@ -140,8 +140,8 @@ package struct SecretText {
         index = end
     }
 
-    /// Whether a quotation mark after an equals sign begins a quoted value. It may instead be part of the value, or end the text
-    /// around it.
+    /// Whether a quotation mark after an equals sign begins a quoted value. It may instead be part of the value, or end
+    /// the text around it.
     private func isOpening(_ opening: Opening) -> Bool {
         if kind == .form || kind == .address { return false }
         guard isInQuery else { return true }
@@ -197,7 +197,8 @@ package struct SecretText {
 
     // MARK: multipart/form-data
 
-    /// After the equals sign of a part's `name` parameter. The value lies between the next empty line and the next delimiter.
+    /// After the equals sign of a part's `name` parameter. The value lies between the next empty line and the next
+    /// delimiter.
     private mutating func part() {
         if index >= partStart { partStart = endOfHead(from: index) }
         guard partStart < Int.max, SecretNames.isSecretParameter(partName()) else { return }
@@ -233,8 +234,8 @@ package struct SecretText {
         return end > index && input[end - 1] == UInt8(ascii: "\r") ? end - 1 : end
     }
 
-    /// LF and the first line that can be a delimiter. The whole line is compared, because a value such as a PEM key also has
-    /// lines that begin with `--`.
+    /// LF and the first line that can be a delimiter. The whole line is compared, because a value such as a PEM key
+    /// also has lines that begin with `--`.
     private func firstDelimiter() -> [UInt8] {
         var line = input[...]
         while !line.starts(with: "--".utf8) {
@@ -298,8 +299,8 @@ package struct SecretText {
         output += mark
     }
 
-    /// The position after the closing bracket of the array or object that begins at `index`, or the end of the enclosing string
-    /// if the container is truncated.
+    /// The position after the closing bracket of the array or object that begins at `index`, or the end of the
+    /// enclosing string if the container is truncated.
     private func endOfContainer(_ level: Int) -> Int {
         var open = 0
         var isInString = false
@@ -343,8 +344,8 @@ package struct SecretText {
     /// The number of backslashes before a quotation mark at this nesting level.
     private static func escapes(_ level: Int) -> Int { (1 << level) - 1 }
 
-    /// The nesting level of a quotation mark after that many backslashes. Nil if the level exceeds `limit`: the mark is then part
-    /// of the text.
+    /// The nesting level of a quotation mark after that many backslashes. Nil if the level exceeds `limit`: the mark is
+    /// then part of the text.
     private static func level(after backslashes: Int, upTo limit: Int) -> Int? {
         let level = level(after: backslashes)
         return level <= limit ? level : nil

@@ -4,7 +4,8 @@
     import Glibc
 #endif
 
-/// Reads a password from the controlling terminal (`/dev/tty`) with echo off, even if the standard streams are redirected.
+/// Reads a password from the controlling terminal (`/dev/tty`) with echo off, even if the standard streams are
+/// redirected.
 enum PasswordPrompt {
     /// Nil if there is no terminal.
     static func ask(for user: String) -> String? {

@@ -1,7 +1,8 @@
 import Foundation
 import URLLoading
 
-/// Answers the challenges of a TLS handshake: server trust (`-k`, `--cacert`, `--pin`) and client certificate (`--cert`).
+/// Answers the challenges of a TLS handshake: server trust (`-k`, `--cacert`, `--pin`) and client certificate
+/// (`--cert`).
 struct TLSChallengeResponder: @unchecked Sendable {
     // Sendable: constants only.
     private let isInsecure: Bool
@@ -76,8 +77,8 @@ struct TLSChallengeResponder: @unchecked Sendable {
         }
     }
 
-    /// Reads a PKCS #12 archive, or PEM with certificate and key. The text after the last colon is the password, unless the
-    /// whole text is the path of an existing file.
+    /// Reads a PKCS #12 archive, or PEM with certificate and key. The text after the last colon is the password, unless
+    /// the whole text is the path of an existing file.
     private static func credential(_ text: String) throws(UsageError) -> URLCredential {
         var path = text
         var password: String?

@@ -2,11 +2,11 @@ import Dispatch
 import Foundation
 import URLLoading
 
-/// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle the
-/// body.
+/// The base class of all commands that load: runs one task in its own session and keeps its result. Subclasses handle
+/// the body.
 ///
-/// Unchecked: mutable state is confined to the session's serial delegate queue, and the caller of `load` reads it after the
-/// task has ended. `stop` is used from other threads too and has a lock.
+/// Unchecked: mutable state is confined to the session's serial delegate queue, and the caller of `load` reads it after
+/// the task has ended. `stop` is used from other threads too and has a lock.
 class CommandLoad: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     final let command: CommandLineRequest
     final let builder: RequestBuilder

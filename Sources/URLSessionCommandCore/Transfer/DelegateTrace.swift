@@ -4,8 +4,8 @@ import URLLoading
 
 /// Implements `--trace`: prints every delegate callback and the value passed to its completion handler.
 ///
-/// It is the session's delegate and forwards each callback to `target`. Header fields and user information of URLs are not
-/// printed.
+/// It is the session's delegate and forwards each callback to `target`. Header fields and user information of URLs are
+/// not printed.
 ///
 /// Unchecked: all properties are constants, and the delegates are used on the delegate queue only.
 final class DelegateTrace: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import LoadingEvents
 
-/// Records the request and response heads of a load as on the wire, repeated requests included. Each one is printed as it
-/// arrives; those that are needed later are kept.
+/// Records the request and response heads of a load as on the wire, repeated requests included. Each one is printed as
+/// it arrives; those that are needed later are kept.
 ///
 /// Unchecked: `lock` guards the mutable state. Heads arrive on the session's loop and are taken on the delegate queue.
 final class HeadRecorder: @unchecked Sendable {

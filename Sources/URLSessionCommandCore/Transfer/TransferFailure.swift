@@ -190,8 +190,8 @@ package struct TransferFailure: Error, Equatable, Sendable {
         ((error as NSError).userInfo[FailedProxy.urlKey] as? String).map { "the proxy \(TextSanitizer.clean($0))" }
     }
 
-    /// The failure if the proxy could not be reached or refused. TLS errors (below -1200) have the same message for proxies and
-    /// servers.
+    /// The failure if the proxy could not be reached or refused. TLS errors (below -1200) have the same message for
+    /// proxies and servers.
     private static func proxy(_ error: any Error, _ number: Int, _ context: Context) -> TransferFailure? {
         let proxy = failedProxy(error)
         // For invalid proxy settings only the error of Apple's proxy domain tells.

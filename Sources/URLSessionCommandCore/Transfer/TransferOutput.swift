@@ -2,8 +2,8 @@ import Foundation
 import LoadingEvents
 import URLLoading
 
-/// Writes a response to its destination. The file of `-o` is created when the response begins, so a load without a response
-/// does not change an existing file. Confined to the delegate queue.
+/// Writes a response to its destination. The file of `-o` is created when the response begins, so a load without a
+/// response does not change an existing file. Confined to the delegate queue.
 final class TransferOutput {
     private let command: CommandLineRequest
     private let terminal: Terminal

@@ -1,4 +1,4 @@
-/// Lets one task through at a time, in the order of arrival.
+/// A fair mutex for async code: tasks enter one at a time, in order of arrival.
 final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false

@@ -1,8 +1,8 @@
 internal import CTestTLS
 internal import Glibc
 
-/// A second network beside that of a `NetworkNamespace`, at the other end of a cable whose near end is `near`. The near
-/// network has 10.0.0.1/24 and fd00::1/64 there, the far one 10.0.0.2/24 and fd00::2/64.
+/// A second network namespace, connected to that of the test by a virtual Ethernet pair. The test's interface is
+/// `near`, with 10.0.0.1/24 and fd00::1/64; the remote one has 10.0.0.2/24 and fd00::2/64.
 ///
 ///     let far = try RemoteNetwork()
 ///     let server = try far.perform { try ScriptedServer.answering(.everywhere) { … } }
@@ -10,7 +10,7 @@ package final class RemoteNetwork: Sendable {
     package static let address = "10.0.0.2"
     package static let address6 = "fd00::2"
 
-    /// Tells the near network that each name leads to both addresses.
+    /// A DNS server in the test's namespace that resolves every name to both remote addresses.
     package static func nameServer() throws -> NameServer {
         try NetworkNamespace.raiseLoopback()
         return try NameServer { question in
@@ -33,7 +33,7 @@ package final class RemoteNetwork: Sendable {
         guard let result = made.current else { throw NoNetworkNamespace() }
         descriptor = try result.get()
         let near = "\(getpid())"
-        // One from before goes some time after its last user.
+        // An earlier interface is removed with a delay after its last use.
         try? NetworkNamespace.ip("link", "del", "near")
         try perform {
             try NetworkNamespace.ip("link", "set", "lo", "up")
@@ -51,7 +51,7 @@ package final class RemoteNetwork: Sendable {
         close(descriptor)
     }
 
-    /// On a thread in the far network. Sockets, threads and programs that are made there stay there.
+    /// Runs `body` on a thread in the remote namespace. Sockets, threads and processes that it creates stay there.
     package func perform<Outcome: Sendable>(_ body: @escaping @Sendable () throws -> Outcome) throws -> Outcome {
         let outcome = Watched<Result<Outcome, any Error>?>(nil)
         try JoinableThread(name: "test-far") { [descriptor] in
@@ -65,13 +65,13 @@ package final class RemoteNetwork: Sendable {
         return try result.get()
     }
 
-    /// From now on nothing comes back to that address of the near network, and nobody is told.
+    /// Silently drops all further packets to that address of the test's namespace.
     package func swallowPackets(to address: String) throws {
         let family = address.contains(":") ? "-6" : "-4"
         try perform { try NetworkNamespace.ip(family, "route", "add", "blackhole", address) }
     }
 
-    /// From now on no datagram of UDP comes back, over IPv4 or over IPv6, and nobody is told.
+    /// Silently drops all further UDP packets from the remote namespace, over IPv4 and IPv6.
     package func swallowDatagrams(over family: Loopback = .ipv4) throws {
         let word = family == .ipv6 ? "-6" : "-4"
         try perform { try NetworkNamespace.ip(word, "rule", "add", "ipproto", "udp", "blackhole") }

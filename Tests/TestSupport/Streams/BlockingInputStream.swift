@@ -1,16 +1,15 @@
 package import Foundation
 
-/// A stream that tells when it is read from, and then waits before it gives anything; or when it is read from behind its
-/// first bytes.
+/// A stream that fires a signal and blocks when it is read, optionally after a number of initial bytes.
 package final class BlockingInputStream: InputStream {
     private var bytes: ArraySlice<UInt8>
-    /// Where it waits.
+    /// The offset at which it blocks.
     private let hold: Int
     private let onRead: Signal
     private let release: Signal
     private var status = Stream.Status.notOpen
 
-    /// - Parameter count: How many bytes it gives at once.
+    /// - Parameter count: The number of bytes before it blocks.
     package init(_ bytes: [UInt8], givingFirst count: Int = 0, onRead: Signal, until release: Signal) {
         self.bytes = bytes[...]
         hold = min(count, bytes.count)

@@ -1,4 +1,4 @@
-/// Lets a test release work in portions: each tick is taken once.
+/// A counting semaphore with which a test releases work in portions.
 package final class Permits: Sendable {
     private struct State {
         var available = 0
@@ -9,7 +9,7 @@ package final class Permits: Sendable {
 
     package init() {}
 
-    /// Lets so many more portions go.
+    /// Adds a number of permits.
     package func release(_ count: Int = 1) {
         let observers = state.withValue { state in
             state.available += count
@@ -18,10 +18,10 @@ package final class Permits: Sendable {
         for observer in observers { observer() }
     }
 
-    /// Released and not yet taken.
+    /// The number of permits that are not taken.
     package var available: Int { state.current.available }
 
-    /// Takes a tick if there is one.
+    /// Takes a permit if there is one.
     func take() -> Bool {
         state.withValue { state in
             guard state.available > 0 else { return false }
@@ -30,7 +30,7 @@ package final class Permits: Sendable {
         }
     }
 
-    /// Calls the observer at each release from now on.
+    /// Calls the observer at each later release.
     func observe(_ observer: @escaping @Sendable () -> Void) {
         state.withValue { $0.observers.append(observer) }
     }
