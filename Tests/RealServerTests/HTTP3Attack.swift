@@ -1,18 +1,18 @@
 #if HTTP3
     import Testing
 
-    /// What a `HostileServer` does to a request, and what has to come of it.
+    /// An attack of `HostileServer`, and the expected result.
     struct HTTP3Attack: Sendable, CustomTestStringConvertible {
-        /// The path that has the server do it.
+        /// The request path that selects the attack.
         let path: String
         /// The text of the response, or the code of the error.
         let end: String
-        /// With what the client ends the connection; nil where that goes on.
+        /// The error with which the client closes the connection; nil if it stays open.
         let told: String?
 
         var testDescription: String { path }
 
-        // MARK: What breaks the connection
+        // MARK: Connection errors
 
         /// With a code of HTTP/3's (RFC 9114 §8.1, RFC 9204 §6).
         private static func broken(_ code: Int, _ paths: String...) -> [Self] {
@@ -55,12 +55,12 @@
                     "/reset-own-stream"),
                 violated(0xD, "/far-handshake"),
             ].flatMap(\.self)
-            // That is no mistake of HTTP's, and the request is sent again over TCP, where nobody is.
+            // Not an HTTP error: the request is repeated over TCP, where there is no server.
             + ["/garbled-handshake", "/key-update", "/key-update-asked"].map {
                 Self(path: $0, end: "-1004", told: "quic 0x10a")
             }
 
-        // MARK: What comes without end
+        // MARK: Floods
 
         static let floods =
             broken(
@@ -71,13 +71,13 @@
                 "/progress",
                 "/settings-unknown", "/goodbyes", "/insertions", "/copies", "/capacities", "/bomb", "/huge-section",
                 "/endless-section")
-            // Of these ngtcp2 keeps no more than it has room for.
+            // ngtcp2 bounds these itself.
             + violated(0x9, "/ids") + violated(0x1, "/gaps", "/handshake-gaps")
 
-        /// The same, after the load has ended: the connection has to end too.
+        /// A flood after the load has ended: the connection must be closed too.
         static let after = [Self(path: "/reset-stream", end: "-1005", told: "http 0x107")]
 
-        // MARK: What breaks the response
+        // MARK: Response errors
 
         static let responses: [Self] =
             [
@@ -88,7 +88,7 @@
             // CONN-27
             + ["/too-short", "/reset"].map { Self(path: $0, end: "-1005", told: nil) }
 
-        // MARK: What does no harm
+        // MARK: Harmless
 
         static let harmless: [Self] = [
             "/blocked", "/answer-to-no-challenge", "/token", "/done-again", "/padding", "/stop-request",

@@ -4,9 +4,9 @@
     import Testing
     import URLLoading
 
-    /// A server whose connections of HTTP/3 end before they have carried a response.
+    /// An HTTP/3 server that closes its connections before a response.
     @Suite(.needs(.aioquic)) struct HTTP3ClosingTests {
-        /// On TCP, at the same place as far as a session knows. Says what it was asked, and where QUIC is.
+        /// A TCP server for the same origin, which returns the request and advertises the QUIC port.
         private func server(naming quic: ClosingServer) throws -> ScriptedServer {
             let port = quic.port
             return try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in

@@ -4,11 +4,11 @@
     import Testing
     import URLLoading
 
-    /// Servers of HTTP/3 that fall silent in the middle of their responses, for good or not.
+    /// HTTP/3 servers that become silent during responses, permanently or temporarily.
     @Suite(.needs(.caddy), .timeLimit(.minutes(2))) struct HTTP3CrashTests {
         private static let count = 16
 
-        /// Its responses begin, and do not go on until the test lets them.
+        /// A server whose responses stall until the test releases them.
         private func origin(_ goesOn: Signal) throws -> ScriptedServer {
             var options = ScriptedServer.Options()
             // The silence is longer than a script usually waits.

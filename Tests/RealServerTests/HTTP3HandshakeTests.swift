@@ -4,8 +4,8 @@
     import Testing
     import URLLoading
 
-    /// Servers that break the rules of QUIC before its handshake is through, or send without end: whole sessions. There is TCP
-    /// beside them, which is there for that.
+    /// Servers that break the rules of QUIC before its handshake is through, or send without end: whole sessions. There
+    /// is TCP beside them, which is there for that.
     @Suite("HTTP/3, hostile handshakes", .serialized, .needs(.aioquic)) struct HTTP3HandshakeTests {
         /// What a client may hold for one.
         private static let mostMemory = 8 << 20

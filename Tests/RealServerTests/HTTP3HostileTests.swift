@@ -21,8 +21,8 @@
         private func load(_ attack: HTTP3Attack) async throws {
             let server = try #require(HostileServerTrait.server)
             let handshakes = server.events.count { $0 == "handshake" }
-            // Where TCP is refused, a server that is slow with QUIC counts as not there, and this one may be at an attack still.
-            // So TCP neither succeeds nor fails, but for an attack on the handshake itself.
+            // Where TCP is refused, a server that is slow with QUIC counts as not there, and this one may be at an
+            // attack still. So TCP neither succeeds nor fails, but for an attack on the handshake itself.
             let tcp = attack.end == "-1004" ? nil : try? SaturatedPort(port: server.port)
             defer { withExtendedLifetime(tcp) {} }
             let ends = EventRecorder<String>()
@@ -42,8 +42,8 @@
                 }
                 let growth = memory.growth()
                 #expect(growth < Memory.limit(Self.mostMemory), "\(growth) bytes")
-                // Where the connection goes on so does the server. For another name it is another one in any case: this one may be
-                // left alone for a while.
+                // Where the connection goes on so does the server. For another name it is another one in any case: this
+                // one may be left alone for a while.
                 let hosts =
                     attack.told == nil && !["/goaway", "/table"].contains(attack.path)
                     ? ["127.0.0.1", "localhost"] : ["localhost"]

@@ -4,11 +4,11 @@
     import Testing
     import URLLoading
 
-    /// Servers of HTTP/3 that are not, or say that they are not, whom they are asked as.
+    /// HTTP/3 servers that are not authoritative for the requested host (421, or another certificate).
     @Suite(.needs(.aioquic)) struct HTTP3MisdirectedTests {
         private static let names: CertificateProfile = .server("a.localhost", "b.localhost")
 
-        /// On TCP. Says whom it was asked as, and names a place if there is one.
+        /// A TCP server that returns the requested host, and advertises an alternative service if given.
         private func tcpServer(naming place: Int? = nil) throws -> ScriptedServer {
             try ScriptedServer.answering(tls: TrustedAuthority.server(Self.names)) { request in
                 var response = CannedResponse.text("tcp \(request.method)")
@@ -45,7 +45,7 @@
                 #expect(try await text(session, b, method) == "tcp \(method)")
                 #expect(try await text(session, b) == "tcp GET")
                 #expect(try await text(session, a) == "h3")
-                // The one that was sent away stands there as well.
+                // The rejected transaction is in the metrics too.
                 let transactions = try await metrics.transactions.waitFor(count: 5)
                 #expect(transactions.map(\.networkProtocolName) == ["h3", "h3", "http/1.1", "http/1.1", "h3"])
                 #expect(transactions.map(\.isReusedConnection) == [false, true, false, true, true])
@@ -72,9 +72,9 @@
         }
 
         enum Refusal: CaseIterable {
-            /// The server there says that it is not the one.
+            /// The server answers 421.
             case declined
-            /// Its certificate is good for the other only.
+            /// Its certificate is valid for another host only.
             case certificate
         }
 

@@ -5,9 +5,9 @@
     import Testing
     import URLLoading
 
-    /// What a session remembers of a server from one connection over QUIC to the next.
+    /// Session resumption and early data over QUIC.
     @Suite("HTTP/3, one connection after another", .needs(.gtlsserver), .serialized) struct HTTP3ResumptionTests {
-        /// Ends connections that are idle for a moment, so that the next load makes one.
+        /// A session that closes idle connections at once, so that each load makes a connection.
         private static let shortLives = ["--timeout=200ms"]
 
         private func server(_ options: [String] = shortLives, port: Int? = nil) throws -> GtlsServer {
@@ -33,7 +33,7 @@
             return request
         }
 
-        /// Waits until no connection to the port is left.
+        /// Waits until there are no connections to the port.
         private func untilAlone(_ port: Int) async throws {
             try await eventually { Self.connections(to: port) == 0 }
         }
@@ -300,8 +300,8 @@
         }
     }
 
-    /// Writes down transactions too, and leaves to the session what it is asked about servers. A heir of `TransactionRecorder`
-    /// would not be asked, since that answers by the protocol's default.
+    /// Writes down transactions too, and leaves to the session what it is asked about servers. A heir of
+    /// `TransactionRecorder` would not be asked, since that answers by the protocol's default.
     private final class AskedRecorder: NSObject, URLSessionTaskDelegate, Sendable {
         let transactions = EventRecorder<URLSessionTaskTransactionMetrics>()
         let questions = EventRecorder<Int>()

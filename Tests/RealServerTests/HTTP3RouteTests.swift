@@ -4,7 +4,7 @@
     import Testing
     import URLLoading
 
-    /// HTTP/3 when the way to the server changes: the sessions are in one network, the server in another.
+    /// HTTP/3 when the route to the server changes. Sessions and server are in different network namespaces.
     @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needs(.gtlsserver), .timeLimit(.minutes(1)))
     struct HTTP3RouteTests {
         private static let big = [UInt8].pattern(count: 8_000_000)
@@ -76,7 +76,8 @@
             var address: String { movesAddress ? "10.0.0.3" : "10.0.0.1" }
         }
 
-        /// A connection over TCP beside those of HTTP/3, of the same session: what becomes of it is what the session has noticed.
+        /// A connection over TCP beside those of HTTP/3, of the same session: what becomes of it is what the session
+        /// has noticed.
         private struct Witness {
             let server: ScriptedServer
             let session: URLSession
@@ -304,7 +305,8 @@
             case ofTheConnection
         }
 
-        // CONN-11, CONN-15, MET-7: there may be another way yet, so not at once; but not later than anybody has asked for
+        // CONN-11, CONN-15, MET-7: there may be another way yet, so not at once; but not later than anybody has asked
+        // for
         @Test("an interface goes down during a load and stays down", arguments: Patience.allCases)
         func outageWithoutEnd(patience: Patience) async throws {
             let far = try RemoteNetwork()
@@ -402,7 +404,8 @@
             #expect(server.connectionCount == 1)
         }
 
-        // CONN-9: the other family has its turn after a quarter of a second; the second is as long as QUIC has beside TCP
+        // CONN-9: the other family has its turn after a quarter of a second; the second is as long as QUIC has beside
+        // TCP
         @Test(
             "datagrams of one family are lost on their way, and there is no TCP", .needsNameServer,
             arguments: [Loopback.ipv6, .ipv4])

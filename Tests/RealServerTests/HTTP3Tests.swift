@@ -4,7 +4,7 @@
     import Testing
     import URLLoading
 
-    /// HTTP/3 against a server of another make.
+    /// HTTP/3 against gtlsserver.
     @Suite(.needs(.gtlsserver)) struct HTTP3Tests {
         private static let big = [UInt8].pattern(count: 8_000_000)
 
@@ -242,7 +242,7 @@
         }
     }
 
-    /// Trusts whoever it is, or leaves that to the session; and writes down who that was.
+    /// Accepts every server, or uses default handling, and records the hosts.
     final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
         // Sendable: the recorder guards itself, the rest is constant.
         let hosts = EventRecorder<String>()

@@ -4,7 +4,7 @@
     import Testing
     import URLLoading
 
-    /// A connection of another version that is there, and HTTP/3 that could be.
+    /// Upgrades from an existing connection of another version to HTTP/3.
     @Suite("HTTP/3 where there is a connection already", .needs(.gtlsserver), .timeLimit(.minutes(1)))
     struct HTTP3UpgradeTests {
         static let versions = ["http/1.1", "h2"]

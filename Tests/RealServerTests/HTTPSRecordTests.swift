@@ -4,8 +4,8 @@
     import Testing
     import URLLoading
 
-    /// HTTP/3 because a record of DNS says so, with the system's resolver and a server of another make. Each test has a process
-    /// and a network of its own.
+    /// HTTP/3 because of an HTTPS record, with the system's resolver and gtlsserver. Each test has its own process and
+    /// network.
     @Suite(
         .inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .needs(.gtlsserver), .timeLimit(.minutes(1)))
     struct HTTPSRecordTests {
@@ -15,7 +15,7 @@
             text.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + $0.utf8 } + [0]
         }
 
-        /// The data of a record that says where there is HTTP/3.
+        /// The data of an HTTPS record with an HTTP/3 service.
         private static func record(_ target: String, port: Int? = nil, _ version: String = "h3") -> [UInt8] {
             var data: [UInt8] = [0, 1] + name(target)
             data += [0, 1, 0, UInt8(version.utf8.count + 1), UInt8(version.utf8.count)] + Array(version.utf8)
@@ -29,7 +29,7 @@
                 profile: .server(CertificateProfile.Name(name)), port: port)
         }
 
-        /// Loads `/small` of `a.example` twice, and gives over what.
+        /// Loads `/small` of `a.example` twice, and returns the protocols.
         private func versions(
             of server: ScriptedServer?, records: @escaping @Sendable (String) -> NameServer.Answer
         ) async throws -> [String?] {

@@ -7,7 +7,7 @@ import URLLoading
 
 /// Negotiate with Kerberos, and NTLM, against Apache's mod_auth_gssapi, a real key distribution centre and gss-ntlmssp.
 @Suite(.serialized, .needs(.apache2), .needs(.krb5kdc)) struct KerberosTests {
-    /// Answers each challenge, and writes down on which level it came.
+    /// Answers challenges, and records the delegate method that was called.
     private final class Delegate: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         // Sendable: the recorder guards itself, the rest is set before the delegate is used.
         let asked = EventRecorder<String>()
@@ -125,7 +125,7 @@ import URLLoading
             ])
     }
 
-    /// Knows the user of NTLM, and nobody else.
+    /// Has only the credential for NTLM.
     private func delegateOfNTLM() -> Delegate {
         let delegate = Delegate()
         let right = credential("DOMAIN\\\(ApacheServer.user)", ApacheServer.password)
@@ -208,7 +208,8 @@ import URLLoading
         session.invalidateAndCancel()
         server.stop()
         #expect(cookies.asked.events == ["http", "http", "https"])
-        // Numbers are given in the order of the log, where the handshake that nobody understands may come before the second.
+        // Numbers are given in the order of the log, where the handshake that nobody understands may come before the
+        // second.
         let requests = server.log.filter { $0.contains("/ntlm/") }.map { $0.split(separator: " ", maxSplits: 1) }
         #expect(requests.map(\.last) == ["GET /ntlm/page HTTP/1.1 401 -", "GET /ntlm/page HTTP/1.1 401 -"])
         #expect(Set(requests.map(\.first)).count == 2)

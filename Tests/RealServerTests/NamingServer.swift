@@ -2,8 +2,8 @@
     import TestSupport
 
     extension ScriptedServer {
-        /// A server on TCP that names a place over QUIC in each of its responses, or none. Says over which connection it was asked, by
-        /// one digit.
+        /// A TCP server that advertises a QUIC port in each response, if given. The body is the index of the
+        /// connection.
         static func naming(_ port: Int?, over version: String, keepsAlive: Bool = true) throws -> ScriptedServer {
             let tls = try TrustedAuthority.server().with { $0.applicationProtocols = [version] }
             let field = port.map { ("alt-svc", "h3=\":\($0)\"; ma=60") }

@@ -5,7 +5,7 @@
     import Testing
     import URLLoading
 
-    /// What connections tell of themselves in files.
+    /// qlog files of connections.
     @Suite("qlog", .needs(.gtlsserver), .serialized) struct QlogTests {
         /// The files that appear in a folder while something is loaded, once they are whole.
         private func load(into folder: String) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLSessionCommandCore
 
-/// What is kept of heads.
+/// Which heads are recorded.
 @Suite struct HeadRecorderTests {
     private func request(_ target: String, round: UInt64) -> MessageHead {
         var head = MessageHead(.request(method: "CONNECT", target: target), version: "HTTP/1.1", fields: [])

@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 import URLSessionCommandCore
 
-/// `--user` and the schemes, against servers that ask.
+/// `--user` and the schemes, against servers that require authentication.
 @Suite struct UserTests {
     private func server(_ challenges: [String]) throws -> ScriptedServer {
         try ScriptedServer.answering { request in

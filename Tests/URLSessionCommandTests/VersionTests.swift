@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLSessionCommandCore
 
-/// `--http1.1`, `--http2` and `--http3`, against servers that speak them, and that do not.
+/// `--http1.1`, `--http2` and `--http3`, against servers that support them or not.
 @Suite(.needs(.caddy)) struct VersionTests {
     private let folder: TemporaryDirectory
     private let authority: TestCertificateAuthority

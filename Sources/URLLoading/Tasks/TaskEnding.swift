@@ -1,7 +1,7 @@
 internal import LoadingPipeline
 internal import LoadingSemantics
 
-/// How a task ended, and what there is of its body.
+/// How a task ended, with its body.
 struct TaskEnding {
     var error: LoadError?
     var body: LoadedBody

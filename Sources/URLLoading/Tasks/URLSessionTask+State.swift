@@ -1,13 +1,13 @@
 extension URLSessionTask {
-    /// Where a task stands.
+    /// The state of a task.
     public enum State: Int, Sendable {
-        /// Working. Only now do the timeouts run.
+        /// Running. Timeouts run in this state only.
         case running = 0
-        /// Not started, or paused; the state of every new task.
+        /// Not started, or suspended: the initial state.
         case suspended = 1
-        /// Cancelled, its completion still to be delivered.
+        /// Cancelled; the completion is not delivered yet.
         case canceling = 2
-        /// Ended; the delegate hears no more of it.
+        /// Ended: no more callbacks.
         case completed = 3
     }
 }

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Healthy servers that take few requests on a connection, keep idle ones for a short time, or replace their workers: no
-/// request may be lost that is safe to send again.
+/// Servers that accept few requests per connection, close idle connections soon, or replace their workers: no
+/// repeatable request may be lost.
 @Suite struct LostRequestTests {
     // CONN-4, CONN-10: where the server says which requests it has not processed none is lost, whatever its method
     @Test(

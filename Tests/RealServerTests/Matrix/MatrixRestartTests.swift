@@ -4,7 +4,7 @@ import Testing
 import URLLoading
 
 extension ProtocolMatrixTests {
-    /// Servers that end, in order or not, and begin again at the same place.
+    /// Servers that restart, gracefully or after a crash, on the same port.
     @Suite struct Restarts {
         // CONN-10
         @Test("a server that was restarted while nothing was loaded", arguments: Peer.supporting(.restart))

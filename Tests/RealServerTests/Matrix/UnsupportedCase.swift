@@ -1,4 +1,4 @@
-/// What a server cannot show, and why.
+/// A behaviour that a server does not support, and why.
 struct UnsupportedCase: Sendable {
     let make: Peer.Make
     let versions: [Peer.Version]
@@ -52,7 +52,7 @@ struct UnsupportedCase: Sendable {
                 because: "has no response that is under way until somebody looks"),
         ] + withoutHTTP3
 
-    /// What the package is built without nobody can show.
+    /// Without the trait `HTTP3` no server supports HTTP/3.
     private static var withoutHTTP3: [UnsupportedCase] {
         #if HTTP3
             []

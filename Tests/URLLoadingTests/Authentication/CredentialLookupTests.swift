@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Credentials from the storage, the address and the session's own memory.
+/// Credentials from the storage, the URL and the session's memory.
 @Suite(.leavesNothing) struct CredentialLookupTests {
     private let basicAuth = BasicAuthResponder()
 
@@ -49,7 +49,8 @@ import URLLoading
         #expect(server.authorizations == ["/ -", "/ \(other.field())"])
     }
 
-    // AUTH-22; beyond AUTH-12, a challenge that names no realm is one of the host's; what was stored without a realm counts too
+    // AUTH-22; beyond AUTH-12, a challenge that names no realm is one of the host's; what was stored without a realm
+    // counts too
     @Test("a challenge without a realm", arguments: ["127.0.0.1", nil, "other"])
     func aChallengeWithoutARealm(realm: String?) async throws {
         let basicAuth = basicAuth

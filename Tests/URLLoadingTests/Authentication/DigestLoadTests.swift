@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Digest over the wire, against a server that reckons for itself (AUTH-18, RFC 7616).
+/// Digest authentication against an independent server implementation (AUTH-18, RFC 7616).
 @Suite(.leavesNothing) struct DigestLoadTests {
     private func session() -> (session: URLSession, delegate: RecordingDelegate) {
         let delegate = RecordingDelegate()

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers and proxies that are never content with what they are told. The last question is the response.
+/// Servers and proxies that reject every credential. The last challenge becomes the response.
 @Suite(.leavesNothing, .timeLimit(.minutes(1))) struct RepeatedChallengeTests {
-    /// After so many answers to a question in a row the question is the response.
+    /// The number of consecutive answers after which the challenge becomes the response.
     private static let most = 64
 
     private func basic(_ realm: String, status: Int = 401) -> CannedResponse {
@@ -18,7 +18,7 @@ import URLLoading
         return (response as? HTTPURLResponse)?.statusCode
     }
 
-    /// A session whose delegate always has another password, and the counts that it was told.
+    /// A session whose delegate always has another password, and the recorded failure counts.
     private func session(
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) -> (session: URLSession, failures: EventRecorder<Int>) {

@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The challenge that asks whether a server is to be trusted, over real TLS.
+/// Server trust challenges, over real TLS.
 @Suite(.leavesNothing) struct ServerTrustTests {
-    /// Nobody vouches for it.
+    /// A server with an untrusted certificate.
     private func unknownServer() throws -> ScriptedServer {
         _ = try TrustedAuthority.authority
         return try .answering(.text("hello"), tls: TLSServerOptions(TestIdentity.selfSigned(.localhost)))
@@ -17,7 +17,7 @@ import URLLoading
         try .answering(.text("hello"), tls: try TrustedAuthority.server())
     }
 
-    /// One load, and all that the delegate has heard of it.
+    /// Runs one load, and returns all callbacks.
     private func calls(
         _ server: ScriptedServer, _ delegate: any ChallengeLogging,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
@@ -339,7 +339,8 @@ import URLLoading
         reply(.performDefaultHandling, nil)
     }
 
-    // T-2: a task that is suspended leaves the line, and is asked anew about the connection that is made when it goes on
+    // T-2: a task that is suspended leaves the line, and is asked anew about the connection that is made when it goes
+    // on
     @Test("suspended while asked") func suspendedWhileAsked() async throws {
         let server = try unknownServer()
         defer { server.stop() }

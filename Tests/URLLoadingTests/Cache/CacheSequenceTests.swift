@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which calls a task makes when there is a cache, and in which order.
+/// The callbacks of tasks with a cache, in order.
 @Suite(.leavesNothing) struct CacheSequenceTests {
     static func answer(_ request: ReceivedRequest) -> CannedResponse {
         if request["If-None-Match"] == "\"1\"" { return .status(304) }
@@ -15,7 +15,7 @@ import URLLoading
         }
     }
 
-    /// All calls of one task after the other.
+    /// All callbacks of tasks that run one after another.
     private func calls(_ paths: [String], _ delegate: RecordingDelegate, _ queue: OperationQueue?) async throws
         -> [Call]
     {
@@ -33,7 +33,7 @@ import URLLoading
         return calls
     }
 
-    /// A delegate that is asked what to keep, and agrees.
+    /// A delegate that implements `willCacheResponse` and accepts.
     static var asked: RecordingDelegate {
         let delegate = RecordingDelegate()
         delegate.keep = { $2($1) }
@@ -66,7 +66,7 @@ import URLLoading
         defer { server.stop() }
         let url = server.url(host: "localhost")
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
-        /// A session that knows nobody.
+        /// A session without credentials.
         func calls(times: Int) async throws -> [Call] {
             let delegate = RecordingDelegate()
             delegate.challenge = { challenge, handler in

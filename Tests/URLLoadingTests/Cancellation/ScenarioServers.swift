@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// The servers and files that all paths share. Which run a request belongs to says its path: `/body/17`.
+/// The servers and files of all scenarios. The path of a request identifies its run: `/body/17`.
 final class ScenarioServers: Sendable {
     /// The bodies of responses.
     static let body = letters(40_000)
-    /// The bodies of uploads: more than goes out with the head.
+    /// The bodies of uploads: larger than what is sent with the head.
     static let upload = letters(100_000)
     static let credential = URLCredential(user: "user", password: "secret", persistence: .none)
     private static let authorization = "Basic dXNlcjpzZWNyZXQ="
 
     let plain: ScriptedServer
-    /// Nobody vouches for it.
+    /// A server with an untrusted certificate.
     let secure: ScriptedServer
-    /// Which run a connection belongs to says the user: `u17`.
+    /// The user identifies the run of a connection: `u17`.
     let ftp: FTPServer
     let runs: Watched<[Int: ScenarioRun]>
     let session = URLSession { _ in }
@@ -101,7 +101,7 @@ final class ScenarioServers: Sendable {
         }
     }
 
-    /// Answers what has this name; false when the connection is not to be used any more.
+    /// Sends the response with this name; false if the connection must not be reused.
     private static func answer(
         _ name: String, _ request: ReceivedRequest, _ connection: ServerConnection, _ reached: (String) throws -> Void
     ) throws -> Bool {

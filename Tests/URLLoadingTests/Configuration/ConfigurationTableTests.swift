@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What each property of a configuration does, one row a property: on the wire, on a store, or in what a task reports. Those
-/// that do nothing say so in their comments.
+/// The effect of each configuration property, one row per property: on the wire, on a store, or in a task's results.
+/// Properties without effect must state this in their comments.
 @Suite(.leavesNothing) struct ConfigurationTableTests {
-    /// Named as in the source.
+    /// The name in the source.
     enum Property: String, CaseIterable, Sendable {
         case identifier, requestCachePolicy, timeoutIntervalForRequest, timeoutIntervalForResource
         case networkServiceType, allowsCellularAccess, allowsExpensiveNetworkAccess, allowsConstrainedNetworkAccess
@@ -43,7 +43,7 @@ import URLLoading
         }
     #endif
 
-    /// The proof of what a property does; nil for one that does nothing.
+    /// The test of the property's effect; nil for a property without effect.
     private func effect(of property: Property) -> (() async throws -> Void)? {
         switch property {
         case .requestCachePolicy: requestCachePolicy
@@ -107,7 +107,7 @@ import URLLoading
         }
     }
 
-    /// Of a background configuration, whose sessions are ordinary ones.
+    /// For background configurations, whose sessions are ordinary ones.
     private func identifier(_ why: NoEffect) async throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "table")
         #expect(configuration.identifier == "table")
@@ -227,7 +227,7 @@ import URLLoading
         try await storedWithoutNames()
     }
 
-    /// What is stored needs no name.
+    /// Stored responses need no name resolution.
     private func storedWithoutNames() async throws {
         let url = try #require(URL(string: "http://name.invalid/"))
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, directory: nil)
@@ -260,7 +260,7 @@ import URLLoading
         }
     }
 
-    /// To where the kernel never finds a way for a connection.
+    /// An address to which the kernel has no route.
     private func waitsForConnectivity() async throws {
         let nowhere = try #require(URL(string: "http://224.0.0.1/"))
         #expect(
@@ -299,7 +299,7 @@ import URLLoading
 
     // MARK: Cookies
 
-    /// What goes out of a session with a cookie in its storage, and what of the answer is kept.
+    /// The Cookie field of a session with a stored cookie, and the stored cookies of the response.
     private func cookies(
         _ configure: (URLSessionConfiguration) -> Void
     ) async throws -> (sent: String?, kept: [String]) {
@@ -434,7 +434,7 @@ import URLLoading
     #endif
 }
 
-/// Whether requests were out before their handshakes were over.
+/// Whether requests were sent as early data.
 private final class EarlinessRecorder: NSObject, URLSessionTaskDelegate, Sendable {
     let wasEarly = EventRecorder<Bool>()
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a session takes from its configuration, and when.
+/// Which values a session copies from its configuration, and when.
 @Suite(.leavesNothing) struct ConfigurationTests {
     // C-1
     @Test("each standard configuration is new") func eachStandardConfigurationIsNew() {

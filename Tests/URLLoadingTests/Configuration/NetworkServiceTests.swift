@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What a session wants of the network, on whatever it connects with.
+/// Network requirements on all kinds of connections.
 @Suite struct NetworkServiceTests {
     /// Multimedia streaming, AF31 (RFC 4594).
     private static let video: Int32 = 26 << 2

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections whose way is lost where that is easily missed; see `RouteTests` for the rest.
+/// Lost routes that are hard to detect; see `RouteTests` for other cases.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .timeLimit(.minutes(1))) struct RouteLossTests {
     private static let goAway: UInt8 = 7
 

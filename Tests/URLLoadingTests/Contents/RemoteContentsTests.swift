@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What Foundation loads by itself from URLs that are no files'.
+/// Foundation's `contentsOf` initializers with URLs that are not file URLs.
 @Suite(.leavesNothing) struct RemoteContentsTests {
     private let server: ScriptedServer
 

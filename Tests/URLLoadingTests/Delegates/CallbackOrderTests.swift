@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which calls a data task makes, and in which order.
+/// The callbacks of data tasks, in order.
 @Suite(.leavesNothing) struct CallbackOrderTests {
-    /// All calls of a session with one task.
+    /// All callbacks of a session with one task.
     private func calls(
         _ request: URLRequest, _ delegate: RecordingDelegate = RecordingDelegate(),
         _ prepare: (URLSessionDataTask) -> Void = { _ in }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies of `multipart/x-mixed-replace`, part by part.
+/// `multipart/x-mixed-replace` bodies.
 @Suite(.leavesNothing) struct MultipartTests {
     private static let type = "multipart/x-mixed-replace; boundary=cut"
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads to where there is no room, no folder and no permission.
+/// Downloads with a full disk, a missing folder, or missing permissions.
 @Suite(.leavesNothing) struct DownloadDiskTests {
     enum Framing: CaseIterable { case plain, secure, chunked }
 
@@ -16,7 +16,7 @@ import URLLoading
         return try .answering(tls: framing == .secure ? TrustedAuthority.server() : nil) { _ in answer }
     }
 
-    /// All but how the file grew.
+    /// All callbacks except progress.
     private func calls(
         _ server: ScriptedServer, folder: String, _ delegate: RecordingDownloadDelegate = RecordingDownloadDelegate()
     ) async throws -> [Call] {

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads: the calls, the file, and what is left of it.
+/// Download tasks: callbacks, and the file.
 @Suite(.leavesNothing) struct DownloadTaskTests {
-    /// Long enough to go from the socket to the file by way of a pipe, which wraps around several times.
+    /// Larger than the pipe between socket and file, so that it is filled several times.
     private static let long = [UInt8].pattern(count: 3_000_000)
 
     private func download(

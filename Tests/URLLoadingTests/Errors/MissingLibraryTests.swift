@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A program on whose machine some libraries cannot be loaded: it finds other files of their names first.
+/// A program that cannot load some libraries, because other files with their names are found first.
 @Suite(.leavesNothing) struct MissingLibraryTests {
     private func run(without names: [String], _ addresses: URL...) throws -> [String] {
         try run(without: names, ["ephemeral"] + addresses.map(\.absoluteString))

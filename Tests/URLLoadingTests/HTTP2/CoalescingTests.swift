@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// One connection for several names of one server (RFC 9113 §9.1.1).
+/// Connection coalescing: one connection for several hosts of a server (RFC 9113 §9.1.1).
 @Suite(.leavesNothing) struct CoalescingTests {
     private func server(
         _ names: CertificateProfile.Name...,
@@ -233,7 +233,7 @@ import URLLoading
     }
 }
 
-/// Has a stream for each task that wants another.
+/// Provides a new body stream for each request.
 private final class StreamingDelegate: NSObject, URLSessionTaskDelegate, Sendable {
     let questions = EventRecorder<String>()
 
@@ -243,7 +243,7 @@ private final class StreamingDelegate: NSObject, URLSessionTaskDelegate, Sendabl
     }
 }
 
-/// Looks at each server's name, and trusts it unless it is one.
+/// Records each server's host, and accepts all except one.
 private final class TrustingDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
     // Sendable: the recorder guards itself, the rest is constant.
     let hosts = EventRecorder<String>()

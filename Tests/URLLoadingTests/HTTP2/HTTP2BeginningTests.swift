@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections of HTTP/2 that end, or stand still, before they have carried anything.
+/// HTTP/2 connections that end or stall before their first response.
 @Suite(.leavesNothing) struct HTTP2BeginningTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
@@ -46,7 +46,7 @@ import URLLoading
     }
 
     enum Beginning: CaseIterable {
-        /// RFC 9113 §3.4 has settings first, but what is meant is clear.
+        /// Without initial SETTINGS, which RFC 9113 §3.4 requires.
         case withoutSettings
         case behindSettings
     }

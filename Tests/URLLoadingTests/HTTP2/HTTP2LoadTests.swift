@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// What becomes of loads over HTTP/2 when the server does what servers do.
+/// Loads over HTTP/2 with various server behaviours.
 @Suite(.leavesNothing) struct HTTP2LoadTests {
     private typealias FrameType = HTTP2ServerConnection.FrameType
 
@@ -345,7 +345,7 @@ import URLLoading
         }
     }
 
-    /// Answers about a response when it is told to.
+    /// Answers a response disposition when the test releases it.
     private final class LateDelegate: NSObject, URLSessionDataDelegate, Sendable {
         let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
         let sizes = Watched<[Int]>([])

@@ -4,7 +4,7 @@
     import Testing
     import URLLoading
 
-    /// Where a session looks for HTTP/3 that a response has named: nobody answers there, and it is seen whether anybody came.
+    /// Where a session tries an advertised HTTP/3 service: a silent port records whether a client has connected.
     @Suite(.leavesNothing) struct AlternativePlaceTests {
         enum Place: CaseIterable {
             /// Another port of the same host.
@@ -20,7 +20,7 @@
             case through
         }
 
-        /// Says in each response that it is found over QUIC at `place` too.
+        /// Advertises an HTTP/3 service at `place` in each response.
         private func server(naming place: Place, at port: Int) throws -> ScriptedServer {
             let field = "h3=\"\(place == .ownHost ? "" : "127.0.0.1"):\(port)\"; ma=60"
             return try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in

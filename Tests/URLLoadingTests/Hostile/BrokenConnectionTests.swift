@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that break, in every phase of a load.
+/// Connections that are lost in each phase of a load.
 @Suite(.leavesNothing) struct BrokenConnectionTests {
     // ERR-5, ERR-6
     @Test(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Coded bodies that are cut, corrupt, unknown, or unfold to more than there is room for.
+/// Content-coded bodies that are truncated, corrupt, unknown, or decompression bombs.
 @Suite(.leavesNothing) struct HostileCodingTests {
     /// Serves a body in a coding to one request.
     private func hear(_ coding: String, _ body: [UInt8]) async throws -> [RecordedEvent] {
@@ -132,7 +132,7 @@ import URLLoading
 }
 
 extension [UInt8] {
-    /// A copy with another byte at one place.
+    /// A copy with one changed byte.
     fileprivate func replacing(at index: Int, with byte: UInt8) -> [UInt8] {
         var copy = self
         copy[index] = byte

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Servers that cannot be trusted, or that break TLS.
+/// Untrusted servers, and violations of TLS.
 @Suite(.leavesNothing) struct HostileTLSTests {
-    /// A server that must not get a request, and the error its client has.
+    /// A server that must not receive a request, and the expected error.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let code: URLError.Code
@@ -153,7 +153,7 @@ import URLLoading
 
     // MARK: Handshakes that are none
 
-    /// What a server without TLS does to a client's hello.
+    /// Reactions of servers without TLS to a ClientHello.
     private func hear(_ script: @escaping ScriptedServer.Script) async throws -> [RecordedEvent] {
         let server = try ScriptedServer(script: script)
         defer { server.stop() }

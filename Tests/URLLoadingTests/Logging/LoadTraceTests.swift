@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLLoading
 
-/// The lines of a log, made of events.
+/// Log lines of events.
 @Suite struct LoadTraceTests {
     /// Each event with its time in tenths of a millisecond.
     private func lines(_ level: TraceLevel, _ events: [(Int64, LoadEvent.Kind)]) -> [String] {

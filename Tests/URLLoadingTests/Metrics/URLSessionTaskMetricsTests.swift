@@ -53,7 +53,7 @@ import Testing
         #expect(transaction.remotePort == 443)
     }
 
-    /// A log of two requests over connections of which one may use several ways; seconds apart, from `start` on.
+    /// An event log of two requests, one of them over a multipath connection, at intervals of seconds from `start`.
     private func log(from start: Int64) -> EventLog {
         let log = EventLog()
         func record(_ second: Int64, _ kind: LoadEvent.Kind) { log.record(kind, at: start + second * 1_000_000_000) }
@@ -86,7 +86,7 @@ import Testing
         return log
     }
 
-    /// The metrics of that log, as told when the wall's clock shows what it does each time that it is looked at.
+    /// The metrics of that log, with the given readings of the wall clock.
     private func metrics(from start: Int64, wall: () -> TimeInterval) -> URLSessionTaskMetrics {
         let fetch = URLSessionTaskMetrics.Fetch(request: request)
         return URLSessionTaskMetrics(log(from: start), created: start, fetches: [fetch, fetch], wall: wall)

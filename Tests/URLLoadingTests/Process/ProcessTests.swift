@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Processes that cannot load: the program of `Tests/SessionUser` in one.
+/// Processes that cannot load, with the program of `Tests/SessionUser`.
 @Suite(.leavesNothing) struct ProcessTests {
     private static let forked =
         "-2000 A process that was forked off cannot load before it has executed a program"

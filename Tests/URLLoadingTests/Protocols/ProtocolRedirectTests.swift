@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Redirects that a protocol of the caller's makes, and redirects that lead to one.
+/// Redirects of custom protocols, and redirects to URLs of custom protocols.
 @Suite(.leavesNothing) struct ProtocolRedirectTests {
     private func calls(_ url: URL, _ delegate: RecordingDelegate = RecordingDelegate()) async throws -> [Call] {
         let session = URLSession(delegate) { $0.usesScripts() }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Which class loads a request, and what it gets to see.
+/// The selection of protocol classes, and the requests they get.
 @Suite(.leavesNothing) struct URLProtocolTests {
     private func session() -> URLSession { URLSession { $0.usesScripts() } }
 

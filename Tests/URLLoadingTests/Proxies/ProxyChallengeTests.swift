@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Proxies that ask who the user is, before they load a request or make a tunnel.
+/// Proxy authentication, for requests and tunnels.
 @Suite(.leavesNothing) struct ProxyChallengeTests {
     private func session(
         _ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil, _ more: [AnyHashable: Any] = [:],
@@ -397,7 +397,8 @@ import URLLoading
         #expect(calls.last == .completed(1, .cancelled))
         // Too late: nobody waits for it.
         reply(.useCredential, ScriptedProxy.basicAuth.credential)
-        // The response that asks is read, so its connection is good for others; one that waits for a tunnel is nobody's.
+        // The response that asks is read, so its connection is good for others; one that waits for a tunnel is
+        // nobody's.
         if isTunnel { _ = try await authProxy.server.connection(0).waitForEnd() }
         session.finishTasksAndInvalidate()
         #expect(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Loads by the ways that a script picks, or the desktop. The names of the servers are known to nobody but the proxy.
+/// Loads with routes of a PAC script or the desktop's settings. Only the proxy can resolve the servers' names.
 @Suite(
     .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts), .leavesNothing,
     .timeLimit(.minutes(2)))

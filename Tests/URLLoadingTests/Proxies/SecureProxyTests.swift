@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Proxies that are spoken to by TLS, with tunnels in which TLS is spoken once more.
+/// TLS connections to proxies, with tunnels for TLS within.
 @Suite(.leavesNothing) struct SecureProxyTests {
     private func session(_ authProxy: ScriptedProxy, _ delegate: (any URLSessionDelegate)? = nil) throws -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Names, as a name server of our own knows them. Each test has a process and a network of its own.
+/// Name resolution with a test DNS server. Each test has its own process and network.
 @Suite(.inNetworkNamespace, .needsNetworkNamespace, .needsNameServer, .timeLimit(.minutes(1)))
 struct NameResolutionTests {
     private static let home: NameServer.Answer = .address([127, 0, 0, 1])
     private static let home6: NameServer.Answer = .address([UInt8](repeating: 0, count: 15) + [1])
 
-    /// With names that are answered like this.
+    /// Runs `body` with these DNS answers.
     private func withNames(
         _ answer: @escaping @Sendable (NameServer.Question) -> NameServer.Answer,
         _ body: (NameServer) async throws -> Void

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// `ftp:` URLs that cannot be loaded, and servers that do not behave.
+/// Failures of `ftp:` loads, and faulty servers.
 @Suite(.leavesNothing) struct FTPFailureTests {
     private static let content = [UInt8].pattern(count: 200_000)
 

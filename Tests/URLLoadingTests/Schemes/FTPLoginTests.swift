@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Who may load `ftp:` URLs.
+/// FTP login.
 @Suite(.leavesNothing) struct FTPLoginTests {
     private func server(allowsAnonymous: Bool = false) throws -> FTPServer {
         var options = FTPServer.Options()

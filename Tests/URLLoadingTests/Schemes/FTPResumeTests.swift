@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Downloads by FTP that stop and go on.
+/// Resumed FTP downloads.
 @Suite(.leavesNothing) struct FTPResumeTests {
     private static let whole = [UInt8].pattern(count: 2_000_000)
     private static let half = 1_000_000
@@ -31,7 +31,7 @@ import URLLoading
         return try FTPServer(options)
     }
 
-    /// Stops a download once half of it is written.
+    /// Stops a download after half of it was written.
     private func stop(_ server: FTPServer, user: String? = nil) async throws -> Data? {
         let delegate = RecordingDownloadDelegate()
         let session = URLSession(delegate)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// `ftp:` URLs that are loaded as they should.
+/// Successful loads of `ftp:` URLs.
 @Suite(.leavesNothing) struct FTPURLTests {
     private func server(_ change: (inout FTPServer.Options) -> Void = { _ in }) throws -> FTPServer {
         var options = FTPServer.Options()

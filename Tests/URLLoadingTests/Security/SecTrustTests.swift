@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Trust without a connection, as pinning code uses it.
+/// Trust evaluation without a connection, as in pinning code.
 @Suite(.leavesNothing) struct SecTrustTests {
     private let authority: TestCertificateAuthority
     private let identity: TestIdentity
@@ -173,7 +173,7 @@ import URLLoading
         #expect(result(sound) == .unspecified)
     }
 
-    /// What is wrong with one trust, overlooked in another.
+    /// Applies the exceptions of one trust to another.
     private func overlook(_ wrong: SecTrust, in trust: SecTrust) throws -> Int {
         #expect(verdict(wrong) != 0)
         let exceptions = try #require(SecTrustCopyExceptions(wrong))

@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Where calls run, and what they wait for.
+/// The queues of callbacks.
 @Suite(.leavesNothing) struct DelegateQueueTests {
-    /// Serial, concurrent, and the session's own, shown or not.
+    /// Serial, concurrent, and the session's own queue, accessed or not.
     enum Kind: CaseIterable, Sendable {
         case none
         case shown

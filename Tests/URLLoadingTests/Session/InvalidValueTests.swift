@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Values that make no sense: whatever a caller sets, his tasks have their end.
+/// Invalid values of properties: tasks must end in any case.
 @Suite(.leavesNothing) struct InvalidValueTests {
     // C-24, T-7: no connection at all would be no end
     @Test("a number of connections", arguments: [Int.min, -1, 0, .max]) func aNumberOfConnections(count: Int)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// The end of a session.
+/// Session invalidation.
 @Suite(.leavesNothing) struct InvalidationTests {
     private func url() throws -> URL { try #require(URL(string: "http://127.0.0.1:1/")) }
 

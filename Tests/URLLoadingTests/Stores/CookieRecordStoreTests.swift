@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// A storage whose cookies are with a record store that is slow, fails, and is used by others.
+/// A cookie storage with a record store that is slow, fails, and is shared with other processes.
 @Suite(.leavesNothing) struct CookieRecordStoreTests {
     private typealias Store = ScriptedRecordStore<Cookie>
 

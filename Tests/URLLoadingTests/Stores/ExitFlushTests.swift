@@ -7,7 +7,7 @@ import Testing
 @testable import URLLoading
 
 #if compiler(>=6.2)
-    /// What is written when a process ends.
+    /// Writes at the exit of a process.
     @Suite struct ExitFlushTests {
         @Test("a process that was forked off does not wait for the stores of its parent") func forked() async {
             await #expect(processExitsWith: .success) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Hosts that want secure connections only, with a record store that cannot be read at first.
+/// HSTS hosts with a record store that cannot be read at first.
 @Suite(.leavesNothing) struct HSTSRecordStoreTests {
     private func note(_ field: String, of host: String, in store: HSTSStore) throws {
         store.note(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Cookies of responses that came before the list of public suffixes was read, for which no loop waits.
+/// Cookies of responses that arrived before the public suffix list was read.
 @Suite(.leavesNothing) struct PendingCookiesTests {
     private let suffixes = DeferredSuffixes()
     private let recordStore = ScriptedRecordStore<Cookie>([])
@@ -19,7 +19,7 @@ import Testing
 
     private func request(_ host: String) throws -> CookieRequest { CookieRequest(try HTTPURL("https://\(host)/")) }
 
-    /// As the loader does it.
+    /// Sets cookies like the loader.
     private func receive(_ fields: String..., from host: String = "www.example.org") throws {
         let request = try request(host)
         if storage.isLoaded(for: request) {

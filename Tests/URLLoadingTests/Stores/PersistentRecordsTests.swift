@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// Records in memory that a file follows, with a file that is slow, fails, and is changed by others.
+/// Records in memory and in a file that is slow, fails, and is changed by other processes.
 @Suite(.leavesNothing) struct PersistentRecordsTests {
     private struct Hosts: RecordMemory {
         typealias Record = HSTSRecord

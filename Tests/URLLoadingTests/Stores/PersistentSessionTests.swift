@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the sessions of a program find of what those of its last run have left, and what they leave on disk: with a process
-/// for each run.
+/// Persistent data between runs of a program, and its files. Each run is a process.
 @Suite(.leavesNothing) struct PersistentSessionTests {
     private let user: SessionUser
     private let server: ScriptedServer
@@ -141,7 +140,7 @@ import Testing
                 "trace=%file,epoll_wait,epoll_pwait,epoll_pwait2",
             ])
         let calls = try String(contentsOf: log, encoding: .utf8).split(separator: "\n")
-        /// The threads that have made such a call.
+        /// The threads that made a matching system call.
         func threads(_ call: String) -> Set<Substring> {
             Set(calls.filter { $0.contains(call) }.compactMap { $0.split(separator: " ").first })
         }
@@ -183,7 +182,7 @@ import Testing
         defer { secure.stop() }
         let directory = try TemporaryDirectory()
         let log = directory.file("calls")
-        /// The calls that change a disk, or look at what lasts.
+        /// System calls that write to disk or access persistent data.
         func touches(_ kind: String) throws -> [Substring] {
             try? FileManager.default.removeItem(at: log)
             let lines = try user.run(

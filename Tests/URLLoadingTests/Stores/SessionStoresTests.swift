@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLLoading
 
-/// What a session's flush and reset do with its stores.
+/// The effects of `flush` and `reset` on a session's stores.
 @Suite(.leavesNothing) struct SessionStoresTests {
     private let directory: TemporaryDirectory
     private let place: StorageDirectory
@@ -46,7 +46,7 @@ import Testing
         return URLSession(configuration: configuration)
     }
 
-    /// The cookies, the user and the body that stores have.
+    /// The stored cookies, user and body.
     private func held(
         _ cookies: HTTPCookieStorage?, _ credentials: URLCredentialStorage?, _ cache: URLCache?
     ) -> [String] {

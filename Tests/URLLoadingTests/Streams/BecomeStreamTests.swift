@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Data tasks whose delegate wants the connection itself.
+/// Data tasks that become stream tasks.
 @Suite(.leavesNothing) struct BecomeStreamTests {
     private func upgrade(_ server: ScriptedServer) -> URLRequest {
         var request = URLRequest(url: server.url())
@@ -25,7 +25,7 @@ import URLLoading
         return calls
     }
 
-    /// Switches protocols, says something along with that, and echoes.
+    /// Switches protocols, sends bytes with the 101 response, and echoes.
     private func upgradingServer(tls: TLSServerOptions? = nil, saying text: String = "welcome") throws
         -> ScriptedServer
     {

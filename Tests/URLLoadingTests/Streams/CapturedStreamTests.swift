@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that a stream task gives away.
+/// Captured streams.
 @Suite(.leavesNothing) struct CapturedStreamTests {
-    /// What is left of a connection when its task is through with it.
+    /// The captured streams of a connection.
     private final class Pair: @unchecked Sendable {
         // Sendable: used by one thread after the other.
         let input: InputStream

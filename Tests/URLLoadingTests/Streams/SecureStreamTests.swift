@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Streams that speak TLS from some point on.
+/// Streams that start TLS.
 @Suite(.leavesNothing) struct SecureStreamTests {
-    /// Greets, is asked for TLS, and echoes over it.
+    /// Sends a greeting, starts TLS on request, and echoes.
     private func server(_ options: TLSServerOptions) throws -> ScriptedServer {
         let tls = try TLSServer(options)
         return try ScriptedServer { connection in
@@ -22,7 +22,7 @@ import URLLoading
         return TLSServerOptions(try TestIdentity.selfSigned(.localhost))
     }
 
-    /// A conversation that goes over to TLS.
+    /// A dialog with STARTTLS.
     private func run(_ server: ScriptedServer, _ delegate: RecordingStreamDelegate) async throws -> [Call] {
         let session = URLSession(delegate)
         let task = session.streamTask(to: server)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Connections that are read and written as bytes.
+/// Stream tasks.
 @Suite(.leavesNothing) struct StreamTaskTests {
     private func run(
         _ server: ScriptedServer, _ delegate: RecordingStreamDelegate = RecordingStreamDelegate(),

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Cancelling at every moment of a task.
+/// Cancellation in all states of a task.
 @Suite(.leavesNothing) struct CancellationTests {
     // T-5, T-6, T-7
     @Test("before resume") func beforeResume() async throws {

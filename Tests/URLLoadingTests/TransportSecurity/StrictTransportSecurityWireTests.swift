@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Hosts that want secure connections only (RFC 6797): what they say, and what becomes of later loads.
+/// HSTS (RFC 6797): the header field, and later loads.
 @Suite(.leavesNothing) struct StrictTransportSecurityWireTests {
-    /// Says with each response what the query asks for, and tells the cookies it got.
+    /// Responds with the HSTS field of the query, and with the received cookies.
     private static func answer(_ request: ReceivedRequest) -> CannedResponse {
         var response = CannedResponse.text("\(request.path) \(request["Cookie"] ?? "-")")
         switch request.path {
@@ -39,7 +39,7 @@ import URLLoading
         return try #require(URL(string: "\(scheme)://\(host):\(server.port)\(path)\(query)"))
     }
 
-    /// The scheme by which an http URL is loaded in the end.
+    /// The scheme with which an http URL is loaded.
     private func scheme(_ server: ScriptedServer, host: String = "localhost", in session: URLSession) async throws
         -> String?
     {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Bodies that are needed again: after a redirect, and when a connection is lost.
+/// Bodies that are sent again: after redirects and lost connections.
 @Suite(.leavesNothing) struct RepeatedBodyTests {
     enum Kind: CaseIterable { case data, file, stream, requestStream }
 
@@ -232,7 +232,7 @@ import URLLoading
         #expect(server.requests.map(\.body.count) == [Self.body.count, Self.body.count])
     }
 
-    /// A server that asks each request without a login who the user is.
+    /// A server that requires authentication.
     private static func asking() throws -> ScriptedServer {
         try .answering { request in
             request["Authorization"] == nil

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-/// Uploads of streams: who is asked for one, when, and what becomes of one that is no good.
+/// Uploads of streams: delegate callbacks, and faulty streams.
 @Suite(.leavesNothing) struct StreamedUploadTests {
     private static let body = [UInt8].pattern(count: 200_000)
 
@@ -15,7 +15,7 @@ import URLLoading
         .response(1, 200), .data(1, "PUT \(body.weight)"), .metrics(1), .completed(1, nil), .invalid,
     ]
 
-    /// With a delegate of the task's own.
+    /// With a task delegate.
     private func calls(
         _ delegate: RecordingDelegate, own: any URLSessionTaskDelegate, _ server: ScriptedServer
     ) async throws -> [Call] {
