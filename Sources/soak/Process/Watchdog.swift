@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Ends the process when nothing has moved for too long, saying what hangs.
+/// Ends the process after a period without progress, and reports what hangs.
 enum Watchdog {
     static func start(over ledger: Ledger, patience: Double) {
         Thread.detachNewThread {
@@ -17,7 +17,7 @@ enum Watchdog {
         }
     }
 
-    /// For what needs a known time.
+    /// For work with a known duration.
     static func start(limit seconds: Int) {
         Thread.detachNewThread {
             sleep(UInt32(seconds))
@@ -27,7 +27,7 @@ enum Watchdog {
     }
 }
 
-/// Writes a line to standard output, whole, from any thread.
+/// Writes a line to standard output atomically, from any thread.
 func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
 }

@@ -1,14 +1,14 @@
 import Foundation
 import URLLoading
 
-/// Much more goes through a cache than it may hold: it keeps its limits, on disk and in memory. And what is in it comes faster
-/// than from a server on the same machine.
+/// Stores much more than the capacity of a cache: its limits hold on disk and in memory. Cached responses are faster
+/// than a server on the same machine.
 enum CacheFlow {
     private static let memoryCapacity = 4 << 20
     private static let diskCapacity = 20 << 20
-    /// Over the idle process: the memory tier, what waits for the disk, and responses on their way.
+    /// In addition to the idle process: the memory tier, pending disk writes, and running responses.
     private static let mostMemory = 64_000_000
-    /// Small, in the index, in files, and too large to be kept.
+    /// In the index, in files, and too large to be stored.
     private static let sizes = [500, 10_000, 100_000, 900_000, 2_000_000]
 
     static func run(_ options: Options) throws -> Bool {
@@ -50,7 +50,7 @@ enum CacheFlow {
         let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
         mostOnDisk = max(mostOnDisk, sizeOfFiles(home))
         let memory = ProcessState.peak - idle
-        // The index is a few pages larger than what is in it, and has a log beside it.
+        // The index is a few pages larger than its contents, and has a journal.
         let isClean =
             counter.failures == 0 && cache.currentDiskUsage <= diskCapacity && cache.currentDiskUsage > diskCapacity / 2
             && cache.currentMemoryUsage <= memoryCapacity && mostOnDisk < diskCapacity * 3 / 2
@@ -67,8 +67,8 @@ enum CacheFlow {
         return isClean
     }
 
-    /// Requests a second, 16 at a time, for 100 addresses in turn. One after the other would compare how soon the kernel wakes
-    /// threads: as often for what is on disk as for a server.
+    /// Requests per second, 16 at a time, for 100 URLs in turn. Sequential requests would measure the wake-up latency
+    /// of threads, which is the same for disk and server.
     private static func warm(_ home: String, _ server: ServerProcess) -> Bool {
         let folder = URL(fileURLWithPath: home + "/warm")
         let kinds: [(name: String, cache: URLCache?)] = [
@@ -93,7 +93,7 @@ enum CacheFlow {
                 session.invalidateAndCancel()
             }
         }
-        // The first round has filled them.
+        // The first round only fills the caches.
         let medians = rates.map { $0.dropFirst().sorted()[1] }
         say(
             "  warm: "

@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// What a request costs in memory that waits for its response.
+/// Measures the memory of a request that waits for its response.
 enum ConcurrentRequests {
     private static let mostPerRequest = 16 * 1024
     private static let held = 2000

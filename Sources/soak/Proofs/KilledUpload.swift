@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import URLLoading
 
-/// A process that is killed in the middle of a resumable upload, again and again: whatever it had kept of it, what the
-/// server has at the end is the file, byte for byte.
+/// A process is killed repeatedly during a resumable upload. Whatever resume data it had saved, the server has the file
+/// at the end, byte for byte.
 enum KilledUpload {
     private static let size = 6_000_000
 
@@ -28,7 +28,7 @@ enum KilledUpload {
             if kills < options.points {
                 usleep(UInt32(random.number(0...120_000)))
             } else {
-                // The last one may go on to its end.
+                // The last process may complete the upload.
                 waitid(P_PID, id_t(child.identifier), nil, WEXITED | WNOWAIT)
                 isOver = true
             }
@@ -55,7 +55,7 @@ enum KilledUpload {
         return findings == 0
     }
 
-    /// Uploads, and keeps now and then what it takes to go on.
+    /// Uploads, and saves resume data from time to time.
     static func beTheChild(_ arguments: [String]) -> Never {
         guard arguments.count == 5, let url = URL(string: arguments[0]), let seed = UInt64(arguments[3]),
             let number = Int(arguments[4])
@@ -79,7 +79,7 @@ enum KilledUpload {
             }
             let isKept = DispatchSemaphore(value: 0)
             task.cancel(byProducingResumeData: { data in
-                // Nil as long as the server has offered nothing; what was kept before is as good as it was.
+                // Nil until the server has offered resumption. Earlier resume data remain valid.
                 try? data?.write(to: state, options: .atomic)
                 isKept.signal()
             })
@@ -90,9 +90,9 @@ enum KilledUpload {
         }
     }
 
-    /// How a task ended.
+    /// The result of a task.
     private final class End: @unchecked Sendable {
-        // Sendable because the values are written before the semaphore is signalled and read after.
+        // Sendable because the values are written before the semaphore is signalled, and read after.
         private let semaphore = DispatchSemaphore(value: 0)
         private(set) var isGood = false
         private(set) var isCancelled = false

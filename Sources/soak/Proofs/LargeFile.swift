@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import URLLoading
 
-/// A file that is larger than memory should ever be: downloaded and uploaded, memory stays where it was.
+/// Transfers a file that is larger than the memory limit, in both directions. Memory does not grow.
 enum LargeFile {
-    /// Memory over that of the idle process.
+    /// In addition to the idle process.
     private static let mostMemory = 16_000_000
 
     static func run(_ options: Options) throws -> Bool {
@@ -34,7 +34,7 @@ enum LargeFile {
                     let small = URL(string: base + Answer.counted(size: 1000).path)
                 else { return false }
                 let carrier = Carrier(folder: folder)
-                // Whatever is made once is made before.
+                // Allocates everything that is allocated only once.
                 _ = carrier.download(small, 1000)
                 Allocator.trim()
                 let idle = ProcessState.current.resident
@@ -57,7 +57,7 @@ enum LargeFile {
         return isClean
     }
 
-    /// For the download; what is uploaded takes none.
+    /// Space for the download. The uploaded file is sparse.
     private static func hasRoom(for size: Int, in folder: String) -> Bool {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return false }
@@ -65,9 +65,9 @@ enum LargeFile {
     }
 }
 
-/// Downloads to a file, and uploads from one.
+/// Downloads to a file and uploads from one.
 private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
-    // Sendable because it changes on the delegate queue only while somebody waits for the end.
+    // Sendable because it changes only on the delegate queue, while a thread waits for the end.
     enum Way: String, CaseIterable {
         case download = "download        "
         case uploadOfFile = "upload of file  "
@@ -80,7 +80,7 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
     private let ended = DispatchSemaphore(value: 0)
     private var failure: (any Error)?
     private var answer = Data()
-    /// Of the stream.
+    /// The file of the body stream.
     private var source: URL?
     private var file: String { folder + "/body" }
 
@@ -113,7 +113,7 @@ private final class Carrier: NSObject, URLSessionDownloadDelegate, URLSessionDat
         let session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: nil)
         make(session).resume()
         ended.wait()
-        // Before anybody looks at the file.
+        // Before the file is compared.
         peak = ProcessState.peak
         end = DispatchTime.now().uptimeNanoseconds
         session.invalidateAndCancel()

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// One connection of the server's: reads requests and does what their paths ask for.
+/// One connection of the server: reads requests, and behaves as their paths specify.
 struct ServerConnection {
     let transport: Transport
     let count: AcceptedBytes
@@ -16,7 +16,7 @@ struct ServerConnection {
         var method: Substring
         var path: Substring
         var bodyLength = 0
-        /// Where the rest begins that is asked for, if it is a rest of the version with this tag.
+        /// The start of the requested range, if `If-Range` matches the version.
         var start = 0
         var tag: Substring?
     }
@@ -49,7 +49,7 @@ struct ServerConnection {
     // MARK: Requests
 
     private mutating func fill(_ most: Int = 16 * 1024) -> Bool {
-        // Not on the stack: in a loop the pieces would not be given back before its end.
+        // On the heap, because stack allocations in a loop are freed only at its end.
         let bytes = [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
             count = transport.read(into: UnsafeMutableRawBufferPointer(buffer))
         }
@@ -90,7 +90,7 @@ struct ServerConnection {
 
     private mutating func skip(_ length: Int) -> Bool {
         var rest = length
-        // What nobody keeps need not go through the buffer.
+        // Discarded data need no large buffer.
         withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { buffer in
             while rest > input.count + buffer.count {
                 let count = transport.read(into: buffer)
@@ -133,7 +133,7 @@ struct ServerConnection {
         if isReset { transport.reset() } else { transport.close(sayingGoodbye: false) }
     }
 
-    /// False when the connection is over.
+    /// Returns false when the connection has ended.
     private func carryOut(_ wanted: Answer) -> Bool {
         switch wanted {
         case .body(let size, let framing, let after):
@@ -230,7 +230,7 @@ struct ServerConnection {
     private func writeWhole(_ size: Int, _ framing: Answer.Framing) -> Bool {
         switch framing {
         case .length:
-            // A small one in one write, as servers do.
+            // A small response in one write, as servers do.
             if size > 2000 { return writeHead("Content-Length: \(size)") && writeBody(0..<size) }
             var all = Array("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n".utf8)
             BodyPattern.withBytes(at: 0, count: size) { all.append(contentsOf: $0) }

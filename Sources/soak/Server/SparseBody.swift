@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// A body that takes next to no room on a disk: zeros, with a mark in each 16 MiB that tells its place.
+/// A sparse file: zeros, with a marker in each 16 MiB that contains its offset.
 enum SparseBody {
     private static let spacing = 16 * 1024 * 1024
     private static let markLength = 8
 
     private static func mark(at place: Int) -> UInt64 { UInt64(place) &* 0x9E37_79B9_7F4A_7C15 | 1 }
 
-    /// False when it cannot be made.
+    /// Returns false if the file cannot be created.
     static func write(to path: String, size: Int) -> Bool {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return false }

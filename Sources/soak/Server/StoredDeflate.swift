@@ -1,4 +1,4 @@
-/// A body in the zlib format (RFC 1950) whose blocks are stored, not compressed: the client decodes it all the same.
+/// A zlib stream (RFC 1950) with stored blocks, which the client decodes like compressed ones.
 enum StoredDeflate {
     static func encode(_ size: Int) -> [UInt8] {
         var coded: [UInt8] = [0x78, 0x01]

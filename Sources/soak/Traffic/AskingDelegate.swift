@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// A session's delegate that wants to be told and asked of everything.
+/// A session delegate that implements all methods.
 final class AskingDelegate: NSObject, URLSessionDataDelegate, Sendable {
     let requests = RequestIndex()
     let record: SessionRecord

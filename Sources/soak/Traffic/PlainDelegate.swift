@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// A session's delegate with the least that makes sense.
+/// A session delegate with the fewest useful methods.
 final class PlainDelegate: NSObject, URLSessionDataDelegate, Sendable {
     let requests = RequestIndex()
     let record: SessionRecord

@@ -2,8 +2,7 @@ import Foundation
 import Synchronization
 import URLLoading
 
-/// One session of the run with a random configuration, delegate and queue, and what is started on it. Used by the
-/// driving thread.
+/// A session with random configuration, delegate and queue, and its tasks. Used by the driving thread.
 final class SoakSession {
     private var session: URLSession?
     private let queue: OperationQueue?
@@ -151,11 +150,11 @@ final class SoakSession {
         request.interfere { work.cancel() }
     }
 
-    /// Invalidates the session one way or the other, or just lets it go, while its tasks run.
+    /// Invalidates or releases the session while its tasks run.
     func retire() {
         guard let session else { return }
         self.session = nil
-        // An asynchronous call that has not made its task yet must not meet an invalid session.
+        // An asynchronous call that has not created its task yet must not find an invalid session.
         guard uncreated.waitForNone(), !random.chance(20) else { return record.end(.dropped) }
         if random.chance(50) {
             record.end(.finished)
@@ -170,7 +169,7 @@ final class SoakSession {
         }
     }
 
-    /// Something else that programs do with a session that works.
+    /// Another operation on a running session.
     private func disturb(_ session: URLSession) {
         switch random.number(0...3) {
         case 0:
@@ -189,7 +188,7 @@ final class SoakSession {
     }
 }
 
-/// False when the reader left early.
+/// Returns false if the reader stopped early.
 private func read(
     _ wanted: URLRequest, _ request: SoakRequest, _ session: URLSession, _ own: OwnDelegate?
 ) async throws -> Bool {

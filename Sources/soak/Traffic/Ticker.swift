@@ -1,10 +1,10 @@
 import Foundation
 
-/// Runs things a few milliseconds later, on a thread of its own.
+/// Runs closures after a few milliseconds, on its own thread.
 final class Ticker: @unchecked Sendable {
-    // Sendable because everything mutable is guarded by `condition`.
+    // Sendable because the mutable state is guarded by `condition`.
     private let condition = NSCondition()
-    /// The latest first.
+    /// Sorted by time, latest first.
     private var entries: [(time: UInt64, body: @Sendable () -> Void)] = []
 
     init() {

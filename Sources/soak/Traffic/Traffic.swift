@@ -1,6 +1,6 @@
 import Foundation
 
-/// Starts the requests of a run, one after the other from one thread, over a handful of sessions at a time.
+/// Starts the requests of a run sequentially from one thread, on a few sessions at a time.
 final class Traffic {
     private let seed: UInt64
     private let window: Int
@@ -35,7 +35,7 @@ final class Traffic {
         }
     }
 
-    /// Returns when all have ended and no session is left.
+    /// Returns when all have ended and all sessions are gone.
     func finish() {
         for session in sessions { session.retire() }
         sessions = []

@@ -266,7 +266,7 @@ import Testing
     @Test("a keyring that does not answer is waited for once, and not for ever") func frozen() throws {
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
-        let user = try KeyringUserProcess(in: folder.path, patience: 200, environment: session.environment)
+        let user = try KeyringUserProcess(in: folder.path, timeout: 200, environment: session.environment)
         #expect(try user.load() == [])
         session.freezeKeyring()
         #expect(try user.store(Self.one))

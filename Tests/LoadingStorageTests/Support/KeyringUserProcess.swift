@@ -9,10 +9,10 @@ final class KeyringUserProcess {
     private let wire: ServerConnection
 
     /// - Parameters:
-    ///   - patience: How long to wait for the keyring, in milliseconds.
+    ///   - timeout: How long to wait for the keyring, in milliseconds.
     ///   - environment: Changes this process's own; see `KeyringSession`.
     init(
-        in folder: String, application: String = "app", patience: Int = 10_000, environment: [String: String]
+        in folder: String, application: String = "app", timeout: Int = 10_000, environment: [String: String]
     ) throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let path = URL(fileURLWithPath: tests).deletingLastPathComponent().appendingPathComponent("keyring-user").path
@@ -23,7 +23,7 @@ final class KeyringUserProcess {
         defer { close(ends[1]) }
         wire = try ServerConnection(adopting: ends[0])
         process = try ChildProcess(
-            path, [folder, application, "\(patience)"], environment: environment, inheriting: [3: ends[1]])
+            path, [folder, application, "\(timeout)"], environment: environment, inheriting: [3: ends[1]])
     }
 
     deinit { process.end() }

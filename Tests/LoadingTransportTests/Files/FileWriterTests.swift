@@ -15,7 +15,7 @@ import Testing
 
     /// What comes of these orders.
     private func outcome(
-        _ place: FileWriter.Place, _ orders: @escaping @Sendable (FileWriter) -> Void
+        _ place: FileWriter.Destination, _ orders: @escaping @Sendable (FileWriter) -> Void
     ) async throws -> (written: Int64, closed: Result<String, FileWriter.Failure>) {
         let loop = EventLoops.assign()
         let observer = LoopBox(Observer())
@@ -136,14 +136,14 @@ import Testing
         loop.post {
             writer.observer = observer.value
             _ = writer.write(Data("ab".utf8))
-            guard let entrance = writer.entrance else { return answers.record(false) }
+            guard let entrance = writer.spliceEnd else { return answers.record(false) }
             answers.record(Glibc.write(entrance, "cd", 2) == 2)
-            writer.filledEntrance(2)
-            answers.record(writer.entrance == nil)
+            writer.didSplice(2)
+            answers.record(writer.spliceEnd == nil)
         }
         _ = try await written.waitUntil("the bytes") { $0.reduce(0, +) == 4 }
         loop.post {
-            answers.record(writer.entrance != nil)
+            answers.record(writer.spliceEnd != nil)
             writer.close()
         }
         let ends = try await closed.waitUntil("the end") { !$0.isEmpty }
