@@ -2,7 +2,7 @@ import LoadingStorage
 import Testing
 
 /// Which messages of the stores of a process are said.
-@Suite struct StorageAnnouncementsTests {
+@Suite struct StorageMessageFilterTests {
     private let data = StorageMessage.inMemory(StorageFailure(.make, "/home/a/data", .system(13)))
     private let cache = StorageMessage.inMemory(StorageFailure(.make, "/home/a/cache", .system(13)))
 

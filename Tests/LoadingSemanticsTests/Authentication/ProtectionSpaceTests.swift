@@ -43,7 +43,7 @@ import Testing
             space == ProtectionSpace(place: .proxy(.https), host: "proxy.test", port: 3128, realm: nil, scheme: .basic))
     }
 
-    // Beyond AUTH-12: a Basic challenge has to name a realm (RFC 7617 §2)
+    // Beyond AUTH-12: a Basic challenge requires a realm (RFC 7617 §2)
     @Test func realmsThatAreNotNamed() {
         func effectiveRealm(
             _ place: ProtectionSpace.Place, _ realm: String?, _ scheme: AuthenticationScheme = .basic
@@ -60,7 +60,7 @@ import Testing
         #expect(effectiveRealm(.server(.http), nil, .negotiate) == nil)
     }
 
-    // AUTH-28: what is said to a proxy within TLS is not said in the clear to the same place
+    // AUTH-28: credentials used over TLS are not used in cleartext with the same proxy
     @Test func peers() throws {
         let peers = [
             AuthenticationPeer(try #require(ProxyServer("http://proxy.test:3128")), as: .https),

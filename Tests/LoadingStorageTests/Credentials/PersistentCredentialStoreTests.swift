@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Where there is no keyring.
-@Suite(.leakChecked) struct PermanentCredentialsTests {
+@Suite(.leakChecked) struct PersistentCredentialStoreTests {
     private static let one = PersistentCredential.of("one.example", "u", "1")
     private static let other = PersistentCredential.of("other.example", "v", "2")
 

@@ -3,7 +3,7 @@ import LoadingStorage
 import Testing
 
 /// What waits to be written.
-@Suite struct WaitingChangesTests {
+@Suite struct PendingChangesTests {
     private func text(_ changes: PendingChanges<Cookie>) -> String {
         changes.list.map { change in
             switch change {
