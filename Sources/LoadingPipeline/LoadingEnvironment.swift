@@ -8,6 +8,10 @@ package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
+    /// Each nil without such a store.
+    package var cookies: (any CookieStore)?
+    package var responses: (any ResponseStore)?
+    package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
     /// Nil if nothing goes through a proxy.
     let proxies: ProxyRoutes?

@@ -373,7 +373,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     func close() {
-        for stream in streams.values { stream.fallSilent() }
+        for stream in streams.values { stream.detach() }
         shut()
         session.fail()
     }

@@ -563,7 +563,7 @@
             guard !isClosed else { return }
             opened = nil
             early = nil
-            for stream in streams.values { stream.fallSilent() }
+            for stream in streams.values { stream.detach() }
             let mark = home.origin.service.trafficClass << 2
             session.close(at: pool.loop.now).withUnsafeBytes { words in
                 if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }

@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension BodySinkOwner {
     /// Nothing but HTTP has bodies in parts.
     var wantedParts: WantedParts { .none }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer { .now }
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> { .now }
 }
 
 /// The load of a body sink.
@@ -25,7 +25,7 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkHasWritten(_ count: Int64)
     /// Which parts the client wants; and a part that begins.
     var wantedParts: WantedParts { get }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
     func bodySinkFailed(_ error: LoadError)
     /// The file is closed.

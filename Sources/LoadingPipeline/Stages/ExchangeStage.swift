@@ -8,7 +8,7 @@ internal import LoadingTransport
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
 final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
-    @exclusivity(unchecked) private var load: Load?
+    @exclusivity(unchecked) private var load: HTTPLoad?
     private let environment: LoadingEnvironment
     @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
@@ -16,7 +16,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// How the server is gone to; nil if there is no way.
     @exclusivity(unchecked) private(set) var way: ProxyRoute?
     /// Where there are several.
-    @exclusivity(unchecked) private var ways: ProxyWays?
+    @exclusivity(unchecked) private var ways: RouteSelector?
     private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
@@ -68,15 +68,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
-        priority: Float,
-        for load: Load
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64, priority: Float,
+        for load: HTTPLoad
     ) {
         self.url = url
         self.identity = identity
         self.route = route
         let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
-        ways = ProxyWays(
+        ways = RouteSelector(
             all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         way = ways?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
@@ -94,7 +93,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: Load
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
     ) -> Origin {
         load.environment.pool.usable(
             url.origin(
@@ -388,7 +387,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         goNextWay(for: load)
     }
 
-    private func goNextWay(for load: Load) {
+    private func goNextWay(for load: HTTPLoad) {
         way = ways?.current
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
@@ -415,7 +414,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     var tunnelSpeaker: (any TunnelSpeaker)? { load?.tunnelSpeaker }
 
-    private func end(_ tell: (Load) -> Void) {
+    private func end(_ tell: (HTTPLoad) -> Void) {
         guard let load else { return }
         self.load = nil
         connection = nil
@@ -541,7 +540,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         return true
     }
 
-    private func startAgain(for load: Load) {
+    private func startAgain(for load: HTTPLoad) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         if waitsWhileSuspended() { return }

@@ -19,7 +19,7 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is in the records, or atomic.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
+    @exclusivity(unchecked) private var records = PersistentRecords(CredentialTable())
     /// Of removals, also of what was not there: what is on its way into the storage may have been meant. What they were of says
     /// the table.
     private let removals = Atomic(0)
@@ -45,7 +45,7 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
-        records = LastingRecords(
+        records = PersistentRecords(
             CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChange() }
     }

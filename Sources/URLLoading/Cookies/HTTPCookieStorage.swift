@@ -21,7 +21,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is behind the lock, or the records' own.
     private let lock = Lock()
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
+    @exclusivity(unchecked) private var records = PersistentRecords(CookieJar(suffixes: .system))
     /// The jar's. Set as those are.
     @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
     /// Guarded by `lock`.
@@ -43,7 +43,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
     ) {
         self.init()
-        records = LastingRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
+        records = PersistentRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
@@ -57,7 +57,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     ) {
         self.init()
         self.suffixes = suffixes
-        records = LastingRecords(
+        records = PersistentRecords(
             CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }

@@ -10,7 +10,7 @@ package import LoadingStorage
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
-    private let records: LastingRecords<Hosts>
+    private let records: PersistentRecords<Hosts>
 
     /// What the file is to have.
     private struct Hosts: RecordMemory {
@@ -24,13 +24,13 @@ package final class HSTSCopy: FlushedStore {
         }
     }
 
-    package init(in directory: StorageDirectory) { records = LastingRecords(Hosts(), in: directory) }
+    package init(in directory: StorageDirectory) { records = PersistentRecords(Hosts(), in: directory) }
 
     init(
         checkInterval: Int = TimeLimits.standard.storeCheck,
         keeper: @escaping @Sendable () -> any RecordStore<HSTSRecord>
     ) {
-        records = LastingRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
+        records = PersistentRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
 
     /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.

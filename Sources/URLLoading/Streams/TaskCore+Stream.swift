@@ -120,8 +120,8 @@ extension TaskCore {
                 return end(other.endError ?? .cancelled, body: .nothing)
             }
             other.load = nil
-            other.fallSilent()
-            guard let handed = (load as? Load)?.giveConnectionAway() else {
+            other.detach()
+            guard let handed = (load as? HTTPLoad)?.giveConnectionAway() else {
                 // There was none, or it has gone another way.
                 load.abandon()
                 return end(.networkConnectionLost, body: .nothing)
@@ -157,7 +157,7 @@ extension TaskCore: StreamClient {
         enqueue(.captured(captured))
         self.load = nil
         lock.withLock { isSilent = true }
-        fallSilent()
+        detach()
     }
 }
 

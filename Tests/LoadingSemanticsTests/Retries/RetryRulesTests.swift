@@ -88,7 +88,7 @@ import Testing
     }
 
     // CONN-10: each kind of loss has its own limit
-    @Test func lossesAmongOthersAreNoAttempts() {
+    @Test func lossesWhileServingAreNoAttempts() {
         #expect(isRetried(attempts: 1, lossesWhileServing: 4, isServing: false))
         #expect(isRetried(attempts: 2, lossesWhileServing: 9, isServing: false))
         #expect(!isRetried(attempts: 3, lossesWhileServing: 0, isServing: false))
