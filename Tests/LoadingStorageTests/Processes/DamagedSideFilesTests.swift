@@ -5,8 +5,8 @@ import StorageSteps
 import TestSupport
 import Testing
 
-/// What another program does to the files beside a store's: a process that has the store open goes on, and so does one that
-/// opens it then.
+/// Another program damages the files beside a store's: a process that has the store open continues, and so does one
+/// that opens it then.
 @Suite(.leakChecked) struct DamagedSideFilesTests {
     private static let ends = ["-shm", "-wal", "-journal"]
 

@@ -5,8 +5,9 @@ import StorageSteps
 import TestSupport
 import Testing
 
-/// A process is killed at each change that it makes to the disk, one after the other: each write (half of it done, for cookies and responses),
-/// each file created, truncated, renamed and removed. Confirmed changes survive; the one in progress may or may not.
+/// A process is killed at each change that it makes to the disk: each write (half of it done, for cookies and
+/// responses), each file created, truncated, renamed and removed. Confirmed changes survive; the one in progress may or
+/// may not.
 ///
 /// This covers the end of a process. Durability of synced data when the power fails is the responsibility of SQLite
 /// and the kernel.

@@ -103,8 +103,8 @@ extension SystemTrustTests {
         }
     }
 
-    // TLS-4: 398 days below the system's own roots; 825, with an hour of tolerance, below roots that administrators
-    // added
+    // TLS-4: 398 days below the system's own roots; 825, with an hour of tolerance, below roots that an
+    // administrator has added
     @Test("lifetimes below the system's own roots") func lifetimesBelowTheSystemsOwnRoots() throws {
         let bundle = try directory.write(authority.root.pem, to: "bundle.pem").path
         let added = try TemporaryDirectory()
