@@ -35,7 +35,7 @@ package final class ForkGuards: @unchecked Sendable {
 
     /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
     /// deadlock.
-    private static let patience: Int64 = 100_000_000
+    private static let lockTimeout: Int64 = 100_000_000
 
     private init() {}
 
@@ -53,7 +53,7 @@ package final class ForkGuards: @unchecked Sendable {
     func hold() {
         lock.lock()
         held = members.values.sorted { $0.number < $1.number }
-        let deadline = cll_now() + Self.patience
+        let deadline = cll_now() + Self.lockTimeout
         for member in held { member.guarded.hold(until: deadline) }
     }
 

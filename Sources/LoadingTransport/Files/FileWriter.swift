@@ -185,14 +185,14 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
 
     private func report() {
         lock.lock()
-        let news = outcome
+        let changes = outcome
         outcome = Outcome()
         lock.unlock()
-        waitingBytes -= Int(news.written)
-        pipedBytes -= news.drained
-        path = news.path ?? path
-        if news.written > 0 { observer?.fileWriterWrote(news.written, hasRoom: waitingBytes < Self.highWater) }
-        if let closed = news.closed { observer?.fileWriterClosed(closed) }
+        waitingBytes -= Int(changes.written)
+        pipedBytes -= changes.drained
+        path = changes.path ?? path
+        if changes.written > 0 { observer?.fileWriterWrote(changes.written, hasRoom: waitingBytes < Self.highWater) }
+        if let closed = changes.closed { observer?.fileWriterClosed(closed) }
     }
 
     // MARK: With the loop lent
@@ -214,15 +214,15 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
                 if isDiscarded { continue }
                 return loop.post { self.waitForDescriptor() }
             }
-            var news = Outcome()
-            for operation in batch { run(operation, &news) }
+            var changes = Outcome()
+            for operation in batch { run(operation, &changes) }
             lock.lock()
             // What was reported has been removed from `outcome`.
             let isFirst = outcome.written == 0 && outcome.closed == nil
-            outcome.written += news.written
-            outcome.drained += news.drained
+            outcome.written += changes.written
+            outcome.drained += changes.drained
             outcome.path = file?.path
-            outcome.closed = outcome.closed ?? news.closed
+            outcome.closed = outcome.closed ?? changes.closed
             lock.unlock()
             if isFirst { loop.post { self.report() } }
         }
@@ -239,30 +239,30 @@ package final class FileWriter: Callout, LoopTimerTarget, @unchecked Sendable {
         return operations
     }
 
-    private func run(_ operation: Operation, _ news: inout Outcome) {
+    private func run(_ operation: Operation, _ changes: inout Outcome) {
         // After a failure, the remaining data are dropped until the loop has processed it.
         let isDone = failure != nil || isClosed
         do throws(Failure) {
             switch operation {
             case .write(let data):
-                news.written += Int64(data.count)
+                changes.written += Int64(data.count)
                 if !isDone { try open().write(data) }
             case .drain(let pipe, let count):
-                news.written += Int64(count)
-                news.drained += Int64(count)
+                changes.written += Int64(count)
+                changes.drained += Int64(count)
                 if !isDone { try open().drain(pipe, count) }
             case .close:
                 guard !isDone else { return }
                 let file = try open()
                 try file.close()
                 isClosed = true
-                news.closed = .success(file.path)
+                changes.closed = .success(file.path)
             case .discard: break
             }
         } catch {
             failure = error
             file?.remove()
-            news.closed = .failure(error)
+            changes.closed = .failure(error)
         }
     }
 

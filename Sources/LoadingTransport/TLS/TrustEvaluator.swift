@@ -196,17 +196,17 @@ package final class TrustEvaluator: @unchecked Sendable {
         }
     }
 
-    /// Runs `look`. If the root is missing, loads the bundles and runs it again, also for roots that could not be read
+    /// Runs `body`. If the root is missing, loads the bundles and runs it again, also for roots that could not be read
     /// before for lack of a descriptor.
     private func withAllRoots<Outcome>(
-        _ look: () throws(TLSError) -> Outcome, isAboutRoot: (Outcome) -> Bool
+        _ body: () throws(TLSError) -> Outcome, isAboutRoot: (Outcome) -> Bool
     ) throws(TLSError) -> Outcome {
-        var outcome = try look()
+        var outcome = try body()
         for isLast in [false, true] where isAboutRoot(outcome) {
             // The store reads roots on demand. A root that could not be read is not unknown.
             let shortage = loadBundles()
             if shortage != 0 { throw .noDescriptor(shortage) }
-            if !isLast { outcome = try look() }
+            if !isLast { outcome = try body() }
         }
         return outcome
     }

@@ -27,8 +27,8 @@ enum Allocator {
     }
 
     private static func number(in text: Substring, after mark: String) -> Int? {
-        guard let place = text.range(of: mark),
-            let size = text[place.upperBound...].range(of: "size=\"")
+        guard let range = text.range(of: mark),
+            let size = text[range.upperBound...].range(of: "size=\"")
         else { return nil }
         return Int(text[size.upperBound...].prefix(while: \.isNumber))
     }

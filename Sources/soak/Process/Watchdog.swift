@@ -3,11 +3,11 @@ import Glibc
 
 /// Ends the process after a period without progress, and reports what hangs.
 enum Watchdog {
-    static func start(over ledger: Ledger, patience: Double) {
+    static func start(over ledger: Ledger, timeout: Double) {
         Thread.detachNewThread {
             while true {
                 sleep(1)
-                guard let silence = ledger.silence, silence > patience else { continue }
+                guard let silence = ledger.silence, silence > timeout else { continue }
                 let hanging = ledger.liveDescriptions
                 say("HANGS: nothing has moved for \(Int(silence)) s. Awaited:")
                 for line in hanging.prefix(200) { say("  \(line)") }

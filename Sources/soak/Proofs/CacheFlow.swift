@@ -7,7 +7,7 @@ enum CacheFlow {
     private static let memoryCapacity = 4 << 20
     private static let diskCapacity = 20 << 20
     /// In addition to the idle process: the memory tier, pending disk writes, and running responses.
-    private static let mostMemory = 64_000_000
+    private static let memoryLimit = 64_000_000
     /// In the index, in files, and too large to be stored.
     private static let sizes = [500, 10_000, 100_000, 900_000, 2_000_000]
 
@@ -54,7 +54,7 @@ enum CacheFlow {
         let isClean =
             counter.failures == 0 && cache.currentDiskUsage <= diskCapacity && cache.currentDiskUsage > diskCapacity / 2
             && cache.currentMemoryUsage <= memoryCapacity && mostOnDisk < diskCapacity * 3 / 2
-            && (memory < mostMemory || ProcessState.isSanitized)
+            && (memory < memoryLimit || ProcessState.isSanitized)
         say(
             String(
                 format: "Cache flow: %d responses, %d MB in %.1f s, %d failed", number, sent / 1_000_000, seconds,
@@ -78,7 +78,7 @@ enum CacheFlow {
         ]
         var rates: [[Double]] = kinds.map { _ in [] }
         for _ in 0..<4 {
-            for (place, kind) in kinds.enumerated() {
+            for (kindIndex, kind) in kinds.enumerated() {
                 let session = session(kind.cache)
                 let counter = Counter()
                 let begin = DispatchTime.now()
@@ -88,7 +88,7 @@ enum CacheFlow {
                 }
                 counter.wait(for: 3000)
                 let seconds = Double(DispatchTime.now().uptimeNanoseconds - begin.uptimeNanoseconds) / 1e9
-                rates[place].append(3000 / seconds)
+                rates[kindIndex].append(3000 / seconds)
                 flush(session)
                 session.invalidateAndCancel()
             }
@@ -112,7 +112,7 @@ enum CacheFlow {
     private static func load(
         _ size: Int, _ number: Int, _ server: ServerProcess, in session: URLSession, _ counter: Counter
     ) {
-        let path = Answer.cacheable(size: size, number: number).path
+        let path = ServerScript.cacheable(size: size, number: number).path
         guard let url = URL(string: "http://127.0.0.1:\(server.ports.plain)\(path)") else {
             return counter.add(isFailure: true)
         }

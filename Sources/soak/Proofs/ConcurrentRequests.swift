@@ -46,7 +46,7 @@ enum ConcurrentRequests {
     private static func url(_ server: ServerProcess, after: Int) -> URL? {
         URL(
             string: "http://127.0.0.1:\(server.ports.plain)"
-                + Answer.body(size: 100, framing: .length, after: after).path)
+                + ServerScript.body(size: 100, framing: .length, after: after).path)
     }
 
     private static func load(_ url: URL, in session: URLSession, _ counter: Counter) {

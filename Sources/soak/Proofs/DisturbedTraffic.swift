@@ -11,7 +11,7 @@ enum DisturbedTraffic {
         let server = try ServerProcess()
         defer { server.stop() }
         let ledger = Ledger()
-        Watchdog.start(over: ledger, patience: ProcessState.isSanitized ? 90 : 30)
+        Watchdog.start(over: ledger, timeout: ProcessState.isSanitized ? 90 : 30)
         let traffic = Traffic(seed: options.seed, window: options.window, ports: server.ports, ledger: ledger)
         let warmUp = max(500, options.count / 10)
         let half = warmUp + options.count / 2

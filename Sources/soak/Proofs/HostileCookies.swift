@@ -9,7 +9,7 @@ enum HostileCookies {
     private static let size = 1000
     private static let hosts = 500
     /// Twice the capacity of a jar: in memory, and as pending changes.
-    private static let mostMemory = 32_000_000
+    private static let memoryLimit = 32_000_000
     /// Includes memory that malloc keeps, which has an arena per thread.
     private static let mostResident = 96_000_000
     private static let mostFile = 32_000_000
@@ -53,12 +53,12 @@ enum HostileCookies {
         }
         let isClean =
             failures == 0 && kept > 1000 && kept <= 3300 && file < mostFile
-            && (refused.heap > 0 && memory < mostMemory && held < mostResident || ProcessState.isSanitized)
+            && (refused.heap > 0 && memory < memoryLimit && held < mostResident || ProcessState.isSanitized)
         say(
             String(
                 format: "Hostile cookies: %d offered by %d hosts in %.1f s, %d kept, %d requests failed",
                 responses * count, min(hosts, responses), seconds, kept, failures))
-        say("  over the same traffic without cookies: \(memory / 1024) KB allocated (at most \(mostMemory / 1024)),")
+        say("  over the same traffic without cookies: \(memory / 1024) KB allocated (at most \(memoryLimit / 1024)),")
         say("  \(held / 1024) KB resident (at most \(mostResident / 1024)); files \(file / 1024) KB")
         if !isClean { say("FOUND: cookies go beyond their limits.") }
         return isClean
@@ -71,7 +71,7 @@ enum HostileCookies {
         let counter = Counter()
         var most = 0
         for number in 1...responses {
-            let answer = Answer.cookies(count: count, size: size, number: number)
+            let answer = ServerScript.cookies(count: count, size: size, number: number)
             let address = "http://h\(number % hosts).localhost:\(server.ports.plain)\(answer.path)"
             guard let url = URL(string: address) else { return (responses, 0) }
             session.dataTask(with: url) { _, _, error in counter.add(isFailure: error != nil) }.resume()

@@ -25,7 +25,7 @@ struct KilledDownload {
     }
 
     /// The timeout of a run, in microseconds.
-    private static let patience = 30_000_000
+    private static let timeout = 30_000_000
     private static let mostKillsOfAFile = 6
 
     static func run(_ options: Options) throws -> Bool {
@@ -63,7 +63,7 @@ struct KilledDownload {
         let isChanging = random.chance(40)
         let size = random.number(1...6_000_000)
         // From about 8 MB/s to about 60 MB/s, limited by the resolution of the system's timers.
-        let answer = Answer.ranged(size: size, pause: random.number(200...2000), isChanging: isChanging)
+        let answer = ServerScript.ranged(size: size, pause: random.number(200...2000), isChanging: isChanging)
         let base =
             isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
         let target = folder + "/\(number)"
@@ -77,7 +77,7 @@ struct KilledDownload {
             return check(target, size, isChanging)
         }
         let child = try ChildProcess(arguments, readsOutput: false)
-        if let outcome = end(of: child, within: Self.patience), outcome != "exit 0" {
+        if let outcome = end(of: child, within: Self.timeout), outcome != "exit 0" {
             return find("the last run for file \(number) ended as \(outcome)")
         }
         check(target, size, isChanging)
@@ -85,7 +85,7 @@ struct KilledDownload {
 
     /// Returns false if the process ended before it was killed.
     private mutating func killOrEnd(_ child: ChildProcess, _ target: String, _ size: Int) -> Bool {
-        let limit = Self.patience
+        let limit = Self.timeout
         var waited = 0
         let moment = moment(size)
         while waited < limit, !hasCome(moment, waited, target, size) {
@@ -137,8 +137,8 @@ struct KilledDownload {
         }
     }
 
-    private func end(of child: ChildProcess, within patience: Int) -> String? {
-        for _ in 0..<patience / 1000 {
+    private func end(of child: ChildProcess, within timeout: Int) -> String? {
+        for _ in 0..<timeout / 1000 {
             if let outcome = child.poll() { return outcome }
             usleep(1000)
         }

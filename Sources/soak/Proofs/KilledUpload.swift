@@ -18,7 +18,7 @@ enum KilledUpload {
         var bytes = Data(count: size)
         for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: random.next()) }
         try bytes.write(to: URL(fileURLWithPath: file))
-        let server = try UploadKeeper()
+        let server = try UploadServer()
         var findings = 0
         var (kills, uploads) = (0, 0)
         var isOver = false
@@ -40,11 +40,11 @@ enum KilledUpload {
                 findings += 1
                 say("FOUND: a process that uploads ended as \(outcome)")
             }
-            for whole in server.takeComplete() {
+            for upload in server.takeComplete() {
                 uploads += 1
-                if whole != bytes {
+                if upload != bytes {
                     findings += 1
-                    say("FOUND: the server has something else, \(whole.count) bytes")
+                    say("FOUND: the server has something else, \(upload.count) bytes")
                 }
             }
         }
@@ -69,12 +69,12 @@ enum KilledUpload {
             let end = End()
             let task =
                 if let data = try? Data(contentsOf: state) {
-                    session.uploadTask(withResumeData: data) { end.tell($1, $2) }
+                    session.uploadTask(withResumeData: data) { end.finish($1, $2) }
                 } else {
-                    session.uploadTask(with: request, fromFile: file) { end.tell($1, $2) }
+                    session.uploadTask(with: request, fromFile: file) { end.finish($1, $2) }
                 }
             task.resume()
-            if end.comes(within: random.number(5...60)) {
+            if end.wait(milliseconds: random.number(5...60)) {
                 exit(end.isGood ? 0 : 3)
             }
             let isKept = DispatchSemaphore(value: 0)
@@ -84,7 +84,7 @@ enum KilledUpload {
                 isKept.signal()
             })
             isKept.wait()
-            _ = end.comes(within: 60_000)
+            _ = end.wait(milliseconds: 60_000)
             if end.isGood { exit(0) }
             if !end.isCancelled { exit(3) }
         }
@@ -97,13 +97,13 @@ enum KilledUpload {
         private(set) var isGood = false
         private(set) var isCancelled = false
 
-        func tell(_ response: URLResponse?, _ error: (any Error)?) {
+        func finish(_ response: URLResponse?, _ error: (any Error)?) {
             isGood = error == nil && (response as? HTTPURLResponse)?.statusCode.description.first == "2"
             isCancelled = (error as? URLError)?.code == .cancelled
             semaphore.signal()
         }
 
-        func comes(within milliseconds: Int) -> Bool {
+        func wait(milliseconds: Int) -> Bool {
             semaphore.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
         }
     }

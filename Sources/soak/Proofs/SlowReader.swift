@@ -4,7 +4,7 @@ import URLLoading
 /// A body arrives faster than it is read. The server has to wait, and memory does not grow.
 enum SlowReader {
     /// In addition to the idle process.
-    private static let mostMemory = 16_000_000
+    private static let memoryLimit = 16_000_000
     /// The limit for data between server and reader, nearly all of it in the two socket buffers.
     private static let mostAhead = 16_000_000
     /// How long a stopped reader reads nothing, in microseconds.
@@ -21,7 +21,7 @@ enum SlowReader {
         for isSecure in [false, true] {
             let base = isSecure ? "https://127.0.0.1:\(server.ports.secure)" : "http://127.0.0.1:\(server.ports.plain)"
             for form in Form.allCases {
-                let answer = Answer.counted(size: form.standsStill ? min(size, 96_000_000) : size)
+                let answer = ServerScript.counted(size: form.standsStill ? min(size, 96_000_000) : size)
                 guard let url = URL(string: base + answer.path), let small = URL(string: base + "/counted/1000") else {
                     return false
                 }
@@ -36,7 +36,7 @@ enum SlowReader {
                 let (ahead, stopped) = watch.end()
                 let memory = ProcessState.peak - idle
                 let isGood =
-                    outcome == "whole" && ahead < mostAhead && (memory < mostMemory || ProcessState.isSanitized)
+                    outcome == "whole" && ahead < mostAhead && (memory < memoryLimit || ProcessState.isSanitized)
                     && (!form.standsStill || stopped)
                 isClean = isClean && isGood
                 let name = "\(form)".padding(toLength: 16, withPad: " ", startingAt: 0)
@@ -87,12 +87,12 @@ private final class LeadWatch: @unchecked Sendable {
         self.server = server
         self.count = count
         Thread.detachNewThread {
-            while self.look() { usleep(20_000) }
+            while self.measure() { usleep(20_000) }
             self.done.signal()
         }
     }
 
-    private func look() -> Bool {
+    private func measure() -> Bool {
         // In this order the difference may be too small, by what is read meanwhile, but not too large.
         let accepted = server.acceptedBytes()
         let read = count.total

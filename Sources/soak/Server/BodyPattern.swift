@@ -27,15 +27,15 @@ enum BodyPattern {
 
     static func matches(_ data: Data, at offset: Int) -> Bool {
         data.withUnsafeBytes { whole in
-            var place = 0
-            while place < whole.count {
-                let count = min(whole.count - place, longest)
+            var position = 0
+            while position < whole.count {
+                let count = min(whole.count - position, longest)
                 guard let start = whole.baseAddress else { return false }
-                let isEqual = withBytes(at: offset + place, count: count) { expected in
-                    expected.baseAddress.map { memcmp($0, start + place, count) == 0 } ?? true
+                let isEqual = withBytes(at: offset + position, count: count) { expected in
+                    expected.baseAddress.map { memcmp($0, start + position, count) == 0 } ?? true
                 }
                 guard isEqual else { return false }
-                place += count
+                position += count
             }
             return true
         }

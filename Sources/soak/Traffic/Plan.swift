@@ -41,7 +41,7 @@ struct Plan: Sendable {
     let index: Int
     var form: Form
     var target: Target
-    var answer: Answer
+    var answer: ServerScript
     var interference: Interference
     var uploadSize: Int?
     var timeout: Double?
@@ -94,10 +94,10 @@ struct Plan: Sendable {
         }
     }
 
-    private static func answer(_ random: inout SeededGenerator) -> Answer {
+    private static func answer(_ random: inout SeededGenerator) -> ServerScript {
         switch random.number(0...99) {
         case ..<62:
-            let framing: Answer.Framing =
+            let framing: ServerScript.Framing =
                 switch random.number(0...99) {
                 case ..<60: .length
                 case ..<75: .chunked
@@ -112,7 +112,7 @@ struct Plan: Sendable {
         case ..<76: return .thenClosed(size: random.number(0...3000), milliseconds: random.number(0...3))
         case ..<82: return .redirect(times: random.number(1...4), size: size(&random))
         case ..<85: return .informational(size: size(&random))
-        case ..<93: return .cut(random.pick(Answer.Phase.allCases), isReset: random.chance(50))
+        case ..<93: return .cut(random.pick(ServerScript.Phase.allCases), isReset: random.chance(50))
         case ..<95: return .garbage
         default: return .silence
         }

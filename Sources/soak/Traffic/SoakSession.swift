@@ -19,8 +19,8 @@ final class SoakSession {
 
     private enum DelegateKind: CaseIterable {
         case none
-        case plain
-        case asking
+        case minimal
+        case full
     }
 
     init(number: Int, seed: UInt64, ports: Ports, ledger: Ledger, ticker: Ticker) {
@@ -41,12 +41,12 @@ final class SoakSession {
         switch kind {
         case .none:
             (delegate, requests) = (nil, nil)
-        case .plain:
-            let plain = PlainDelegate(record)
-            (delegate, requests) = (plain, plain.requests)
-        case .asking:
-            let asking = AskingDelegate(record)
-            (delegate, requests) = (asking, asking.requests)
+        case .minimal:
+            let minimal = MinimalDelegate(record)
+            (delegate, requests) = (minimal, minimal.requests)
+        case .full:
+            let full = FullDelegate(record)
+            (delegate, requests) = (full, full.requests)
         }
         let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
         self.session = session
@@ -62,28 +62,28 @@ final class SoakSession {
         quota -= 1
         let forms = kind == .none ? Plan.Form.allCases.filter { $0 != .delegate } : Plan.Form.allCases
         let plan = Plan(index: index, seed: seed, forms: forms)
-        let asksDelegate = kind == .asking
+        let asksDelegate = kind == .full
         let request = SoakRequest(
             plan, in: record, asksDelegate: asksDelegate, limitsTime: limitsTime, ledger: ledger, ticker: ticker)
         requests?.add(request)
         if !plan.isAsync { record.taskBegan() }
         ledger.begin(request, window: window)
-        guard let wanted = urlRequest(plan) else { return ledger.found("No URL for \(plan)") }
+        guard let httpRequest = urlRequest(plan) else { return ledger.found("No URL for \(plan)") }
         switch plan.form {
         case .handler:
             start(
-                session.dataTask(with: wanted) { data, _, error in
+                session.dataTask(with: httpRequest) { data, _, error in
                     if let data { request.received(data) }
                     request.ended(error)
                 }, request)
         case .delegate:
-            start(session.dataTask(with: wanted), request)
+            start(session.dataTask(with: httpRequest), request)
         case .taskDelegate:
-            let task = session.dataTask(with: wanted)
-            task.delegate = OwnDelegate(request)
+            let task = session.dataTask(with: httpRequest)
+            task.delegate = TaskDelegate(request)
             start(task, request)
         case .data, .bytes:
-            startAsync(wanted, request, in: session)
+            startAsync(httpRequest, request, in: session)
         }
         if random.chance(2) { disturb(session) }
     }
@@ -123,9 +123,9 @@ final class SoakSession {
         request.interfere { task.cancel() }
     }
 
-    private func startAsync(_ wanted: URLRequest, _ request: SoakRequest, in session: URLSession) {
+    private func startAsync(_ httpRequest: URLRequest, _ request: SoakRequest, in session: URLSession) {
         let plan = request.plan
-        let own = plan.deliberation == nil ? nil : OwnDelegate(request)
+        let taskDelegate = plan.deliberation == nil ? nil : TaskDelegate(request)
         let uncreated = uncreated
         uncreated.add(request)
         let work = Task {
@@ -134,10 +134,10 @@ final class SoakSession {
             }
             do {
                 if plan.form == .data {
-                    let (data, _) = try await session.data(for: wanted, delegate: own)
+                    let (data, _) = try await session.data(for: httpRequest, delegate: taskDelegate)
                     request.received(data)
                     request.ended(nil)
-                } else if try await read(wanted, request, session, own) {
+                } else if try await read(httpRequest, request, session, taskDelegate) {
                     request.ended(nil)
                 } else {
                     request.abandoned()
@@ -190,9 +190,9 @@ final class SoakSession {
 
 /// Returns false if the reader stopped early.
 private func read(
-    _ wanted: URLRequest, _ request: SoakRequest, _ session: URLSession, _ own: OwnDelegate?
+    _ httpRequest: URLRequest, _ request: SoakRequest, _ session: URLSession, _ taskDelegate: TaskDelegate?
 ) async throws -> Bool {
-    let (bytes, _) = try await session.bytes(for: wanted, delegate: own)
+    let (bytes, _) = try await session.bytes(for: httpRequest, delegate: taskDelegate)
     request.created(bytes.task)
     if request.plan.interference == .cancelAtResponse { bytes.task.cancel() }
     if request.plan.interference == .readSome(0) { return false }

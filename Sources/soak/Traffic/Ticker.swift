@@ -14,8 +14,8 @@ final class Ticker: @unchecked Sendable {
     func after(_ milliseconds: Int, _ body: @escaping @Sendable () -> Void) {
         let time = DispatchTime.now().uptimeNanoseconds + UInt64(milliseconds) * 1_000_000
         condition.lock()
-        let place = entries.lastIndex { $0.time >= time }.map { $0 + 1 } ?? 0
-        entries.insert((time, body), at: place)
+        let index = entries.lastIndex { $0.time >= time }.map { $0 + 1 } ?? 0
+        entries.insert((time, body), at: index)
         condition.signal()
         condition.unlock()
     }

@@ -29,9 +29,9 @@ final class Traffic {
                 sessions.append(
                     SoakSession(number: sessionCount, seed: seed, ports: ports, ledger: ledger, ticker: ticker))
             }
-            let place = random.number(0...sessions.count - 1)
-            sessions[place].start(index, seed: seed, window: window)
-            if sessions[place].quota <= 0 { sessions.remove(at: place).retire() }
+            let sessionIndex = random.number(0...sessions.count - 1)
+            sessions[sessionIndex].start(index, seed: seed, window: window)
+            if sessions[sessionIndex].quota <= 0 { sessions.remove(at: sessionIndex).retire() }
         }
     }
 

@@ -3,7 +3,7 @@ import Glibc
 
 /// A server for resumable uploads (draft-ietf-httpbis-resumable-upload) that outlives the uploading process. It reads
 /// at the rate of a slow network.
-final class UploadKeeper: Sendable {
+final class UploadServer: Sendable {
     private let uploads = Uploads()
     private let listener: Listener
 

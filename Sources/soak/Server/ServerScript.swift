@@ -1,7 +1,7 @@
 import Foundation
 
 /// The server's behaviour for a request. The client encodes it in the path.
-enum Answer: Sendable, Equatable {
+enum ServerScript: Sendable, Equatable {
     enum Framing: Int, Sendable, CaseIterable {
         case length
         case chunked
