@@ -6,13 +6,13 @@ extension URLProtectionSpace {
         let method =
             switch space.scheme {
             // FTP has only one method.
-            case .basic where space.place == .server(.ftp): NSURLAuthenticationMethodDefault
+            case .basic where space.kind == .server(.ftp): NSURLAuthenticationMethodDefault
             case .basic: NSURLAuthenticationMethodHTTPBasic
             case .digest: NSURLAuthenticationMethodHTTPDigest
             case .ntlm: NSURLAuthenticationMethodNTLM
             case .negotiate: NSURLAuthenticationMethodNegotiate
             }
-        switch space.place {
+        switch space.kind {
         case .server(let kind):
             let name =
                 switch kind {
@@ -41,7 +41,7 @@ extension URLProtectionSpace {
     /// (AUTH-13), the default port also as 0 (AUTH-12), and an unnamed realm also as nil. A tunnel proxy also as an
     /// HTTP proxy, because both are often the same.
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
-        guard case .server(let kind) = space.place else { return proxySpellings(of: space) }
+        guard case .server(let kind) = space.kind else { return proxySpellings(of: space) }
         let methods =
             space.scheme == .basic && kind != .ftp
             ? [authenticationMethod, NSURLAuthenticationMethodDefault] : [authenticationMethod]
@@ -57,7 +57,7 @@ extension URLProtectionSpace {
     }
 
     private func proxySpellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
-        let types = [proxyType] + (space.place == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
+        let types = [proxyType] + (space.kind == .proxy(.https) ? [NSURLProtectionSpaceHTTPProxy] : [])
         let methods = [authenticationMethod] + (space.scheme == .basic ? [NSURLAuthenticationMethodDefault] : [])
         return space.realmSpellings.flatMap { realm in
             types.flatMap { type in

@@ -29,10 +29,10 @@ public func SecPKCS12Import(
     if SecCertificate.libraryFailure != nil { return errSecServiceNotAvailable }
     let bytes = [UInt8](pkcs12_data as Data)
     let password = options[kSecImportExportPassphrase] as? String ?? ""
-    switch TLSIdentity.archive(bytes, password: password) {
-    case .isNone: return errSecDecode
-    case .isLocked: return errSecAuthFailed
-    case .opens: break
+    switch TLSIdentity.pkcs12Status(bytes, password: password) {
+    case .notPKCS12: return errSecDecode
+    case .wrongPassword: return errSecAuthFailed
+    case .opened: break
     }
     guard let inside = try? TLSIdentity(pkcs12: bytes, password: password), let identity = SecIdentity(inside) else {
         items.pointee = NSArray()

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// A server that keeps what it gets of an upload, so that another process can go on with it
-/// (draft-ietf-httpbis-resumable-upload). It reads no faster than a slow network would let it.
-final class UploadKeeper: Sendable {
+/// A server for resumable uploads (draft-ietf-httpbis-resumable-upload) that outlives the uploading process. It reads
+/// at the rate of a slow network.
+final class UploadServer: Sendable {
     private let uploads = Uploads()
     private let listener: Listener
 
@@ -19,14 +19,14 @@ final class UploadKeeper: Sendable {
 
     var url: String { "http://127.0.0.1:\(listener.port)/" }
 
-    /// The uploads that are complete, since the last call.
+    /// The uploads that were completed since the last call.
     func takeComplete() -> [Data] { uploads.takeComplete() }
 
-    /// Requests that had no business to be made.
+    /// Invalid requests.
     var faults: [String] { uploads.faultsSoFar }
 
     private final class Uploads: @unchecked Sendable {
-        // Sendable because everything is guarded by `lock`.
+        // Sendable because the state is guarded by `lock`.
         private let lock = NSLock()
         private var bytes: [Int: Data] = [:]
         private var isComplete: Set<Int> = []
@@ -50,7 +50,7 @@ final class UploadKeeper: Sendable {
             lock.withLock { bytes[number].map { ($0.count, isComplete.contains(number)) } }
         }
 
-        /// False when there is something already where these bytes belong: a process that is gone has sent them too.
+        /// Returns false if these bytes were received already, from a process that has ended.
         func add(_ more: UnsafeRawBufferPointer, to number: Int, at offset: Int) -> Bool {
             lock.withLock {
                 guard bytes[number]?.count == offset else { return false }
@@ -139,7 +139,7 @@ final class UploadKeeper: Sendable {
                         + "Upload-Complete: \(state.isComplete ? "?1" : "?0")\r\n\r\n")
             case "PATCH":
                 guard let offset = fields["upload-offset"].flatMap({ Int($0) }), offset == state.count else {
-                    // The body is not read, so the connection is of no more use.
+                    // The body is not read, so the connection cannot be reused.
                     _ = transport.write(
                         "HTTP/1.1 409 Conflict\r\nUpload-Offset: \(state.count)\r\nContent-Length: 0\r\n"
                             + "Connection: close\r\n\r\n")
@@ -152,7 +152,7 @@ final class UploadKeeper: Sendable {
             }
         }
 
-        /// Keeps a body as it comes.
+        /// Stores a body while it arrives.
         private mutating func take(_ length: Int, _ number: Int, _ start: Int) -> Bool {
             var offset = start
             var left = length

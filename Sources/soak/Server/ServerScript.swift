@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the server does with a request. The client writes it into the path, so each request brings its own script.
-enum Answer: Sendable, Equatable {
+/// The server's behaviour for a request. The client encodes it in the path.
+enum ServerScript: Sendable, Equatable {
     enum Framing: Int, Sendable, CaseIterable {
         case length
         case chunked
@@ -9,7 +9,7 @@ enum Answer: Sendable, Equatable {
         case deflate
     }
 
-    /// Where in an exchange the server stops.
+    /// The point in an exchange at which the server stops.
     enum Phase: Int, Sendable, CaseIterable {
         case withinRequest
         case afterRequest
@@ -18,32 +18,32 @@ enum Answer: Sendable, Equatable {
         case withinBody
     }
 
-    /// A whole response, after `milliseconds`.
+    /// A complete response after a delay in milliseconds.
     case body(size: Int, framing: Framing, after: Int)
-    /// A whole response in pieces, with so many milliseconds between two of them.
+    /// A complete response in pieces, with a delay in milliseconds between them.
     case paced(size: Int, pieces: Int, milliseconds: Int)
-    /// A whole response, and the connection closed soon after it without an announcement.
+    /// A complete response. The connection is closed soon afterwards, without announcement.
     case thenClosed(size: Int, milliseconds: Int)
-    /// Redirects, as many as that, and then a response.
+    /// So many redirects, then a response.
     case redirect(times: Int, size: Int)
     /// `103 Early Hints` before the response.
     case informational(size: Int)
-    /// The connection ends in the middle: reset, or closed in order.
+    /// The connection is reset or closed in the middle.
     case cut(Phase, isReset: Bool)
-    /// Something that is no HTTP.
+    /// Not HTTP.
     case garbage
-    /// Nothing, until the client goes away.
+    /// No response until the client closes the connection.
     case silence
-    /// A body of that size, as fast as the client takes it. What it took is counted.
+    /// A body of that size, as fast as the client accepts it. The accepted bytes are counted.
     case counted(size: Int)
-    /// A body that can be asked for from any place on, with so many microseconds after each 16 KiB. One that changes
-    /// has three versions, and each holds for a while.
+    /// A body that supports ranges, with a pause in microseconds after each 16 KiB. If it changes, it has three
+    /// versions in turn.
     case ranged(size: Int, pause: Int, isChanging: Bool)
-    /// A small response with so many cookies of that many bytes, which last; the number makes their names.
+    /// A small response with persistent cookies of that size. Their names contain `number`.
     case cookies(count: Int, size: Int, number: Int)
-    /// A response that is fresh for an hour; the number makes the address another.
+    /// A response that is fresh for an hour. `number` makes the URL distinct.
     case cacheable(size: Int, number: Int)
-    /// The sparse body of the request is looked at, and how much of it came as it should is told.
+    /// Checks the sparse body of the request, and responds with the number of correct bytes.
     case upload(size: Int)
 
     var path: String {

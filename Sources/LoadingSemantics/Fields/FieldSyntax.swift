@@ -8,3 +8,15 @@ enum OptionalWhitespace {
         return bytes[..<end].drop(while: contains).map { $0 }
     }
 }
+
+/// The lower-case form of an ASCII letter; other octets are unchanged.
+@inline(__always)
+package func asciiLowercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x41 < 26 ? byte | 0x20 : byte
+}
+
+/// The upper-case form of an ASCII letter; other octets are unchanged.
+@inline(__always)
+func asciiUppercase(_ byte: UInt8) -> UInt8 {
+    byte &- 0x61 < 26 ? byte & 0xDF : byte
+}

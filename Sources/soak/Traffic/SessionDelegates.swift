@@ -1,8 +1,30 @@
 import Foundation
 import URLLoading
 
-/// A session's delegate that wants to be told and asked of everything.
-final class AskingDelegate: NSObject, URLSessionDataDelegate, Sendable {
+/// A session delegate with the fewest useful methods.
+final class MinimalDelegate: NSObject, URLSessionDataDelegate, Sendable {
+    let requests = RequestIndex()
+    let record: SessionRecord
+
+    init(_ record: SessionRecord) { self.record = record }
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        requests.request(of: task)?.created(task)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        requests.request(of: dataTask)?.received(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        requests.request(of: task)?.ended(error)
+    }
+
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { record.becameInvalid() }
+}
+
+/// A session delegate that implements all methods.
+final class FullDelegate: NSObject, URLSessionDataDelegate, Sendable {
     let requests = RequestIndex()
     let record: SessionRecord
 
@@ -50,4 +72,21 @@ final class AskingDelegate: NSObject, URLSessionDataDelegate, Sendable {
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { record.becameInvalid() }
+}
+
+/// A delegate for one task.
+final class TaskDelegate: NSObject, URLSessionDataDelegate, Sendable {
+    private let request: SoakRequest
+
+    init(_ request: SoakRequest) { self.request = request }
+
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { request.created(task) }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        request.received(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        request.ended(error)
+    }
 }
