@@ -13,10 +13,10 @@
             let asked = EventRecorder<String>()
             let names = EventRecorder<[Data]>()
             let protocols = EventRecorder<String?>()
-            /// What it gives to who asks for a body.
+            /// The provided body stream.
             static let body = Data([UInt8].pattern(count: 5_000))
 
-            /// Called when it is asked who it is.
+            /// Called for a client certificate challenge.
             private let onQuestion: @Sendable () -> Void
 
             init(_ credential: URLCredential?, onQuestion: @escaping @Sendable () -> Void = {}) {
@@ -152,7 +152,7 @@
                 _ = try? await session.data(from: url)
                 return client.protocols.events.last == "h3"
             }
-            // The first server, the second, and who this is.
+            // The first server, the second, and the client certificate.
             #expect(client.asked.events == [questions[0]] + questions)
             #expect(relay.clientCount == 2 && tcp.connectionCount == 1)
         }

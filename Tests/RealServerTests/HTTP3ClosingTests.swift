@@ -41,7 +41,7 @@
                     ends.record(error.map { "\(($0 as? URLError)?.code.rawValue ?? 0)" } ?? text)
                 }.resume()
                 let end = try await ends.waitFor(count: 1)[0]
-                // Of one that was read nobody knows what has become, and a POST is not sent twice.
+                // A request that may have been processed is not repeated if it is a POST.
                 if method == "POST", moment != .goodbye {
                     let wasRead = moment == .request || moment == .alert
                     #expect(wasRead ? end == "-1005" : ["POST", "-1005"].contains(end))

@@ -179,7 +179,7 @@
             }
         }
 
-        // AUTH-3: who is asked about a new connection is asked about a resumed one too, and before anything goes out
+        // AUTH-3: a delegate evaluates resumed connections too, before anything is sent
         @Test("no early data if a delegate evaluates server trust") func asked() async throws {
             let server = try server()
             defer { server.stop() }
@@ -194,7 +194,7 @@
             #expect(try await delegate.transactions.waitFor(count: 2).map(\.wasEarly) == [false, false])
         }
 
-        // C-32: nobody notices
+        // C-32: without an error
         @Test("rejected early data is sent again after the handshake") func refused() async throws {
             let first = try server()
             let metrics = TransactionRecorder()

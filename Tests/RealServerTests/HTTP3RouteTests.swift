@@ -46,7 +46,7 @@
             case interrupted
             /// The interface goes down for a while, and up with its address as it was.
             case interfaceDown
-            /// The same, but so soon that it may be that nobody notices.
+            /// The same, but so briefly that it may be unnoticed.
             case interfaceBlinks
 
             /// - Parameter duringGap: Called while there is no way.
@@ -305,7 +305,7 @@
             case ofTheConnection
         }
 
-        // CONN-11, CONN-15, MET-7: there may be another way yet, so not at once; but not later than anybody has asked
+        // CONN-11, CONN-15, MET-7: another route may appear, so not at once; but not after the earliest timeout
         // for
         @Test("an interface goes down during a load and stays down", arguments: Patience.allCases)
         func outageWithoutEnd(patience: Patience) async throws {

@@ -111,7 +111,7 @@
             }
         }
 
-        // CONN-6: whoever stands in for the server and is not trusted is left alone
+        // CONN-6: an untrusted HTTP/3 server is not used
         @Test("the delegate does not trust the place that was named", arguments: ["http/1.1", "h2"])
         func refusedAlternative(version: String) async throws {
             let quic = try GtlsServer(files: ["small": Array("small".utf8)], authority: TestCertificateAuthority())

@@ -26,7 +26,7 @@
             }
         }
 
-        // CONN-6, CONN-8: those who come meanwhile are served by the connections that are there
+        // CONN-6, CONN-8: other loads meanwhile use the existing connections
         @Test("a connection is replaced by HTTP/3", arguments: versions) func upgrade(version: String) async throws {
             let quic = try server()
             defer { quic.stop() }
@@ -49,7 +49,7 @@
         func polling(isAssumed: Bool) async throws {
             let quic = try server()
             defer { quic.stop() }
-            // What is assumed is the origin's own place, where nobody is.
+            // The assumed HTTP/3 service is on the origin's port, without a server.
             let tcp = try ScriptedServer.naming(quic.port, over: "http/1.1")
             defer { tcp.stop() }
             try await TransactionRecorder.record { session, metrics async throws in
@@ -65,10 +65,10 @@
             #expect(tcp.connectionCount == 1)
         }
 
-        // CONN-6, CONN-8: also for those who come while it is tried
+        // CONN-6, CONN-8: also for loads during the attempt
         @Test("a connection stays if QUIC gets no answer", arguments: versions, [false, true])
         func failedUpgrade(version: String, isSilent: Bool) async throws {
-            // Nobody is there, or somebody who never answers.
+            // No server, or a silent one.
             let silence = try SilentDatagramPort()
             if !isSilent { silence.close() }
             defer { silence.close() }
@@ -196,7 +196,7 @@
             }
         }
 
-        // CONN-6, AUTH-3: nobody's no is none
+        // CONN-6, AUTH-3: a rejection by one delegate does not affect others
         @Test("a delegate evaluates the trust of an upgraded connection", arguments: versions, [false, true])
         func askedLater(version: String, isTrusted: Bool) async throws {
             let quic = try server(TestCertificateAuthority())
@@ -238,7 +238,7 @@
             #expect(ContinuousClock.now - start < .seconds(5))
         }
 
-        // CONN-18: what was begun before a flush is for nobody who comes after it
+        // CONN-18: attempts from before a flush are not used after it
         @Test("a connection that is held does not outlive a flush") func flushed() async throws {
             let quic = try server()
             defer { quic.stop() }

@@ -61,7 +61,7 @@
             try ScriptedServer.answering(tls: TrustedAuthority.server(.server("a.example"))) { _ in .text("small") }
         }
 
-        // CONN-6, RFC 9460 §9: nobody is there over TCP
+        // CONN-6, RFC 9460 §9: there is no TCP server
         @Test("a server at its own place") func own() async throws {
             try NetworkNamespace.raiseLoopback()
             let quic = try server("a.example", port: 443)

@@ -126,7 +126,7 @@ import URLLoading
         #expect(squid.log.contains { $0.contains("/200 ") }, "\(squid.log)")
     }
 
-    // AUTH-19, AUTH-20, AUTH-28: who has a ticket is let through
+    // AUTH-19, AUTH-20, AUTH-28: authenticated with a ticket
     @Test("squid wants a ticket", .needs(.squid), .needs(.krb5kdc), arguments: [false, true])
     func squidWantsTicket(isSecure: Bool) async throws {
         defer { server.stop() }

@@ -86,7 +86,7 @@ struct SlowUploadTests {
         #expect(seconds > 2)
     }
 
-    // CONN-15: who takes nothing any more is not waited for longer than before
+    // CONN-15: a stalled receiver does not extend the timeout
     @Test("a stuck upload ends at its time", arguments: [Version.http1, .http2]) func stuck(version: Version)
         async throws
     {

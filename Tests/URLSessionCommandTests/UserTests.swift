@@ -91,7 +91,7 @@ import URLSessionCommandCore
         #expect((answers.answer(to: challenge).1?.user == "ali") == isKnown)
     }
 
-    /// Challenges have one; nobody asks it anything.
+    /// A sender for challenges, which is never called.
     private final class Sender: NSObject, URLAuthenticationChallengeSender {
         func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
         func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}

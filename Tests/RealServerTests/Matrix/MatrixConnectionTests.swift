@@ -18,7 +18,7 @@ extension ProtocolMatrixTests {
             #expect(connections == (peer.isShared ? 1 : 6))
         }
 
-        // S-42: of those who share a connection one goes, and the others do not notice
+        // S-42: cancelling one request does not affect others on the connection
         @Test("cancelled in the middle of a body", arguments: Peer.supporting(.cancel))
         func cancelled(peer: Peer) async throws {
             let connections = try await peer.serve { run async throws in

@@ -13,7 +13,7 @@ extension ProtocolMatrixTests {
         // CONN-10
         @Test("a server that crashed while nothing was loaded", arguments: Peer.supporting(.crash))
         func idleCrash(peer: Peer) async throws {
-            // Over QUIC nobody hears of a crash, so what may not be sent twice is lost.
+            // Over QUIC a crash is not signalled, so requests that must not be repeated are lost.
             try await restart(peer, .abrupt, then: peer.version == .http3 ? ["GET"] : ["GET", "POST", "GET"])
         }
 

@@ -192,7 +192,8 @@ import URLLoading
             ])
     }
 
-    // AUTH-1, S-54, S-56: a session's method is for connections; without the task's nobody is asked
+    // AUTH-1, S-54, S-56: the session-level method is for connections; without the task-level method there is no
+    // callback
     @Test("a session-level method is not asked") func aSessionLevelMethodIsNotAsked() async throws {
         final class SessionLevel: NSObject, URLSessionDataDelegate {
             let asked = EventRecorder<String>()

@@ -77,7 +77,7 @@ import URLLoading
         return request
     }
 
-    // AUTH-19: nobody begins another conversation where one has been
+    // AUTH-19: no second handshake on a connection
     @Test("a proved connection is used as it is") func proved() async throws {
         let server = try Server()
         defer { server.scripted.stop() }

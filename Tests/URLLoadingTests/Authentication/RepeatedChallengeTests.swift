@@ -70,7 +70,7 @@ import URLLoading
         #expect(failures.events == expected)
     }
 
-    // AUTH-7, AUTH-11: whom an address names is said once, whatever the spaces are called
+    // AUTH-7, AUTH-11: credentials of a URL are used once, whatever the realms
     @Test("the user of an address", arguments: Realms.allCases, [false, true])
     func address(realms: Realms, isRedirected: Bool) async throws {
         let count = Watched(0)
@@ -94,7 +94,7 @@ import URLLoading
         #expect(server.requests.filter { $0.path == "/" }.count == 2)
     }
 
-    // AUTH-7: who was let in is asked for again elsewhere on the server
+    // AUTH-7: another realm of the server challenges again
     @Test("the user of an address, behind a redirect", arguments: [false, true])
     func addressBehindRedirect(hasStorage: Bool) async throws {
         let basicAuth = BasicAuthResponder()

@@ -36,7 +36,7 @@ import URLLoading
 
     private func failure(_ code: Int) -> [String] { ["1 metrics", "1 completed \(code)", "invalid"] }
 
-    // S-49, S-54, S-55, AUTH-1, T-27: who has which method
+    // S-49, S-54, S-55, AUTH-1, T-27: by implemented methods
     @Test("which delegate method gets the challenge") func whichDelegateMethodGetsTheChallenge() async throws {
         let server = try unknownServer()
         defer { server.stop() }
@@ -162,7 +162,7 @@ import URLLoading
         #expect(wereResumed == [false, true, true])
     }
 
-    // TLS-8: what a caller trusted once, nobody else takes for evaluated
+    // TLS-8: an override by one delegate does not count as an evaluation for others
     @Test("a trusted TLS session is not resumed without the delegate") func aSessionThatACallerTrusted() async throws {
         let options = try TLSServerOptions(TestIdentity.selfSigned(.localhost))
         let server = try ScriptedServer.answering(tls: options) { _ in
@@ -303,7 +303,7 @@ import URLLoading
         #expect(log.calls.events == calls)
     }
 
-    // CONN-1, S-49: who waits for the same connection is asked in the place of who does not any more
+    // CONN-1, S-49: if a task is cancelled, another one that waits for the connection gets the challenge
     @Test("another task in the line", arguments: [true, false])
     func anotherTaskInTheLine(isCancelledByAnswer: Bool) async throws {
         let server = try unknownServer()
@@ -362,7 +362,7 @@ import URLLoading
         try await server.connection(0).waitUntilClosed()
         reply(.cancelAuthenticationChallenge, nil)
         session.finishTasksAndInvalidate()
-        // The answer of who gave the task up counts, whatever became of the question.
+        // A cancelling answer ends the task even if the challenge was withdrawn.
         #expect(
             try await log.callsUntilInvalid() == ["created 1", "the session is asked: ServerTrust of localhost"]
                 + failure(-999))
@@ -419,7 +419,7 @@ import URLLoading
         }
         session.finishTasksAndInvalidate()
         let asked = try await delegate.log.callsUntilInvalid().count { $0.contains("asked") }
-        // A connection that nobody needs any more is given up, perhaps before anybody was asked about it.
+        // An attempt without waiting tasks is abandoned, possibly before its challenge.
         let used = server.connections.count { !$0.requests.isEmpty }
         #expect(used <= asked)
         #expect(asked <= server.connections.count)

@@ -130,7 +130,7 @@ import URLLoading
                 ])
     }
 
-    // T-56: an async caller who goes away
+    // T-56: a cancelled async caller
     @Test("an async call cancelled while the delegate is asked") func anAsyncCallCancelledWhileTheDelegateIsAsked()
         async throws
     {

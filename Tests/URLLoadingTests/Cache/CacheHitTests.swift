@@ -61,7 +61,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CACHE-14, CACHE-15: RFC 9110 §15.4.5 leaves it to who asked, and here nobody has
+    // CACHE-14, CACHE-15: RFC 9110 §15.4.5: the request was unconditional
     @Test("an unconditional request gets a 304 as its response", arguments: [false, true])
     func anUnconditionalRequestGetsA304AsItsResponse(isStored: Bool) async throws {
         let server = try ScriptedServer.answering(CannedResponse.status(304).with(field: "X-News", "1"))

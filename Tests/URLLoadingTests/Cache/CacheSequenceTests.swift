@@ -40,7 +40,7 @@ import URLLoading
         return delegate
     }
 
-    // T-40, T-42, CACHE-5, CACHE-7: a hit is told as any response, and nobody is asked about it
+    // T-40, T-42, CACHE-5, CACHE-7: a hit is delivered like any response, without willCacheResponse
     @Test("stored, then a hit", arguments: [false, true]) func hit(hasQueue: Bool) async throws {
         let delegate = Self.asked
         #expect(
@@ -55,7 +55,7 @@ import URLLoading
                 == [[.networkLoad], [.localCache]])
     }
 
-    // T-40, CACHE-7, CACHE-21, T-62: nobody is asked again, neither who the server is nor who the user is
+    // T-40, CACHE-7, CACHE-21, T-62: neither server trust nor authentication challenges
     @Test("a hit on an authenticated https response makes neither a challenge nor a connection")
     func hitBehindALogin() async throws {
         let basicAuth = BasicAuthResponder()
@@ -124,7 +124,7 @@ import URLLoading
                 ])
     }
 
-    // CACHE-3: of what may not be kept nobody is asked
+    // CACHE-3: no callback for a response that must not be stored
     @Test("not to be kept") func notToBeKept() async throws {
         #expect(
             try await calls(["/no"], Self.asked, nil) == [

@@ -99,7 +99,7 @@ import URLLoading
         #expect(delegate.faults.events == [])
     }
 
-    // T-5, COOK-17, CACHE-26: one end, and the answer finds nobody
+    // T-5, COOK-17, CACHE-26: one end, and the answer is ignored
     @Test("cancelled meanwhile", arguments: Store.allCases, [false, true])
     func cancelledMeanwhile(store: Store, isSuspended: Bool) async throws {
         let (server, delegate, desk) = (try ScriptedServer.answering { .text($0.path) }, RecordingDelegate(), Desk())

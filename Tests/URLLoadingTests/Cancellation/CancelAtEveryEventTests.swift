@@ -98,7 +98,7 @@ import URLLoading
                 #expect(run.isStopped, "\(scenario), \(plan)")
                 #expect(run.faults(comparedTo: baseline) == [], "\(scenario), \(plan)")
                 // What goes over a kept connection may be sent again, and the rest of a response that leads to another
-                // request is nobody's.
+                // request is discarded.
                 let isLastAnswer = !baseline.checkpoints.contains(Checkpoint(name: "head sent", number: 1))
                 if checkpoint.number == 0, isLastAnswer || !checkpoint.isResponseSide {
                     #expect(run.task?.error?.urlErrorCode == .networkConnectionLost, "\(scenario), \(plan)")

@@ -139,7 +139,7 @@ extension LoadScenario {
         LoadScenario("server trust") { $1.dataTask(with: $0.url("body", isSecure: true)) }.with {
             $0.prepare = { run in
                 run.delegate.challenge = { challenge, answer in
-                    // Answered by another thread, as programs do who ask somebody.
+                    // Answered on another thread, like programs that show a prompt.
                     let trust = challenge.protectionSpace.serverTrust
                     DispatchQueue.global().async { answer(.useCredential, trust.map { URLCredential(trust: $0) }) }
                 }

@@ -73,7 +73,7 @@ import URLLoading
     }
 
     private final class Stores: @unchecked Sendable {
-        // Sendable: set once, before anybody waits.
+        // Sendable: set once, before any wait.
         weak var cookies: HTTPCookieStorage?
         weak var cache: URLCache?
         weak var credentials: URLCredentialStorage?

@@ -108,7 +108,7 @@ import URLLoading
         case proxy
     }
 
-    // CONN-20: nobody here can prove what a name server says, so none is asked
+    // CONN-20: DNSSEC cannot be validated, so there are no queries
     @Test(
         "names that have to be proved", .inNetworkNamespace, .needsNetworkNamespace, .needsNameServer,
         arguments: Asker.allCases)

@@ -45,7 +45,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/way"])
     }
 
-    // T-41, CONN-14: changes that help nobody are not told
+    // T-41, CONN-14: irrelevant network changes cause no callback
     @Test("waiting for connectivity is reported once") func waitingForConnectivityIsReportedOnce() async throws {
         let server = try unreachableServer()
         defer { server.stop() }
@@ -90,7 +90,7 @@ import URLLoading
         }
     }
 
-    // CONN-14: there is a way, and at its end somebody who refuses
+    // CONN-14: a route exists, but the connection is refused
     @Test("a load does not wait for a server that refuses") func aLoadDoesNotWaitForAServerThatRefuses() async throws {
         try NetworkNamespace.raiseLoopback()
         let refusing = try RefusingPort()

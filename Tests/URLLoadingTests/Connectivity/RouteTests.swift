@@ -272,7 +272,7 @@ import URLLoading
             #expect(transaction.connectStartDate != nil && transaction.secureConnectionStartDate != nil)
             #expect(transaction.secureConnectionEndDate == nil && transaction.requestStartDate == nil)
             #expect(server.connections.map(\.family) == [.ipv6])
-            // Where nobody takes another connection the next load goes elsewhere.
+            // If no further connection is accepted, the next load uses another server.
             if hole == .loss { #expect(try await text(session, url) == "yes") }
         }
     }

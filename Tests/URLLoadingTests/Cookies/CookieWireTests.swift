@@ -137,7 +137,7 @@ import Testing
         #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
     }
 
-    // C-22, COOK-13, COOK-14: never wins, whoever says it
+    // C-22, COOK-13, COOK-14: `never` takes precedence
     @Test("policies", arguments: [HTTPCookie.AcceptPolicy.always, .never, .onlyFromMainDocumentDomain], [false, true])
     func policies(_ policy: HTTPCookie.AcceptPolicy, isStorages: Bool) async throws {
         if isStorages {

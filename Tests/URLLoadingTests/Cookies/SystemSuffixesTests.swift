@@ -15,7 +15,7 @@ import Testing
 
     // COOK-20
     @Test("no server of a loader's sets a cookie for a public suffix") func loads() async throws {
-        // The names are known to nobody but the proxy.
+        // Only the proxy can resolve the names.
         let proxy = try ScriptedServer.answering { request in
             let domain = URL(string: request.target)?.query ?? ""
             return CannedResponse.text(request["Cookie"] ?? "-").with(

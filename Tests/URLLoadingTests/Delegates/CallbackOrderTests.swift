@@ -41,7 +41,7 @@ import URLLoading
             ])
     }
 
-    // T-36, ERR-11, AUTH-34: whoever has no credential gets to see what was said
+    // T-36, ERR-11, AUTH-34: without a credential the 401 response is delivered
     @Test(
         "a wish for a credential is no error",
         arguments: [

@@ -136,7 +136,7 @@ import URLLoading
         #expect(delegate.calls.events == Self.twoPartsTold)
     }
 
-    // MISC-23, T-46: who is told once is told the last part
+    // MISC-23, T-46: a completion handler gets the last part
     @Test("a completion handler gets the last part") func aCompletionHandlerGetsTheLastPart() async throws {
         let server = try server(twoParts)
         defer { server.stop() }

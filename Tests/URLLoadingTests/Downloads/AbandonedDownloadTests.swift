@@ -92,7 +92,7 @@ import URLLoading
         next.invalidateAndCancel()
     }
 
-    // RES-1: bytes that were written elsewhere are no copy that anybody knows of
+    // RES-1: bytes copied elsewhere do not count
     @Test("without its file a download starts over") func goneFile() async throws {
         let server = try makeServer()
         defer { server.stop() }

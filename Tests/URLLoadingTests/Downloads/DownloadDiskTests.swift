@@ -122,7 +122,7 @@ import URLLoading
                 == [.created(1), .metrics(1), .completed(1, .cannotCloseFile), .invalid])
     }
 
-    // ERR-8: nobody makes files there, not even root
+    // ERR-8: a folder in which even root cannot create files
     @Test("no permission", .enabled(if: access("/sys/kernel", X_OK) == 0)) func noPermission() async throws {
         let server = try server()
         defer { server.stop() }

@@ -94,7 +94,7 @@ import URLLoading
         #expect(delegate.contents.events == [Data(Self.long)])
     }
 
-    // S-70: whoever moves the file keeps it
+    // S-70: a moved file is kept
     @Test("a file that is moved stays") func aFileThatIsMovedStays() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }
@@ -110,7 +110,7 @@ import URLLoading
         #expect(try Data(contentsOf: kept) == Data("hello".utf8))
     }
 
-    // S-70: nobody else may read it
+    // S-70: readable by the current user only
     @Test("the file is for its user only") func theFileIsForItsUserOnly() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }

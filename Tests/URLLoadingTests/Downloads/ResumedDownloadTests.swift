@@ -198,7 +198,7 @@ import URLLoading
         #expect(calls == [.created(1), .metrics(1), .completed(1, .unsupportedURL), .invalid])
     }
 
-    // RES-9: the file is one download's alone, and nobody takes one with holes for whole
+    // RES-9: a file belongs to one download, and must be complete
     @Test("the same resume data twice at a time") func theSameResumeDataTwiceAtATime() async throws {
         let (hasBegun, secondWrites, isOver) = (Signal("a"), Signal("b"), Signal("c"))
         let numbers = Watched(0)

@@ -37,7 +37,7 @@ import Testing
         #expect(try SessionUser().run("import") == ["-26275 The data could not be decoded."])
     }
 
-    // CONN-6: it is offered on the port of the server itself, where nobody hears datagrams
+    // CONN-6: it is advertised on the server's port, without a UDP server
     @Test("without the libraries of HTTP/3 there is TCP") func http3() throws {
         let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { request in
             let port = request["Host"]?.split(separator: ":").last ?? ""

@@ -164,7 +164,7 @@ import URLLoading
         #expect(server.connectionCount == 3)
     }
 
-    // C-9: packets of one class are not those of another, whoever's certificate it is
+    // C-9: different traffic classes are not coalesced
     @Test("requests of one service type share a connection, and no others") func serviceTypes() async throws {
         let server = try server("a.localhost", "b.localhost", script: echo)
         defer { server.stop() }
@@ -197,7 +197,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-3, AUTH-3: whoever pins is asked about each name
+    // CONN-3, AUTH-3: a pinning delegate evaluates each host
     @Test("a delegate evaluates each coalesced host, and may refuse") func asked() async throws {
         let server = try server("a.localhost", "b.localhost", "c.localhost", script: echo)
         defer { server.stop() }

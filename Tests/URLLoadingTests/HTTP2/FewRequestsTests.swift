@@ -87,7 +87,7 @@ import URLLoading
         #expect(server.all.map(\.answers) == [3, 57])
     }
 
-    // CONN-4: saying that requests were processed proves nothing: nobody is answered, and so it comes to an end
+    // CONN-4: retries end if no request is ever answered, whatever GOAWAY claims
     @Test("GOAWAY after refused streams", arguments: ["GET", "POST"])
     func refusedBehindGoodbye(method: String) async throws {
         let count = Watched(0)

@@ -114,7 +114,7 @@ import URLLoading
         #expect((10...100).contains(server.connectionCount))
     }
 
-    // CONN-1: who has to wait does, and goes when he may
+    // CONN-1: waiting requests are sent when allowed
     @Test("a server that allows no request at first") func noneAtFirst() async throws {
         let isTooEarly = Watched(false)
         let server = try server(settings: [(3, 0)]) { http2, number in
@@ -147,7 +147,7 @@ import URLLoading
         }
     }
 
-    // CONN-15, CONN-24: it is the server that is waited for, and nobody's turn
+    // CONN-15, CONN-24: waiting for the server counts as silence
     @Test("a server that never allows a request") func noneEver() async throws {
         let server = try server(settings: [(3, 0)]) { http2, _ in
             while true { try http2.reset(try http2.readRequest(), 7) }
@@ -170,7 +170,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // CONN-15: the limit sinks while others wait, and their time begins when nobody is before them any more
+    // CONN-15: the limit decreases while others wait, and their timeout starts when they are first
     @Test("a server that allows no more requests") func noMore() async throws {
         let server = try server(settings: [(3, 1)]) { http2, _ in
             let first = try http2.readRequest()
@@ -199,7 +199,7 @@ import URLLoading
     }
 
     #if HTTP3
-        // CONN-15: also for a request that was to open a connection of a later version, which nobody answers
+        // CONN-15: also for a request whose HTTP/3 attempt gets no answer
         @Test("a server that allows no more requests, and does not speak HTTP/3")
         func noMoreAndNotElsewhere() async throws {
             let server = try server(settings: [(3, 1)]) { http2, _ in

@@ -105,7 +105,7 @@ import URLLoading
         #expect(try await recorder.finish() == [.response(200), .failed(.cancelled), .invalid])
     }
 
-    // ENC-9, T-5: who gathers a body takes all that comes, but not in one go
+    // ENC-9, T-5: a collected body is decoded in steps
     @Test("a bomb in a bomb can be cancelled") func aBombInABombCanBeCancelled() async throws {
         let copies = 8_000
         let server = try ScriptedServer { connection in

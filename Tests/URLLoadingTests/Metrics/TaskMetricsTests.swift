@@ -135,7 +135,7 @@ import URLLoading
         #expect(transaction.remotePort == nil)
     }
 
-    // CONN-20, C-12: nobody can prove what a name server says, so none is asked
+    // CONN-20, C-12: DNSSEC cannot be validated, so there are no queries
     @Test("a name that has to be proved", arguments: [true, false]) func aNameThatHasToBeProved(
         bySession: Bool
     ) async throws {

@@ -123,7 +123,7 @@ import Testing
         #expect(age >= 20 && age < 80)
     }
 
-    // MET-12: what is known is said; the rest is false on Linux, where nobody says
+    // MET-12: unknown properties are false on Linux
     @Test("whether a connection uses several ways") func networks() {
         let metrics = metrics(from: EventLog.now) { 0 }
         #expect(metrics.transactionMetrics.map(\.isMultipath) == [false, true])

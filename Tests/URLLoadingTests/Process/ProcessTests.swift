@@ -51,7 +51,7 @@ import Testing
         defer { server.stop() }
         let reason = "-2000 No thread could be started to load with"
         let lines = try SessionUser().run("without-threads", server.url().absoluteString)
-        // A user who may not write into the home of the test is told so.
+        // A user without write permission gets an error.
         #expect(
             lines.filter { !$0.hasPrefix("URLLoading:") } == [
                 "handler: \(reason)", "delegate: \(reason)", "cancelled: -999", "contents: 256", "invalid",

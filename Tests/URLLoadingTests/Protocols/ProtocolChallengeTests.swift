@@ -109,7 +109,7 @@ import URLLoading
         #expect(given.said == ["cancel"])
     }
 
-    // MISC-19: nobody to ask
+    // MISC-19: without a delegate
     @Test("without a delegate") func withoutADelegate() async throws {
         let said = EventRecorder<String>()
         let (data, _) = try await URLSession { $0.usesScripts() }.data(from: script(said).url())

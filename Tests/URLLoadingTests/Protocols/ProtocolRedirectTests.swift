@@ -76,7 +76,7 @@ import URLLoading
         #expect(task.currentRequest?.url == goal.url())
     }
 
-    // nothing of this machine is read through a redirect, whoever makes it
+    // no redirect can read local files
     @Test("a redirect to a file", arguments: ["file:///etc/hostname", "data:,x", "gopher://x/"])
     func aRedirectToAFile(target: String) async throws {
         let url = try #require(URL(string: target))
@@ -162,7 +162,7 @@ import URLLoading
         #expect(circle.calls.events.count { $0 == "start" } == 21)
     }
 
-    // R-27, T-5: nobody answers, and the task is cancelled
+    // R-27, T-5: cancelled without an answer
     @Test("cancelling while the delegate is asked") func cancellingWhileTheDelegateIsAsked() async throws {
         let start = script(to: try #require(URL(string: "mock://nowhere/")))
         let delegate = RecordingDelegate()
@@ -205,7 +205,7 @@ import URLLoading
         #expect(server.requests.map(\.target) == ["/there"])
     }
 
-    // to another place the configuration's secrets do not go, whoever leads there
+    // secrets of the configuration are not sent to another origin
     @Test("the configuration's own fields", arguments: [true, false])
     func theConfigurationsOwnFields(isAsked: Bool) async throws {
         let server = try ScriptedServer.answering { request in

@@ -131,7 +131,7 @@ struct NTLMRouteTests {
         #expect(authProxy.authorizations.count == (isRight ? 2 : 3))
     }
 
-    // PROXY-11: at one place there may be two, and one of them is heard by everybody on the way
+    // PROXY-11: one host and port may be two proxies, one of them in cleartext
     @Test("credentials for TLS are not sent in cleartext") func kinds() async throws {
         let proxy = try ScriptedServer { connection in
             // A handshake is answered by nonsense.

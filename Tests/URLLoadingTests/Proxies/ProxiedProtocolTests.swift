@@ -111,7 +111,7 @@ import URLLoading
         return try await delegate.callsUntilInvalid()
     }
 
-    // STREAM-9, PROXY-1, AUTH-28: the proxy for HTTPS makes the tunnel, once it knows who the user is
+    // STREAM-9, PROXY-1, AUTH-28: through the HTTPS proxy, after authentication
     @Test("a stream by the HTTPS proxy of a dictionary", arguments: [true, false])
     func streamByDictionary(isLetIn: Bool) async throws {
         let server = try greeter()

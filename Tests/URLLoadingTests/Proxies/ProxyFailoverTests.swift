@@ -192,7 +192,7 @@ import URLLoading
         #expect(try await loaded == "in")
     }
 
-    // AUTH-28, PROXY-7: while somebody is asked nothing is waited for
+    // AUTH-28, PROXY-7: timeouts are suspended during a challenge
     @Test("no failover during an authentication challenge") func asked() async throws {
         let server = try ScriptedServer.answering(.text("in"))
         defer { server.stop() }

@@ -118,7 +118,7 @@ import URLLoading
         #expect(error?.userInfo[FailedProxy.statusKey] as? Int == status)
     }
 
-    // PROXY-10: whoever tells people about it must not guess which of the two it was
+    // PROXY-10: the error distinguishes proxy and server
     @Test("which proxy has failed, if one has", arguments: ["HTTP", "HTTPS", "SOCKS"]) func failed(kind: String)
         async throws
     {

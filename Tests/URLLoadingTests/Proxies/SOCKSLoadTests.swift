@@ -71,7 +71,7 @@ import URLLoading
         #expect(proxy.connectionCount == 1)
     }
 
-    // PROXY-10: nobody behind it speaks before he is spoken to
+    // PROXY-10: unexpected bytes after the handshake are an error
     @Test("more than was asked for", arguments: [true, false]) func more(isSOCKS: Bool) async throws {
         let proxy = try ScriptedServer { connection in
             if isSOCKS {

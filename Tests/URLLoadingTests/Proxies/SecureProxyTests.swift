@@ -78,7 +78,7 @@ import URLLoading
             ])
     }
 
-    // TLS-4, PROXY-10: nobody vouches for the proxy, and nothing is said to it
+    // TLS-4, PROXY-10: an untrusted proxy gets no request
     @Test("a proxy that is not trusted") func distrusted() async throws {
         let server = try server()
         defer { server.stop() }

@@ -187,7 +187,7 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    // T-33: a body that is larger than anybody would drain
+    // T-33: a body that is too large to drain
     @Test("refused, a large body of it is whole") func refusedALargeBodyOfItIsWhole() async throws {
         let bytes = [UInt8].pattern(count: 3_000_000)
         let server = try ScriptedServer.answering { _ in

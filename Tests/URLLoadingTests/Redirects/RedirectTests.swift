@@ -204,7 +204,7 @@ import URLLoading
 
     // MARK: Elsewhere
 
-    // whoever answers a request must not read files
+    // a server must not read local files
     @Test(
         "a redirect to something else than HTTP",
         arguments: ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/", "about:blank", "x-app:open"])

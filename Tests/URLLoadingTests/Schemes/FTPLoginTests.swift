@@ -224,7 +224,7 @@ import URLLoading
         #expect(!server.commands.contains { $0.hasPrefix("DELE") || $0.hasPrefix("b") })
     }
 
-    // C-6: nobody's time runs while somebody thinks
+    // C-6: timeouts are suspended during a challenge
     @Test("a long thought") func aLongThought() async throws {
         let server = try server()
         defer { server.stop() }

@@ -117,7 +117,7 @@ import URLLoading
         #expect(data == Data("hello".utf8))
     }
 
-    // MISC-17: an old server, and one that names somebody else's address
+    // MISC-17: an old server, and one with a foreign address in its reply
     @Test("PASV", arguments: ["127,0,0,1", "10,255,255,1", "0,0,0,0"])
     func pasv(address: String) async throws {
         let server = try server {

@@ -162,7 +162,7 @@ import URLLoading
         #expect(result(first) == .proceed)
         #expect(SecTrustSetExceptions(first, nil))
         #expect(verdict(first) == Int(errSecCertificateExpired))
-        // What was overlooked is nothing else, and of nobody else.
+        // Exceptions apply to no other fault, and to no other certificate.
         let renamed = try trust(expired, host: "other.example", anchors: [])
         #expect(SecTrustSetExceptions(renamed, exceptions))
         #expect(verdict(renamed) == Int(errSecNotTrusted))

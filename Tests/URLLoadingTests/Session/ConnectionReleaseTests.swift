@@ -23,7 +23,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // nobody waits for the rest of a redirect
+    // the redirect is followed without the rest of the body
     @Test("a redirect with an endless body closes its connection")
     func aRedirectWithAnEndlessBodyClosesItsConnection() async throws {
         let server = try ScriptedServer { connection in

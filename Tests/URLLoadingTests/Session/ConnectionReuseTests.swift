@@ -326,7 +326,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // C-24, CONN-1: a failed connection is not the end of those who wait
+    // C-24, CONN-1: a failed connection does not fail all waiting requests
     @Test("each waiting request fails after a refused connection") func eachWaitingRequestFailsAfterARefusedConnection()
         async throws
     {

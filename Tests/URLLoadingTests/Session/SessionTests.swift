@@ -39,7 +39,7 @@ import URLLoading
             ])
     }
 
-    // S-3: redirects, credentials, trust and streams are decided by default where nobody is asked
+    // S-3: defaults for redirects, credentials, trust and streams
     @Test("defaults without a delegate") func defaultsWithoutADelegate() async throws {
         let server = try ScriptedServer.answering { request in
             switch request.path {

@@ -53,7 +53,7 @@ import URLLoading
         _ = try await delegate.callsUntilInvalid()
     }
 
-    // T-2, T-3, S-79: whoever comes last decides, on whatever threads they come
+    // T-2, T-3, S-79: the last call wins, on any threads
     @Test("a task that is suspended and resumed on two threads at once")
     func aTaskThatIsSuspendedAndResumedOnTwoThreadsAtOnce() async throws {
         let held = Signal("the answers")

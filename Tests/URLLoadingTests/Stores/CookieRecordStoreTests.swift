@@ -64,7 +64,7 @@ import Testing
         #expect(recordStore.kept.last?.value == "12099")
     }
 
-    // COOK-15: who logs out stays logged out
+    // COOK-15: a logout is effective
     @Test("cookies that could not be read can be deleted, by the program and by a server")
     func unread() async throws {
         let recordStore = Store([cookie("deleted"), cookie("ended"), cookie("left")])

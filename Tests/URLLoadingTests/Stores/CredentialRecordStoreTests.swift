@@ -54,7 +54,7 @@ import Testing
         return storage
     }
 
-    // AUTH-22: who logs out while the file is read stays logged out
+    // AUTH-22: a logout while the file is read is effective
     @Test("changes of session credentials while the file is read are kept")
     func sessionCredentials() async throws {
         let recordStore = Store([])

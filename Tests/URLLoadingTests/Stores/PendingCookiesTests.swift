@@ -147,7 +147,7 @@ import Testing
             for number in 0..<100 {
                 try? receive("n=\(number)", from: "h\(thread).example")
                 if thread == 0, number == 50 { suffixes.finishReading() }
-                // In the order of setting, also for who asks in between.
+                // In order, also for concurrent readers.
                 if thread < 5 { continue }
                 let own = storage.cookies?.first { $0.domain == "h\(thread).example" }
                 #expect(own?.value == "\(number)")

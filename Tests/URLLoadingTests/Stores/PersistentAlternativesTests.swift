@@ -112,7 +112,7 @@ import URLLoading
         #expect(services(fresh(), "a.example") == [])
     }
 
-    // CONN-8: the file is anybody's work
+    // CONN-8: the file is untrusted
     @Test("expired and invalid alternatives are removed from the file")
     func garbage() async throws {
         typealias Entry = AlternativeServicesRecord.Entry

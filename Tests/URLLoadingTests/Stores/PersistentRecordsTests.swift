@@ -204,7 +204,7 @@ import Testing
         try await eventually { records.read { $0.all["a"] } == newer }
     }
 
-    // COOK-17: who asks may be a loop
+    // COOK-17: the caller may be a loop
     @Test("reads do not check for a file where there was none") func looks() async throws {
         let looks = EventRecorder<Bool>()
         let records = Records(
@@ -229,7 +229,7 @@ import Testing
         "of the changes that a disk is too slow for, the last one of each record is written", arguments: [false, true])
     func tooManyChanges(isRead: Bool) async throws {
         let recordStore = Store("others'")
-        // If nobody knows what the file has, nothing of that is to be lost either.
+        // If the file's contents are unknown, nothing in it may be lost.
         if !isRead { recordStore.setFailing(.load) }
         let records = records(over: recordStore)
         recordStore.block(.apply)
@@ -280,7 +280,7 @@ import Testing
         #expect(try await told.waitFor(count: 2) == [true, true])
         isBusy.withValue { $0 = false }
         recordStore.onApply(nil)
-        // What came meanwhile is written all the same, without anybody's asking.
+        // Later changes are written without a request.
         try await eventually { recordStore.hosts == hosts(records) }
     }
 

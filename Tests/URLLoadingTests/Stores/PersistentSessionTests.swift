@@ -150,7 +150,7 @@ import Testing
     }
 
     #if HTTP3
-        // CONN-8: what a server said in one run is known in the next one, and forgotten by who is ephemeral
+        // CONN-8: alternatives persist between runs, except for ephemeral sessions
         @Test("where a server speaks HTTP/3 is known in the next run", .needs(.gtlsserver))
         func alternatives() throws {
             server.stop()

@@ -114,7 +114,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // T-45: the connection is nobody else's any more
+    // T-45: the connection is not shared any more
     @Test("the pool makes another connection") func thePoolMakesAnother() async throws {
         let server = try ScriptedServer { connection in
             _ = try connection.readRequest()
@@ -143,7 +143,7 @@ import URLLoading
         #expect(calls.of(2) == [.metrics(2), .completed(2, .cancelled)])
     }
 
-    // T-43: 101 that nobody takes up has no body
+    // T-43: an unused 101 response has no body
     @Test("an upgrade that is only let through") func anUpgradeThatIsLetThrough() async throws {
         let server = try upgradingServer()
         defer { server.stop() }

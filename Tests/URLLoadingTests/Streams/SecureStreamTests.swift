@@ -90,7 +90,7 @@ import URLLoading
         #expect(Array(calls.dropFirst(4)) == [.challenge(1, "ServerTrust", 0)] + rest)
     }
 
-    // STREAM-6: who could have written them is not known
+    // STREAM-6: the bytes are not authenticated
     @Test("bytes before the handshake") func bytesBeforeTheHandshake() async throws {
         let server = try ScriptedServer { connection in
             try connection.send("220 go\r\nEVIL")
@@ -134,7 +134,7 @@ import URLLoading
             ])
     }
 
-    // STREAM-2: somebody may have cut it
+    // STREAM-2: it may have been truncated by an attacker
     @Test("an end that TLS does not know of") func truncated() async throws {
         let tls = try TLSServer(TrustedAuthority.server())
         let server = try ScriptedServer { connection in

@@ -26,7 +26,7 @@ enum Loading {
             let fired = Signal("something")
             Thread { fired.fire() }.start()
             try? await fired.wait()
-            // The watch over the machine's routes, which is kept once somebody has asked for it.
+            // The monitor of the system's routes, which is permanent after its first use.
             let waiting = URLSession { $0.waitsForConnectivity = true }
             _ = try? await waiting.data(from: Self.refusedURL)
             await Self.openSharedStores()

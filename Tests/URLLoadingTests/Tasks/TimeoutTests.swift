@@ -317,7 +317,7 @@ import URLLoading
         #expect(delegate.calls.events == [.created(1), .metrics(1), .completed(1, .timedOut), .invalid])
     }
 
-    // C-6, T-43: whoever holds up the flow himself does not time out for it
+    // C-6, T-43: a delegate that blocks the flow does not cause a timeout
     @Test("a slow delegate does not cause a timeout") func aSlowDelegateDoesNotCauseATimeout() async throws {
         let server = try ScriptedServer.answering(.text("hello"))
         defer { server.stop() }

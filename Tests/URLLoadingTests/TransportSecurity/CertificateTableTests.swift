@@ -294,7 +294,7 @@ import URLLoading
         // TLS-5: which rule it was, is told below the error; the evaluation of a trust says it in the same words.
         let below = error?.userInfo[NSUnderlyingErrorKey] as? NSError
         #expect(below?.domain == (row.code == nil ? nil : "URLLoadingTLSErrorDomain"))
-        // TLS-5: whom it was about is told.
+        // TLS-5: the error has the host.
         #expect((error?.failureURLPeerTrust != nil) == (row.code != nil))
         let refusal = try refusal(options, row.host)
         #expect((refusal == nil) == (row.code == nil))

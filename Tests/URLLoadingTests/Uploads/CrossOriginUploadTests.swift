@@ -106,7 +106,7 @@ import URLLoading
         #expect(shown == (verdict == .isNotAsked ? [] : [["X-Own"]]))
     }
 
-    // RES-14: the upload goes on as it is, and nobody knows of the other place
+    // RES-14: the upload continues unchanged, and the other location is not used
     @Test("a server that names another origin and stays", arguments: [true, false])
     func stays(agrees: Bool) async throws {
         let stranger = try ScriptedServer.answering { _ in .text("all") }

@@ -120,7 +120,7 @@ import URLLoading
             ])
     }
 
-    // T-51: nobody has another
+    // T-51: no delegate provides another stream
     @Test("a redirect, and no second stream", arguments: [Kind.stream, .requestStream])
     func aRedirectAndNoSecondStream(kind: Kind) async throws {
         let server = try redirecting(307)
@@ -266,7 +266,7 @@ import URLLoading
         #expect(server.requests.count == 1)
     }
 
-    // AUTH-35: nobody can be asked for it
+    // AUTH-35: without a delegate
     @Test("a challenge after a body that there is once, without a delegate") func aChallengeWithoutADelegate()
         async throws
     {

@@ -397,7 +397,7 @@ import URLLoading
         try await server.connection(0).waitForEnd()
     }
 
-    // RES-13: who just cancels wants none
+    // RES-13: `cancel()` produces none
     @Test("resume data of an upload that fails", arguments: [true, false])
     func resumeDataOfAnUploadThatFails(cancels: Bool) async throws {
         let setting = try Setting(Self.stalling)
@@ -457,7 +457,7 @@ import URLLoading
         session.invalidateAndCancel()
     }
 
-    // RES-10, RES-13: nothing proves who the user is
+    // RES-10, RES-13: no credentials
     @Test("resume data holds no secrets") func resumeDataHoldsNoSecrets() async throws {
         var setting = try Setting(Self.stalling)
         setting.fields = ["Authorization": "Bearer sesame", "Cookie": "a=sesame", "X-Own": "mine"]

@@ -113,7 +113,7 @@ import URLLoading
                 ] + Self.success.withoutSent)
     }
 
-    // S-49, AUTH-6, AUTH-7: nothing is asked for that goes to nobody
+    // S-49, AUTH-6, AUTH-7: no stream is requested for an untrusted server
     @Test(
         "a server that is not trusted",
         arguments: [

@@ -239,7 +239,7 @@ import URLLoading
         try await server.finish()
     }
 
-    // CONN-23: who refuses gets no body, and the connection, on which it would still be due, ends
+    // CONN-23: after a refusal the body is not sent, and the connection is closed
     @Test("a final answer instead of 100 Continue spares the body", arguments: [417, 401, 200])
     func aFinalAnswerInsteadOf100ContinueSparesTheBody(status: Int) async throws {
         let server = try ScriptedServer { connection in
