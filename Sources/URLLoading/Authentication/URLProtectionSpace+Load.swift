@@ -1,11 +1,11 @@
 internal import LoadingSemantics
 
 extension URLProtectionSpace {
-    /// How the caller sees a space that the engine speaks of (AUTH-12).
+    /// The public protection space of one of the engine (AUTH-12).
     convenience init(_ space: ProtectionSpace) {
         let method =
             switch space.scheme {
-            // FTP has one way.
+            // FTP has only one method.
             case .basic where space.kind == .server(.ftp): NSURLAuthenticationMethodDefault
             case .basic: NSURLAuthenticationMethodHTTPBasic
             case .digest: NSURLAuthenticationMethodHTTPDigest
@@ -37,9 +37,9 @@ extension URLProtectionSpace {
         }
     }
 
-    /// The ways in which the caller may have written this space down for its storage: Basic also as the default
-    /// method (AUTH-13), the protocol's own port also as 0 (AUTH-12), and a realm that the challenge does not name also as
-    /// nil. A proxy that makes tunnels is often the same that loads requests itself, and written down as that.
+    /// The equivalent spaces under which a program may have stored credentials: Basic also as the default method
+    /// (AUTH-13), the default port also as 0 (AUTH-12), and an unnamed realm also as nil. A tunnel proxy also as an
+    /// HTTP proxy, because both are often the same.
     func spellings(of space: ProtectionSpace) -> [URLProtectionSpace] {
         guard case .server(let kind) = space.kind else { return proxySpellings(of: space) }
         let methods =
@@ -71,6 +71,6 @@ extension URLProtectionSpace {
 }
 
 extension ProtectionSpace {
-    /// The realm, and nil too where the challenge names none.
+    /// The realm, and also nil if the challenge names none.
     fileprivate var realmSpellings: [String?] { effectiveRealm == realm ? [realm] : [effectiveRealm, realm] }
 }
