@@ -124,3 +124,29 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         "<\(type(of: self)): \(taskIdentifier)\(taskDescription.map { ", \"\($0)\"" } ?? "")>"
     }
 }
+
+extension URLSessionTask {
+    /// The state of a task.
+    public enum State: Int, Sendable {
+        /// Running. Timeouts run in this state only.
+        case running = 0
+        /// Not started, or suspended: the initial state.
+        case suspended = 1
+        /// Cancelled; the completion is not delivered yet.
+        case canceling = 2
+        /// Ended: no more callbacks.
+        case completed = 3
+    }
+}
+
+extension URLSessionTask {
+    /// The default priority: 0.5.
+    public class var defaultPriority: Float { 0.5 }
+    /// A low priority, above the minimum.
+    public class var lowPriority: Float { 0.25 }
+    /// A high priority, below the maximum.
+    public class var highPriority: Float { 0.75 }
+}
+
+/// The byte count if the size is unknown: −1.
+public let NSURLSessionTransferSizeUnknown: Int64 = -1

@@ -63,7 +63,7 @@ final class ScenarioServers: Sendable {
         let users = Watched<[Int: Int]>([:])
         var options = FTPServer.Options()
         options.files = ["/body": body]
-        options.twist = { command in
+        options.scriptedReply = { command in
             switch command.verb {
             case "", "QUIT": return nil
             case "USER": users.withValue { $0[command.connection] = Int(command.argument.dropFirst()) }
@@ -72,7 +72,7 @@ final class ScenarioServers: Sendable {
             let run = users.current[command.connection].flatMap { runs.current[$0] }
             do { try run?.serverReached("request") } catch { return .close }
             guard command.verb == "PASS" else { return nil }
-            return .say(command.argument == credential.password ? "230 Come in" : "530 Who are you?")
+            return .line(command.argument == credential.password ? "230 Come in" : "530 Who are you?")
         }
         return try FTPServer(options)
     }

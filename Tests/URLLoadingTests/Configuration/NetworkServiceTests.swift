@@ -71,7 +71,7 @@ import URLLoading
     @Test("the class of packets of an FTP load") func ftp() async throws {
         var options = FTPServer.Options()
         options.files = ["/a": [UInt8].pattern(count: 100_000)]
-        options.twist = { $0.verb == "RETR" ? .stall(10) : nil }
+        options.scriptedReply = { $0.verb == "RETR" ? .stall(10) : nil }
         let server = try FTPServer(options)
         defer { server.stop() }
         let session = session { $0.usesClassicLoadingMode = true }

@@ -69,7 +69,7 @@ import URLLoading
 
     // MISC-17: the length in the 150, when SIZE is not known
     @Test("a server without SIZE") func aServerWithoutSIZE() async throws {
-        let server = try server { $0.twist = { $0.verb == "SIZE" ? .say("502 no") : nil } }
+        let server = try server { $0.scriptedReply = { $0.verb == "SIZE" ? .line("502 no") : nil } }
         defer { server.stop() }
         let (data, response) = try await load(server.url("/a.txt"))
         #expect(data == Data("hello".utf8))
@@ -122,7 +122,7 @@ import URLLoading
     func pasv(address: String) async throws {
         let server = try server {
             $0.passiveAddress = address
-            $0.twist = { $0.verb == "EPSV" ? .say("500 no") : nil }
+            $0.scriptedReply = { $0.verb == "EPSV" ? .line("500 no") : nil }
         }
         defer { server.stop() }
         let (data, _) = try await load(server.url("/a.txt"))

@@ -17,7 +17,7 @@ import Testing
     }
 
     private func storage(over recordStore: Store) -> HTTPCookieStorage {
-        HTTPCookieStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        HTTPCookieStorage(checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func names(_ storage: HTTPCookieStorage) -> [String] { (storage.cookies ?? []).map(\.name).sorted() }
@@ -85,7 +85,8 @@ import Testing
     func flushAfterNews() async throws {
         let recordStore = Store([cookie("ended", expires: 2000)])
         let isThere = Watched(false)
-        let storage = HTTPCookieStorage(checkInterval: 0, unlessEmpty: { isThere.current }, keeper: { recordStore })
+        let storage = HTTPCookieStorage(
+            checkInterval: 0, unlessEmpty: { isThere.current }, recordStore: { recordStore })
         #expect(names(storage) == [])
         recordStore.block(.apply)
         isThere.withValue { $0 = true }

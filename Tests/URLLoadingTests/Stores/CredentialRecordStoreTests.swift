@@ -30,7 +30,7 @@ import Testing
     }
 
     private func storage(over recordStore: Store) -> URLCredentialStorage {
-        URLCredentialStorage(checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        URLCredentialStorage(checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func users(_ storage: URLCredentialStorage) -> [String] {

@@ -50,7 +50,7 @@ import Testing
             static let suffixes = DeferredSuffixes()
             static let recordStore = ScriptedRecordStore<Cookie>([])
             static let storage = HTTPCookieStorage(
-                suffixes: suffixes.list, unlessEmpty: { false }, keeper: { recordStore })
+                suffixes: suffixes.list, unlessEmpty: { false }, recordStore: { recordStore })
         }
     }
 #endif

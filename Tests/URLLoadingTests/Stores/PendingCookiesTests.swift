@@ -14,7 +14,7 @@ import Testing
 
     init() {
         storage = HTTPCookieStorage(
-            suffixes: suffixes.list, unlessEmpty: { false }, keeper: { [recordStore] in recordStore })
+            suffixes: suffixes.list, unlessEmpty: { false }, recordStore: { [recordStore] in recordStore })
     }
 
     private func request(_ host: String) throws -> CookieRequest { CookieRequest(try HTTPURL("https://\(host)/")) }

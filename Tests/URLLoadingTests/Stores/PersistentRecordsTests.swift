@@ -25,7 +25,7 @@ import Testing
     private typealias Store = ScriptedRecordStore<HSTSRecord>
 
     private func records(over recordStore: Store) -> Records {
-        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, keeper: { recordStore })
+        Records(Hosts(), checkInterval: 0, unlessEmpty: { true }, recordStore: { recordStore })
     }
 
     private func hosts(_ records: Records) -> [String] { records.read { $0.persistent(at: 0).map(\.host) } }
@@ -117,7 +117,7 @@ import Testing
         let records = records(over: recordStore)
         #expect(hosts(records) == ["a", "b"])
         let news = EventRecorder<[String]>()
-        records.onNews { news.record(recordStore.hosts) }
+        records.onExternalChange { news.record(recordStore.hosts) }
         recordStore.block(.load)
         recordStore.storeFromOtherProcess("c")
         try await eventually {
@@ -212,7 +212,7 @@ import Testing
             unlessEmpty: {
                 looks.record(Thread.current.threadDictionary["asks"] != nil)
                 return looks.count > 1
-            }, keeper: { Store("a") })
+            }, recordStore: { Store("a") })
         #expect(hosts(records) == [])
         @Sendable func ask() -> [String] {
             Thread.current.threadDictionary["asks"] = true

@@ -111,13 +111,13 @@ import Testing
         let credentialRecords = ScriptedRecordStore<PersistentCredential>([])
         if isPassword {
             credentialRecords.block(.apply)
-            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { credentialRecords })
+            let storage = URLCredentialStorage(unlessEmpty: { false }, recordStore: { credentialRecords })
             storage.setDefaultCredential(password, for: space)
             configuration.urlCredentialStorage = storage
             try await credentialRecords.wait(for: .apply)
         } else {
             cookieRecords.block(.apply)
-            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieRecords })
+            let storage = HTTPCookieStorage(unlessEmpty: { false }, recordStore: { cookieRecords })
             let cookie = HTTPCookie(properties: [
                 .name: "persistent", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
             ])

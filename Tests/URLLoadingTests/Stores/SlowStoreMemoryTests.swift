@@ -37,7 +37,7 @@ import Testing
         let recordStore = ScriptedRecordStore<Cookie>([])
         recordStore.block(.load)
         defer { recordStore.unblock(.load) }
-        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { recordStore })
+        let storage = HTTPCookieStorage(unlessEmpty: { true }, recordStore: { recordStore })
         let session = URLSession {
             $0.httpCookieStorage = storage
             $0.urlCache = nil
