@@ -154,14 +154,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         took(connection, isReused: true, events: [])
     }
 
-    /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
+    /// Keeps the connection for another exchange of the same conversation, which owns it from now on.
     func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let way else { return nil }
         connection.hold()
         return HeldConnection(carrier: connection, way: way, isBeginning: isBeginning)
     }
 
-    /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
+    /// The identity of the request's connection to the server, or to the forwarding proxy; nil for a shared one.
     func identity(of asker: AuthenticationAsker) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
@@ -256,7 +256,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         return passage.silence
     }
 
-    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
+    /// Drains the rest of an unneeded response, to keep the connection if that is cheap. `then` is
     /// called in a later turn, when the connection is free or given up.
     func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
@@ -527,7 +527,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
-    /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
+    /// (CONN-3). Once; false if that cannot be, or was done. Later requests do not try it again.
     private func goElsewhere() -> Bool {
         guard let load, let connection, connection.isElsewhere else { return false }
         connection.avoidConnection()
@@ -575,7 +575,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 }
 
 extension ProxyRoute.Way {
-    /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
+    /// Whether a request for a URL can be sent by that route. A request for FTP needs a forwarding proxy.
     fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
         guard url.scheme == .ftp else { return true }
         if case .through(let proxy) = self { return proxy.forwards }
