@@ -10,7 +10,7 @@ extension HTTPURL {
     ///   - service: What the connection wants of the network.
     ///   - proxyIdentity: The identity of the connections to a forwarding proxy.
     func origin(
-        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService,
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64
     ) -> Origin {
         switch way {

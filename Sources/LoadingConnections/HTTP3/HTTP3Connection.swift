@@ -318,7 +318,7 @@
         }
 
         func acknowledgement(of number: Int64) -> Acknowledgement? {
-            Acknowledgement(taken: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
+            Acknowledgement(acknowledged: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
         }
 
         func bodyWireBytes(of number: Int64) -> Int64 {
@@ -525,7 +525,7 @@
         /// have wanted another, and would over TCP.
         var hasOtherWay: Bool {
             guard let loss else { return false }
-            return !hasAnswered && !loss.isLackOfWay && !session.isIdentityRequested
+            return !hasAnswered && !loss.isNoRoute && !session.isIdentityRequested
         }
 
         /// What went out early was for nothing, and so was the handshake: GnuTLS cannot say hello once more after that.
@@ -544,7 +544,7 @@
             replayEarly()
             guard !isClosed else { return }
             loss = error
-            if opened == nil, !hasAnswered, !streams.isEmpty, !error.isLackOfWay {
+            if opened == nil, !hasAnswered, !streams.isEmpty, !error.isNoRoute {
                 pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
             }
             shut()

@@ -61,7 +61,7 @@ final class TunnelAuthentication: TunnelSpeaker, AuthenticatorOwner {
 
     /// They are no part of the load's transactions, so its log does not keep them.
     private func show(_ head: MessageHead) {
-        if let log = user?.log, log.tracesHeads { log.tellTrace(.messageHead(head)) }
+        if let log = user?.log, log.tracesHeads { log.traceOnly(.messageHead(head)) }
         environment.headObserver?(head)
     }
 

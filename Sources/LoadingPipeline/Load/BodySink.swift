@@ -71,7 +71,7 @@ final class BodySink {
     }
 
     deinit {
-        if let buffer { ReadBuffers.giveBack(buffer) }
+        if let buffer { ReadBuffers.release(buffer) }
     }
 
     // MARK: Flow
@@ -171,12 +171,12 @@ final class BodySink {
     /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
-        return writer.entrance
+        return writer.spliceEnd
     }
 
     func filledPipe(_ count: Int) {
         deliveredBytes += Int64(count)
-        writer?.filledEntrance(count)
+        writer?.didSplice(count)
         becomeFull()
     }
 
@@ -261,7 +261,7 @@ final class BodySink {
         guard count >= Self.handedOutMinimum else { return deliver(Data(bytes: buffer, count: count)) }
         self.buffer = nil
         deliver(
-            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))
+            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.release(memory) }))
         )
     }
 
@@ -289,7 +289,7 @@ final class BodySink {
             // The buffer must not be delivered with one part while the next part is read from it.
             self.buffer = nil
             parse(UnsafeRawBufferPointer(start: buffer, count: count))
-            if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.giveBack(buffer) }
+            if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.release(buffer) }
         }
     }
 
@@ -367,7 +367,7 @@ extension BodySink: FileWriterObserver {
         }
     }
 
-    func open(_ place: FileWriter.Place) {
+    func open(_ place: FileWriter.Destination) {
         decoding.writesFile = true
         let writer = FileWriter(place, on: loop)
         writer.observer = self

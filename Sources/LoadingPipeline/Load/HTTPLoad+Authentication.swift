@@ -26,7 +26,7 @@ extension HTTPLoad: AuthenticatorOwner {
         challengeWay = exchange?.way
         // One that loads requests itself may send those of others over the connection that is proved to be the user's, unless it
         // says that it does not (RFC 4559 §6).
-        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.keepsConnectionsApart
+        let mayBeShared = exchange?.forwarder != nil && !response.head.fields.supportsSessionBasedAuthentication
         return try isAsked(by: response, serverAuthenticator, .request(request), mayBeShared: mayBeShared)
     }
 
@@ -175,7 +175,7 @@ extension HTTPLoad: AuthenticatorOwner {
     /// What a request says to a proxy that loads it itself; nil for nothing (PROXY-2). What the caller has said counts
     /// until the proxy asks, and is for the first proxy that the load was to go through: he cannot have meant one that
     /// stands in for it.
-    func authorization(for proxy: ProxyServer, of route: ProxyRoute) -> String? {
+    func authorization(for proxy: ProxyServer, of route: ProxyRouteList) -> String? {
         let authenticator = authenticatorOfProxies
         // TLS is part of that proxy: a value that was meant for TLS is not sent in the clear.
         let confidant = confidant ?? route.firstProxy.map { AuthenticationPeer($0, as: .http) }
@@ -217,7 +217,7 @@ extension HTTPLoad: TunnelClient {
 /// picked by now (PROXY-11).
 struct HeldConnection {
     let carrier: any ExchangeCarrier
-    let way: ProxyRoute.Way
+    let way: ProxyRoute
     /// Whether nothing of the conversation has been said: another connection does as well.
     let isBeginning: Bool
 }

@@ -57,7 +57,7 @@ extension HTTPLoad {
             method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
             fingerprint: { Self.fingerprint($0) })
         let decision = cache.decide(asked, now: Self.wallTime)
-        log?.tellTrace(.cacheDecision(decision.name, because: "\(decision.reason)"))
+        log?.traceOnly(.cacheDecision(decision.name, because: "\(decision.reason)"))
         switch decision {
         case .load(let more, _), .revalidate(_, let more, _):
             sent.fields.append(contentsOf: more)

@@ -18,7 +18,7 @@ extension HTTPLoad {
                 client?.load(self, isUpgradedTo: request.urlText)
             }
         }
-        log?.tellTrace(.request(method: request.method, url: request.urlText))
+        log?.traceOnly(.request(method: request.method, url: request.urlText))
         do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
         machine.receive(.passed(.transportSecurity))
     }
@@ -104,12 +104,12 @@ extension HTTPLoad {
 
     func resolveProxies() {
         // A proxy that loads the request finds the host, and proves nothing to us.
-        if request.service.requiresProvedNames, !NameResolver.needsNoNameServer(request.url.host) {
+        if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
             return end(.cannotFindHost)
         }
         if let way = heldConnection?.way ?? conversationWay {
             conversationWay = nil
-            return go(by: ProxyRoute([way]))
+            return go(by: ProxyRouteList([way]))
         }
         guard let proxies = environment.proxies else { return go(by: .direct) }
         if let route = proxies.settledRoute(to: request.url) { return go(by: route) }
@@ -122,7 +122,7 @@ extension HTTPLoad {
         }
     }
 
-    private func go(by route: ProxyRoute) {
+    private func go(by route: ProxyRouteList) {
         guard machine.receive(.passed(.proxyResolution)) else { return }
         self.route = route
     }

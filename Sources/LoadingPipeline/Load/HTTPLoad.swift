@@ -48,15 +48,15 @@ package final class HTTPLoad: Load, LoopTimerTarget {
     @exclusivity(unchecked) var prepared: ExchangeRequest?
     /// While it is not known which way leads to the server.
     @exclusivity(unchecked) var search: ProxySearch?
-    @exclusivity(unchecked) var route: ProxyRoute?
+    @exclusivity(unchecked) var route: ProxyRouteList?
     @exclusivity(unchecked) var exchange: ExchangeStage?
     /// Kept for the next step of a conversation that proves it to be the user's.
     @exclusivity(unchecked) var heldConnection: HeldConnection?
     /// By which way the last response has come that may have asked.
-    @exclusivity(unchecked) var challengeWay: ProxyRoute.Way?
+    @exclusivity(unchecked) var challengeWay: ProxyRoute?
     /// By which way the server was reached with which the next step of a conversation is made. A proxy that stands in for it might
     /// send the requests of others over the connection that is proved to be the user's (RFC 4559 §6).
-    @exclusivity(unchecked) var conversationWay: ProxyRoute.Way?
+    @exclusivity(unchecked) var conversationWay: ProxyRoute?
 
     // MARK: The response
 

@@ -10,7 +10,7 @@ final class RouteSelector: LoopTimerTarget {
     private let destination: ProxyDestination
     private let patience: Int64
     /// The one that is being gone, and those that follow; never empty.
-    private var left: ArraySlice<ProxyRoute.Way>
+    private var left: ArraySlice<ProxyRoute>
     private let timer = LoopTimer()
     /// When the way was begun, and whether it has had any time since.
     private var stretch: ProxyRoutes.Stretch
@@ -22,7 +22,7 @@ final class RouteSelector: LoopTimerTarget {
     ///
     /// - Parameter idleTimeout: For how many seconds the load bears silence.
     init?(
-        _ ways: [ProxyRoute.Way], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
+        _ ways: [ProxyRoute], to destination: @autoclosure () -> ProxyDestination, in routes: ProxyRoutes?,
         idleTimeout: Double
     ) {
         guard ways.count > 1, let routes else { return nil }
@@ -37,7 +37,7 @@ final class RouteSelector: LoopTimerTarget {
         stretch = routes.stretch
     }
 
-    var current: ProxyRoute.Way? { left.first }
+    var current: ProxyRoute? { left.first }
 
     // MARK: Time
 
@@ -72,7 +72,7 @@ final class RouteSelector: LoopTimerTarget {
     /// The way is at its end; false if there is no other that may be gone.
     func failed(_ failure: ConnectionFailure) -> Bool {
         rest()
-        guard failure.permitsNextWay, left.count > 1 else { return false }
+        guard failure.permitsNextRoute, left.count > 1 else { return false }
         if Self.isOfProxy(failure) { blame(failure.step, after: .max) }
         left.removeFirst()
         return true
@@ -95,7 +95,7 @@ final class RouteSelector: LoopTimerTarget {
     /// nor where it is about whom somebody trusts, or about names that he wants proved.
     private static func isOfProxy(_ failure: ConnectionFailure) -> Bool {
         let reason = failure.reason
-        if failure.isPersonal || reason.isLackOfWay || reason.code == LoadError.notConnectedToInternet.code {
+        if failure.isPersonal || reason.isNoRoute || reason.code == LoadError.notConnectedToInternet.code {
             return false
         }
         switch reason.cause {

@@ -65,7 +65,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.environment = environment
         originalURLText = stopped?.point.originalURL ?? urlText
         space = ProtectionSpace(
-            place: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
+            kind: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
     }
 
     // MARK: From the load
@@ -129,7 +129,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
-        if service.requiresProvedNames, !NameResolver.needsNoNameServer(url.host) {
+        if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Before a script asks for it. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
             return environment.loop.post { end.value() }
@@ -139,13 +139,13 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }
     }
 
-    private func connect(by route: ProxyRoute) {
+    private func connect(by route: ProxyRouteList) {
         search = nil
         ways?.rest()
         ways = RouteSelector(
-            route.ways, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
+            route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
-        guard let way = ways?.current ?? route.ways.first else {
+        guard let way = ways?.current ?? route.routes.first else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
@@ -153,7 +153,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         go(way)
     }
 
-    private func go(_ way: ProxyRoute.Way) {
+    private func go(_ way: ProxyRoute) {
         let proxy: ProxyServer? = if case .through(let server) = way { server } else { nil }
         let connection = FTPConnection(
             to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)

@@ -98,7 +98,7 @@ package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
         sink.owner = self
         clock.begin(at: loop.now)
         record(.fetchStarted(reason))
-        log?.tellTrace(.request(method: request.method, url: request.url))
+        log?.traceOnly(.request(method: request.method, url: request.url))
         armTimer()
         source.start(for: self)
     }

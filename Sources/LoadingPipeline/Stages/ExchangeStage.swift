@@ -14,10 +14,10 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private let url: HTTPURL
     private let identity: UInt64
     /// How the server is gone to; nil if there is no way.
-    @exclusivity(unchecked) private(set) var way: ProxyRoute.Way?
+    @exclusivity(unchecked) private(set) var way: ProxyRoute?
     /// Where there are several.
     @exclusivity(unchecked) private var ways: RouteSelector?
-    private let route: ProxyRoute
+    private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -48,7 +48,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
     /// How often the request, which may have been processed, was lost while the server answered others.
-    private var lossesAmongOthers = 0
+    private var lossesWhileServing = 0
     /// How often in a row the server has refused the request and answered no other.
     private var refusals = 0
     /// When the request was lost last, or begun.
@@ -68,13 +68,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
+        priority: Float,
         for load: HTTPLoad
     ) {
         self.url = url
         self.identity = identity
         self.route = route
-        let all = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) } : route.ways
+        let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
         ways = RouteSelector(
             all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         way = ways?.current ?? all.first
@@ -93,7 +94,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute.Way?, for load: HTTPLoad
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
     ) -> Origin {
         load.environment.pool.usable(
             url.origin(
@@ -154,15 +155,15 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         took(connection, isReused: true, events: [])
     }
 
-    /// Keeps the connection for another exchange of the same conversation, which owns it from now on.
+    /// Keeps the connection for another exchange of the same conversation, whose it is from now on.
     func hold(isBeginning: Bool) -> HeldConnection? {
         guard let connection, let way else { return nil }
         connection.hold()
         return HeldConnection(carrier: connection, way: way, isBeginning: isBeginning)
     }
 
-    /// The identity of the request's connection to the server, or to the forwarding proxy; nil for a shared one.
-    func identity(of asker: AuthenticationAsker) -> UInt64? {
+    /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
+    func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
         return identity == 0 ? nil : identity
@@ -170,7 +171,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
     func withheldProof(askedBy status: Int) -> Bool {
-        guard !withheldFields.isEmpty, let asker = AuthenticationAsker(status: status) else { return false }
+        guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
         return withheldFields.contains(asker.credentialField)
     }
 
@@ -256,7 +257,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         return passage.silence
     }
 
-    /// Drains the rest of an unneeded response, to keep the connection if that is cheap. `then` is
+    /// Lets the rest of a response that nobody wants pass, to keep the connection if that is cheap. `then` is
     /// called in a later turn, when the connection is free or given up.
     func drain(then: (@Sendable () -> Void)? = nil) {
         load = nil
@@ -276,7 +277,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     private func show(_ head: MessageHead) {
-        guard let observer = environment.headObserver else { return log?.tellTrace(.messageHead(head)) ?? () }
+        guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
         record(.messageHead(head))
         observer(head)
     }
@@ -404,7 +405,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
         if let value = load?.authorization(for: forwarder, of: route) {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
+            request.fields.append(ChallengeSource.proxy.credentialField, value)
         }
         return request
     }
@@ -495,7 +496,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts,
-            lossesAmongOthers: lossesAmongOthers + (failure.progress == .sent && isServing ? 1 : 0),
+            lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
             refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
@@ -512,7 +513,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             refusals = isServing ? 0 : refusals + 1
         } else if isServing {
             attempts -= 1
-            lossesAmongOthers = lost.lossesAmongOthers
+            lossesWhileServing = lost.lossesWhileServing
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }
@@ -527,7 +528,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// Asks the origin's own server after one that serves another origin, or is said to be one more of this, has declined
-    /// (CONN-3). Once; false if that cannot be, or was done. Later requests do not try it again.
+    /// (CONN-3). Once; false if that cannot be, or was done. Whoever comes later is spared it.
     private func goElsewhere() -> Bool {
         guard let load, let connection, connection.isElsewhere else { return false }
         connection.avoidConnection()
@@ -574,8 +575,8 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 }
 
-extension ProxyRoute.Way {
-    /// Whether a request for a URL can be sent by that route. A request for FTP needs a forwarding proxy.
+extension ProxyRoute {
+    /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
     fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
         guard url.scheme == .ftp else { return true }
         if case .through(let proxy) = self { return proxy.forwards }

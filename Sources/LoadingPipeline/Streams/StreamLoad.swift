@@ -192,26 +192,26 @@ package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
         let destination = ProxyDestination(traffic: .other, host: origin.host, port: origin.port)
         armTimer()
         // Before a script asks for it.
-        if origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+        if origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             return perform(machine.fail(.cannotFindHost))
         }
         guard let proxies = environment.proxies else { return go(.direct) }
         search = proxies.find(destination) { [weak self] in self?.go($0, to: destination) }
     }
 
-    private func go(_ route: ProxyRoute, to destination: ProxyDestination) {
+    private func go(_ route: ProxyRouteList, to destination: ProxyDestination) {
         search = nil
         clock.noteActivity(at: environment.loop.now)
-        ways = RouteSelector(route.ways, to: destination, in: environment.proxies, idleTimeout: limits.idle)
+        ways = RouteSelector(route.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
-        guard let way = ways?.current ?? route.ways.first else {
+        guard let way = ways?.current ?? route.routes.first else {
             // A proxy is wanted, and there can be no such proxy.
             return perform(machine.fail(route.failure(.tunnel).loadError))
         }
         go(way)
     }
 
-    private func go(_ way: ProxyRoute.Way) {
+    private func go(_ way: ProxyRoute) {
         passage = if case .through(let proxy) = way { .tunnel(proxy) } else { nil }
         let target = Origin(
             isSecure: origin.isSecure, host: origin.host, port: origin.port, service: origin.service, passage: passage)

@@ -77,7 +77,7 @@ package final class Transfer: LoadClient {
             waitsForConnectivity: request.waitsForConnectivity, priority: request.priority)
         next.service = NetworkService(
             trafficClass: request.trafficClass, isMultipath: request.isMultipath,
-            requiresProvedNames: request.requiresDNSSEC)
+            requiresDNSSEC: request.requiresDNSSEC)
         next.partition = request.partition
         next.cachePolicy = CachePolicy(rawValue: request.cachePolicy) ?? .useProtocolCachePolicy
         var destination = BodyDestination.file(.newFile(inFolder: request.folder))

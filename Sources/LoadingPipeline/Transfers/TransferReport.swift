@@ -88,7 +88,7 @@ package struct TransferChallenge: Codable, Equatable, Sendable {
 
     init(_ question: AuthenticationQuestion) {
         let space = question.space
-        switch space.place {
+        switch space.kind {
         case .server(let kind):
             peer = .server
             self.kind = "\(kind)"

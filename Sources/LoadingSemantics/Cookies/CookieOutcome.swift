@@ -1,10 +1,38 @@
-/// What became of a cookie that was given to a jar, and what a copy of the jar on disk has to follow.
+/// The result of storing a cookie, for a copy of the jar on disk to follow.
 package enum CookieOutcome: Sendable, Equatable {
-    /// It is in the jar, in the place of the one with its identity if there was one. Others had to go.
+    /// The cookie is stored, and replaces the one with its identity. The `evicted` cookies were removed to make room.
     case stored(Cookie, evicted: [CookieIdentity])
-    /// It had ended already: a server's way to remove the one that was there.
+    /// The cookie had expired, by which a server deletes it. The stored one was removed.
     case removed(CookieIdentity)
-    /// It had ended already, and there was none in the jar. A copy may have one that the jar has not heard of.
+    /// The cookie had expired, and none was stored. The copy may still contain one that the jar has not read.
     case nothing(CookieIdentity)
     case refused(CookieRefusal)
+}
+
+/// Why a cookie is rejected.
+package enum CookieRefusal: Error, Sendable, Equatable, CaseIterable {
+    /// A control character, or a semicolon in a cookie that was not parsed from a field.
+    case badCharacter
+    /// The name is empty, or the "=" is missing (COOK-1).
+    case missingName
+    /// Name and value, path, or domain exceed their limits.
+    case tooLong
+    /// The domain is neither the host of the response nor a parent of it.
+    case domainMismatch
+    /// The domain is a public suffix.
+    case publicSuffix
+    /// `Secure` over an insecure connection.
+    case insecureOrigin
+    /// Over an insecure connection, and would hide a secure cookie of the same name.
+    case hidesSecureCookie
+    /// `SameSite=Lax` or `Strict` in a cross-site response.
+    case crossSite
+    /// `SameSite=None` without `Secure`.
+    case sameSiteNoneWithoutSecure
+    /// The cookie does not have the properties that its name prefix requires.
+    case prefixViolation
+    /// `Partitioned` without `Secure`, or without a partition (COOK-24).
+    case missingPartition
+    /// Rejected by the accept policy.
+    case policy
 }

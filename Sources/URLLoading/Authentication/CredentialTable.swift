@@ -1,34 +1,34 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// The credentials of a storage by space and user. A value: its owner keeps the lock.
+/// The credentials of a storage by space and user. A value type: its owner has the lock.
 ///
-/// Spaces and credentials may be of the caller's own classes. So what they say of themselves was read before
-/// (``KnownSpace``, ``KnownCredential``), and what departs is handed out, to be let go of when the lock is free.
+/// Spaces and credentials may be of the program's subclasses. So their properties are read in advance (``KnownSpace``,
+/// ``KnownCredential``), and removed objects are returned, to be released after the lock.
 struct CredentialTable: RecordMemory {
-    typealias Change = RecordChange<StoredCredential>
+    typealias Change = RecordChange<PersistentCredential>
 
-    /// What became of a call.
+    /// The result of a change.
     struct Outcome {
-        /// False if all was so already.
+        /// Whether anything changed.
         var isChanged = false
-        /// Objects that are not in the table any more.
+        /// Objects that were removed from the table.
         var departed: [Any] = []
     }
 
-    /// What is known of one space. An entry has one credential at least.
+    /// The credentials of one space, at least one.
     private struct Entry {
         let space: KnownSpace
         var credentials: [String: KnownCredential] = [:]
-        /// What lasts of users who have a credential for this process alone, which goes before it.
-        var hidden: [String: StoredCredential] = [:]
+        /// Permanent credentials that are shadowed by a session credential of the same user.
+        var hidden: [String: PersistentCredential] = [:]
         var defaultUser: String?
-        /// Whether that was decided here since what lasts was taken over.
+        /// Whether the default was set here since the file was last adopted.
         var isDefaultNew = false
     }
 
     private var entries: [KnownSpace.Values: Entry] = [:]
-    /// What is on its way into the table may have been removed before it comes.
+    /// The latest removals, for credentials that are accepted later.
     var removals = CredentialRemovals()
 
     var all: [(space: URLProtectionSpace, credentials: [String: URLCredential])] {
@@ -44,22 +44,22 @@ struct CredentialTable: RecordMemory {
         return entry.credentials[user]?.object
     }
 
-    /// Nil also for a user whose credential is not here.
+    /// Nil also if the user has no credential here.
     func defaultUser(for space: KnownSpace.Values) -> String? {
         guard let entry = entries[space], let user = entry.defaultUser else { return nil }
         return entry.credentials[user] == nil ? nil : user
     }
 
-    /// When a credential that is stored becomes the default of its space.
+    /// When a stored credential becomes the default of its space.
     enum DefaultChoice {
         case always
         /// If the space has no default yet (AUTH-23).
         case ifThereIsNone
     }
 
-    /// Keeps a credential in place of the same user's, also of what lasts of it. Adds what the file has to follow.
+    /// Stores a credential, which replaces that of the same user, also the permanent one. Adds changes for the file.
     ///
-    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
+    /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func set(
         _ credential: KnownCredential, for space: KnownSpace, asDefault choice: DefaultChoice, isAllKnown: Bool,
         _ changes: inout [Change]
@@ -78,12 +78,12 @@ struct CredentialTable: RecordMemory {
         entry.credentials[user] = credential
         if asDefault {
             entry.defaultUser = user
-            // A record that could not be read yet may be the default, which takes precedence over an implied one.
+            // An unread record may be the default, which takes precedence over an implied one.
             if choice == .always || isAllKnown { entry.isDefaultNew = true }
         }
         entries[space.values] = entry
-        // What never lasted is nothing to a file.
-        if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
+        // Session credentials are not in the file.
+        if isHiding || former?.values.isPersistent == true || credential.values.isPersistent || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
         if let formerDefault, let record = record(of: formerDefault, in: space.values) {
@@ -92,23 +92,24 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: true, departed: former.map { [$0 as Any] } ?? [])
     }
 
-    /// Removes a credential, and with it what lasts of the same user.
+    /// Removes a credential, and the permanent one of the same user.
     ///
-    /// - Parameter isAllKnown: Whether nothing lasts that is not in the table.
+    /// - Parameter isAllKnown: Whether the table contains all permanent credentials.
     mutating func remove(
         _ credential: KnownCredential.Values, for space: KnownSpace.Values, isAllKnown: Bool,
         _ changes: inout [Change]
     ) -> Outcome {
         let user = credential.user
         guard var entry = entries[space], let former = entry.credentials[user] else {
-            // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
-            if credential.isLasting { changes.append(change(of: user, in: space)) }
+            // The file may contain it although the table does not: it could not be read, or another process has just
+            // stored it.
+            if credential.isPersistent { changes.append(change(of: user, in: space)) }
             return Outcome()
         }
         let isShown = former.values == credential
         let hidden = entry.hidden[user]
-        guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
-            if credential.isLasting, !former.values.isLasting, !isAllKnown {
+        guard isShown || credential.isPersistent && hidden != nil && hidden?.password == credential.password else {
+            if credential.isPersistent, !former.values.isPersistent, !isAllKnown {
                 changes.append(change(of: user, in: space))
             }
             return Outcome()
@@ -121,24 +122,24 @@ struct CredentialTable: RecordMemory {
             if entry.defaultUser == user { entry.defaultUser = nil }
         }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if hidden != nil || former.values.isLasting || !isAllKnown { changes.append(change(of: user, in: space)) }
+        if hidden != nil || former.values.isPersistent || !isAllKnown { changes.append(change(of: user, in: space)) }
         return Outcome(isChanged: true, departed: departed)
     }
 
-    /// Removes everything, here and in the file.
+    /// Removes all credentials, here and in the file.
     mutating func removeAll(_ changes: inout [Change]) -> Outcome {
         changes.append(.everythingRemoved)
         defer { entries = [:] }
         return Outcome(isChanged: !entries.isEmpty, departed: [entries])
     }
 
-    func lasting(at now: Double) -> [StoredCredential] {
+    func persistent(at now: Double) -> [PersistentCredential] {
         entries.flatMap { space, entry in
             entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
         }
     }
 
-    mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
+    mutating func replaceLasting(with records: [PersistentCredential], at now: Double) -> [Change] {
         var newDefaults: [KnownSpace.Values: String] = [:]
         var oldDefaults: [KnownSpace.Values: String] = [:]
         for (space, entry) in entries {
@@ -150,16 +151,16 @@ struct CredentialTable: RecordMemory {
             }
             entry.isDefaultNew = false
             entry.hidden = [:]
-            entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
+            entry.credentials = entry.credentials.filter { !$0.value.values.isPersistent }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
-        var defaults: [KnownSpace.Values: [StoredCredential]] = [:]
+        var defaults: [KnownSpace.Values: [PersistentCredential]] = [:]
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
-            // What is meant for this process alone goes before what is there for all.
-            if entry.credentials[record.user]?.values.isLasting == false {
+            // Session credentials take precedence over permanent ones.
+            if entry.credentials[record.user]?.values.isPersistent == false {
                 entry.hidden[record.user] = record
             } else {
                 entry.credentials[record.user] = KnownCredential(record)
@@ -169,12 +170,12 @@ struct CredentialTable: RecordMemory {
         }
         var changes: [Change] = []
         for (space, records) in defaults {
-            // One that was decided here since is the last, and so is one that was not yet there before.
+            // A default that was set here since, or that is new, is the latest.
             let chosen =
                 records.first { $0.user == newDefaults[space] } ?? records.first { $0.user != oldDefaults[space] }
                 ?? records.first
             if entries[space]?.defaultUser == nil { entries[space]?.defaultUser = chosen?.user }
-            // Two processes may have decided at once.
+            // Two processes may have set defaults concurrently.
             if records.count == 1 { continue }
             for var record in records {
                 record.isDefault = record.user == chosen?.user
@@ -184,18 +185,18 @@ struct CredentialTable: RecordMemory {
         return changes
     }
 
-    /// How the file is to have that user's credential: as it is now, or not at all.
+    /// The change that makes the file match the user's current credential.
     private func change(of user: String, in space: KnownSpace.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
-            ?? .removed(StoredCredential.Identity(space: space.stored, user: user))
+            ?? .removed(PersistentCredential.Identity(space: space.stored, user: user))
     }
 
-    /// Nil for what does not last.
-    private func record(of user: String, in space: KnownSpace.Values) -> StoredCredential? {
-        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isLasting,
+    /// Nil for credentials that are not permanent.
+    private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
+        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isPersistent,
             let password = credential.password
         else { return nil }
-        return StoredCredential(
+        return PersistentCredential(
             space: space.stored, user: user, password: password, isDefault: entry.defaultUser == user)
     }
 }

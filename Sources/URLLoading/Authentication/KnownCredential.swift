@@ -1,23 +1,22 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// A credential to be kept, with what it says of itself. To make one may call the caller's code, which to compare two of
-/// them does not.
+/// A credential with its properties read in advance. Creating it may run the program's code; comparing does not.
 struct KnownCredential {
     struct Values: Equatable {
-        /// Composed, since files and keyrings compare it by its bytes.
+        /// Unicode-composed (NFC), because files and keyrings compare bytes.
         var user: String
         var password: String?
         var persistence: URLCredential.Persistence
 
-        var isLasting: Bool { persistence == .permanent }
+        var isPersistent: Bool { persistence == .permanent }
         var isKept: Bool { persistence == .permanent || persistence == .forSession }
     }
 
     let object: URLCredential
     let values: Values
 
-    /// Nil if it has no user.
+    /// Nil without a user.
     init?(_ credential: URLCredential) {
         guard let user = credential.user else { return nil }
         object = credential
@@ -26,7 +25,7 @@ struct KnownCredential {
             persistence: credential.persistence)
     }
 
-    init(_ record: StoredCredential) {
+    init(_ record: PersistentCredential) {
         object = URLCredential(user: record.user, password: record.password, persistence: .permanent)
         values = Values(user: record.user, password: record.password, persistence: .permanent)
     }

@@ -1,18 +1,17 @@
 internal import Foundation
 internal import LoadingStorage
 
-/// A protection space, with what it says of itself. To make one may call the caller's code, which to compare two of them does
-/// not.
+/// A protection space with its properties read in advance. Creating it may run the program's code; comparing does not.
 struct KnownSpace {
     struct Values: Hashable {
-        /// As a file has it: composed, since files and keyrings compare texts by their bytes.
-        var stored: StoredCredential.Space
+        /// The space in the file: Unicode-composed (NFC), because files and keyrings compare bytes.
+        var stored: PersistentCredential.Space
         var distinguishedNames: [Data]?
 
-        init(_ stored: StoredCredential.Space) { self.stored = stored }
+        init(_ stored: PersistentCredential.Space) { self.stored = stored }
 
         init(_ space: URLProtectionSpace) {
-            stored = StoredCredential.Space(
+            stored = PersistentCredential.Space(
                 host: space.host.precomposedStringWithCanonicalMapping, port: space.port,
                 protocolName: space.protocol, realm: space.realm?.precomposedStringWithCanonicalMapping,
                 authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
@@ -28,14 +27,14 @@ struct KnownSpace {
         values = Values(space)
     }
 
-    init(_ stored: StoredCredential.Space) {
+    init(_ stored: PersistentCredential.Space) {
         object = URLProtectionSpace(stored)
         values = Values(stored)
     }
 }
 
 extension URLProtectionSpace {
-    fileprivate convenience init(_ space: StoredCredential.Space) {
+    fileprivate convenience init(_ space: PersistentCredential.Space) {
         if let type = space.proxyType {
             self.init(
                 proxyHost: space.host, port: space.port, type: type, realm: space.realm,

@@ -5,8 +5,8 @@ internal import LoadingTransport
 
 /// The cookie storage of a session, for the engine. Confined to the session's loop.
 ///
-/// A plain storage is asked on the loop, where it costs a lock; until its file has been read it answers later. A subclass
-/// is the program's code: it is called with the loop lent, as delegates are, and may answer later.
+/// A plain storage is used on the loop, which takes only a lock; before its file is read it answers later. A subclass
+/// is the program's code: it is called with the loop lent, like delegates, and may answer later.
 final class SessionCookies: CookieStore {
     private let storage: HTTPCookieStorage?
     private let isPlain: Bool
@@ -22,23 +22,24 @@ final class SessionCookies: CookieStore {
 
     func cookies(for load: HTTPLoad) -> ClientAnswer<String?> {
         let url = load.request.url
-        // Cookies need the list, and what the host of a secure connection may say of itself (HSTS).
-        if storage != nil || url.scheme.isSecure, !PublicSuffixes.system.isAtHand(for: url.host) {
+        // The suffix list is needed for cookies, and for HSTS of secure hosts.
+        if storage != nil || url.scheme.isSecure, !PublicSuffixes.system.isLoaded(for: url.host) {
             PublicSuffixes.readSystem()
         }
         guard let storage, areSent else { return .now(nil) }
-        if isPlain, storage.isEmptyAtHand == true { return .now(nil) }
+        if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
         guard let task = load.client as? TaskCore, let shown = task.currentRequest, shown.httpShouldHandleCookies else {
             return .now(nil)
         }
         if isPlain {
             let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
-            if storage.isAtHand(for: origin) { return .now(storage.field(for: origin)) }
+            if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
             let lookup = load.pendingCookies
-            storage.whenAtHand(for: origin) { lookup.answer(storage.field(for: origin)) }
+            storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
             return .later
         }
-        // It is asked by the task, and so by the task's URL: not for the requests of an upload to another host.
+        // The storage is queried with the task, so with the task's URL, and not for an upload's requests to another
+        // host.
         guard let object = task.heldTask, let target = CookieRequest(shown)?.url, target.scheme == url.scheme,
             target.host == url.host
         else { return .now(nil) }
@@ -61,8 +62,8 @@ final class SessionCookies: CookieStore {
         let loop = task.core.loop
         let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
         if isPlain {
-            guard storage.isAtHand(for: origin) else {
-                return storage.receiveWhenAtHand(fields, from: origin, policy: policy)
+            guard storage.isLoaded(for: origin) else {
+                return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
             }
             guard storage.receive(fields, from: origin, policy: policy) else { return }
             return loop.callOut(CalledOut { storage.announceChange() })

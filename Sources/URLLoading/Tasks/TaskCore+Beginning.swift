@@ -21,7 +21,7 @@ extension TaskCore {
         } else if let trace {
             log = EventLog(keepsEvents: false, trace: trace)
         }
-        log?.tellTrace(requestForTrace)
+        log?.traceOnly(requestForTrace)
     }
 
     /// What a log says of the task until there is a load, or if there never is one.

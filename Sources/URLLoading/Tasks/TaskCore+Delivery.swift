@@ -17,7 +17,8 @@ extension TaskCore {
         return wantsMore
     }
 
-    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the task.
+    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the
+    /// task.
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }
@@ -81,7 +82,7 @@ extension TaskCore {
             log?.record(.ended, at: EventLog.now)
         }
         endError = error
-        if let error { log?.tellTrace(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         delay?.end()
         delay = nil
@@ -93,13 +94,13 @@ extension TaskCore {
             case .nothing, .whole, .unsent: false
             }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
     /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
-    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
-    /// let go of are other people's code and may block.
+    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what
+    /// is let go of are other people's code and may block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
         // What nobody wants any more is let go of outside of the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
@@ -124,7 +125,8 @@ extension TaskCore {
             } ?? [:])
     }
 
-    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes too.
+    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes
+    /// too.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
         guard isWanted || ending.error != .cancelled else { return nil }
         return switch ending.body {

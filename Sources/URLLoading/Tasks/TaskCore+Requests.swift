@@ -62,7 +62,7 @@ extension TaskCore {
         guard let url = previous.url, let target = next.url else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
-        let origin = RedirectedFrom(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
+        let origin = RedirectSource(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
         // The status for which the rules come to the method that the next request has.
         let status = next.method == "GET" ? 303 : 307
         guard

@@ -23,7 +23,7 @@ extension TaskCore {
         }
         switch step {
         case .nothing: break
-        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isOne ? .forkedProcess : .noThread)
+        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
         case .start: core.loop.post { self.begin() }
         case .goOn: core.loop.post { self.applyState() }
         }
@@ -42,7 +42,8 @@ extension TaskCore {
         if core.isInvalidated { letGoIfSuspended() }
     }
 
-    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds it.
+    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds
+    /// it.
     func letGoIfSuspended() {
         // Let go of outside of the lock, since that may be its end.
         _ = locked { values -> URLSessionTask? in
@@ -79,15 +80,15 @@ extension TaskCore {
         }
     }
 
-    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of its
-    /// parent alone: their connections and files are the parent's.
+    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of
+    /// its parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
-        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
+        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
-    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
-    /// meanwhile, and who found that it has none.
+    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its
+    /// thread meanwhile, and who found that it has none.
     private func claimEnd() -> Bool {
         locked { values in
             defer { values.isEndClaimed = true }
@@ -115,8 +116,8 @@ extension TaskCore {
         cancel(task)
     }
 
-    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a task
-    /// that is suspended: nobody can resume it any more, so it is cancelled.
+    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a
+    /// task that is suspended: nobody can resume it any more, so it is cancelled.
     func publicObjectReleased() {
         if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newTaskObject()) }
     }

@@ -78,8 +78,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     // MARK: Written on the loop, and read by the delivery of the end, which comes after the last write
 
     @exclusivity(unchecked) var log: EventLog?
-    /// What was fetched and what came of it, one more for each redirect and each answer to a challenge, as long as
-    /// there is a log to go with it.
+    /// The requests of the task with their responses, as long as there is a log: one more for each redirect and each answer
+    /// to a challenge.
     @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
 
     // MARK: Confined to the loop
@@ -104,7 +104,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     @exclusivity(unchecked) var droppedFields: [String] = []
     /// The challenge that waits for an answer of the delegates.
     var pendingChallenge: PendingChallenge?
-    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for that.
+    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for
+    /// that.
     var cookieStorings = 0
     var awaitedLookup: (any Callout)?
     let creationTime: Int64
@@ -161,8 +162,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
-    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never began:
-    /// then it has nothing left to do.
+    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never
+    /// began: then it has nothing left to do.
     var isOutstanding: Bool {
         locked { values in
             switch values.state {

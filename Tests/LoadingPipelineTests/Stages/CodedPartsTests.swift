@@ -61,7 +61,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
         text = []
         guard let buffer = ReadBuffers.take() else { return }
         memset(buffer, 0x21, ReadBuffers.size)
-        ReadBuffers.giveBack(buffer)
+        ReadBuffers.release(buffer)
     }
 
     var wantedParts: WantedParts { .every }

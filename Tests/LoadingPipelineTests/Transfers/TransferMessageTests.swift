@@ -70,7 +70,7 @@ import Testing
         let head = TransferHead(
             ResponseHead(status: 200, version: .http11, fields: HTTPFields([("ETag", "\"1\"")]), byteCount: 9),
             url: "http://a/")
-        let space = ProtectionSpace(place: .proxy(.https), host: "h", port: 3128, realm: "r", scheme: .digest)
+        let space = ProtectionSpace(kind: .proxy(.https), host: "h", port: 3128, realm: "r", scheme: .digest)
         let question = AuthenticationQuestion(
             space: space, fromURL: ("user", nil), refused: nil, failures: 2, isQuiet: false)
         let facts = ConnectionFacts(

@@ -88,7 +88,7 @@ import Testing
 
     private func space(of server: ScriptedServer) throws -> ProtectionSpace {
         let url = try HTTPURL(server.url().absoluteString)
-        return ProtectionSpace(place: .server(.http), host: url.host, port: url.port, realm: "room", scheme: .basic)
+        return ProtectionSpace(kind: .server(.http), host: url.host, port: url.port, realm: "room", scheme: .basic)
     }
 
     // BG-24, AUTH-7

@@ -4,10 +4,10 @@ import Testing
 // CONN-6, CONN-8
 @Suite struct AlternativeServicesTests {
     private let start: Int64 = 1_000_000
-    private let here = ServerPlace("a.example", 443)
+    private let here = HostPort("a.example", 443)
 
     private func record(
-        _ origin: ServerPlace, _ entries: (AlternativeService, Int64)...
+        _ origin: HostPort, _ entries: (AlternativeService, Int64)...
     ) -> AlternativeServicesRecord {
         AlternativeServicesRecord(origin: origin, entries: entries.map { .init($0.0, expires: $0.1) })
     }
@@ -26,7 +26,7 @@ import Testing
     private let same = AlternativeService(port: 443)
     private let other = AlternativeService(host: "b.example", port: 8443)
 
-    @Test("an origin is asked elsewhere for as long as it says") func lifetime() throws {
+    @Test("an alternative is valid for its lifetime") func lifetime() throws {
         var services = AlternativeServices()
         #expect(services.services(of: here, at: start) == [])
         let outcome = try note(&services, #"h3=":443"; ma=100, h3="b.example:8443"; ma=50"#, at: start)
@@ -34,12 +34,12 @@ import Testing
         #expect(services.services(of: here, at: start + 49) == [same, other])
         #expect(services.services(of: here, at: start + 50) == [same])
         #expect(services.services(of: here, at: start + 100) == [])
-        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [])
-        #expect(same.place(for: here) == here)
-        #expect(other.place(for: here) == ServerPlace("b.example", 8443))
+        #expect(services.services(of: HostPort("a.example", 8443), at: start) == [])
+        #expect(same.hostPort(for: here) == here)
+        #expect(other.hostPort(for: here) == HostPort("b.example", 8443))
     }
 
-    @Test("a day unless it says more, and thirty days at most") func limits() throws {
+    @Test("the lifetime is a day by default, and thirty days at most") func limits() throws {
         var services = AlternativeServices()
         #expect(
             try note(&services, #"h3=":443""#, at: start) == .stored(record(here, (same, start + 86_400)), evicted: []))
@@ -50,25 +50,25 @@ import Testing
     }
 
     // The "bad ports" of the Fetch Standard
-    @Test("the port of another service is none for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
+    @Test("a blocked port is not used for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
     func blockedPorts(port: UInt16) throws {
         var services = AlternativeServices()
-        let told = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
-        #expect(told == .stored(record(here, (other, start + 86_400)), evicted: []))
-        // What an origin said before counts no more, as with any alternative that is not HTTP/3.
+        let reported = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
+        #expect(reported == .stored(record(here, (other, start + 86_400)), evicted: []))
+        // The previous alternatives are replaced, as by any field without a usable one.
         #expect(try note(&services, #"h3=":\#(port)""#, at: start) == .removed(here))
-        // A copy on disk may be older than the list.
+        // A record on disk may be older than the list.
         let copy = record(here, (AlternativeService(port: port), start + 100), (same, start + 100))
         #expect(services.insert(copy, at: start) == .stored(record(here, (same, start + 100)), evicted: []))
-        // An origin that is reached there anyway may say so.
-        let own = ServerPlace("a.example", port)
+        // The origin's own port is always allowed.
+        let own = HostPort("a.example", port)
         #expect(
             try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)""#, "https://a.example:\(port)/", at: start)
                 == .stored(record(own, (AlternativeService(port: port), start + 86_400)), evicted: []))
     }
 
     // §3.1
-    @Test("the time in a cache on the way counts") func age() throws {
+    @Test("the age in an intermediate cache is subtracted") func age() throws {
         var services = AlternativeServices()
         let stored = record(here, (same, start + 40))
         #expect(try note(&services, #"h3=":443"; ma=100"#, age: "60", at: start) == .stored(stored, evicted: []))
@@ -78,7 +78,7 @@ import Testing
         #expect(try note(&services, #"h3=":443"; ma=100"#, age: "100", at: start) == .removed(here))
     }
 
-    @Test("each field replaces what was said before, and a response without one changes nothing") func replacing()
+    @Test("each field replaces the previous ones, and a response without one changes nothing") func replacing()
         throws
     {
         var services = AlternativeServices()
@@ -92,7 +92,8 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what is taken back is forgotten", arguments: ["clear", #"h3=":443"; ma=0"#]) func clear(value: String) throws
+    @Test("a withdrawn alternative is removed", arguments: ["clear", #"h3=":443"; ma=0"#]) func clear(value: String)
+        throws
     {
         var services = AlternativeServices()
         #expect(try note(&services, value, at: start) == .nothing)
@@ -102,17 +103,17 @@ import Testing
     }
 
     // §2.1
-    @Test("only secure origins are believed, each for itself") func origins() throws {
+    @Test("only secure origins may advertise, each for itself") func origins() throws {
         var services = AlternativeServices()
         #expect(try note(&services, #"h3=":443""#, "http://a.example/", at: start) == .nothing)
         _ = try note(&services, #"h3=":1001""#, "https://a.example:8443/x", at: start)
         #expect(services.services(of: here, at: start) == [])
-        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [AlternativeService(port: 1001)])
+        #expect(services.services(of: HostPort("a.example", 8443), at: start) == [AlternativeService(port: 1001)])
         #expect(try note(&services, "clear", "http://a.example:8443/", at: start) == .nothing)
         #expect(services.count == 1)
     }
 
-    @Test("a copy is told when something has changed, and not with every response") func refreshing() throws {
+    @Test("a record is reported as stored when it has changed, not with every response") func refreshing() throws {
         var services = AlternativeServices()
         let field = #"h3=":443"; ma=1600"#
         #expect(try note(&services, field, at: start) == .stored(record(here, (same, start + 1600)), evicted: []))
@@ -126,10 +127,10 @@ import Testing
         #expect(try note(&services, field + "; persist=1", at: start + 101) == .stored(lasting, evicted: []))
     }
 
-    @Test("the number of origins is bounded: those that are over go first, then the one that came first")
+    @Test("the number of origins is bounded: expired origins are evicted first, then the least recently updated one")
     func bounds() throws {
-        var services = AlternativeServices(mostOrigins: 3)
-        func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [ServerPlace]? {
+        var services = AlternativeServices(maximumOrigins: 3)
+        func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [HostPort]? {
             guard
                 case .stored(_, let evicted) = try note(
                     &services, "h3=\":1001\"; ma=\(age)", "https://\(name)/", at: now)
@@ -140,19 +141,19 @@ import Testing
         #expect(try visit("b", at: start) == [])
         #expect(try visit("c", 5, at: start) == [])
         #expect(try visit("a", at: start + 1) == nil)
-        #expect(try visit("d", at: start + 1) == [ServerPlace("b", 443)])
-        #expect(try visit("e", at: start + 5) == [ServerPlace("c", 443)])
-        #expect(try visit("f", at: start + 5) == [ServerPlace("a", 443)])
+        #expect(try visit("d", at: start + 1) == [HostPort("b", 443)])
+        #expect(try visit("e", at: start + 5) == [HostPort("c", 443)])
+        #expect(try visit("f", at: start + 5) == [HostPort("a", 443)])
         #expect(Set(services.all(at: start + 5).map(\.origin.host)) == ["d", "e", "f"])
         var many = AlternativeServices()
         for index in 0..<1_000 { _ = try note(&many, #"h3=":1001""#, "https://h\(index)/", at: start) }
         #expect(many.count == 256)
-        #expect(many.services(of: ServerPlace("h744", 443), at: start) == [AlternativeService(port: 1001)])
-        #expect(many.services(of: ServerPlace("h743", 443), at: start) == [])
+        #expect(many.services(of: HostPort("h744", 443), at: start) == [AlternativeService(port: 1001)])
+        #expect(many.services(of: HostPort("h743", 443), at: start) == [])
     }
 
     // §2.2
-    @Test("a change of the network leaves what is said to persist") func network() throws {
+    @Test("a change of network keeps persistent alternatives only") func network() throws {
         var services = AlternativeServices()
         let lasting = AlternativeService(port: 2, persists: true)
         _ = try note(&services, #"h3=":443", h3=":2"; persist=1; ma=9"#, at: start)
@@ -161,14 +162,14 @@ import Testing
         let outcomes = services.networkChanged(at: start)
         #expect(outcomes.count == 2)
         #expect(outcomes.contains(.stored(record(here, (lasting, start + 9)), evicted: [])))
-        #expect(outcomes.contains(.removed(ServerPlace("b.example", 443))))
+        #expect(outcomes.contains(.removed(HostPort("b.example", 443))))
         #expect(services.services(of: here, at: start) == [lasting])
         #expect(services.count == 2)
         #expect(services.networkChanged(at: start + 9) == [.removed(here)])
     }
 
     // §6
-    @Test("an alternative that is none is forgotten, the others stay") func misdirected() throws {
+    @Test("a misdirected alternative is removed, others stay") func misdirected() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5, h3="b.example:8443"; ma=9"#, at: start)
         #expect(services.remove(AlternativeService(port: 8443), of: here) == .nothing)
@@ -177,7 +178,7 @@ import Testing
         #expect(services.remove(other, of: here) == .nothing)
     }
 
-    @Test("what is over is told once") func expired() throws {
+    @Test("expired records are reported once") func expired() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5"#, at: start)
         _ = try note(&services, #"h3=":443"; ma=6"#, "https://b.example/", at: start)
@@ -188,7 +189,7 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what comes from a disk is believed no more than a field") func records() {
+    @Test("records from disk are validated like fields") func records() {
         var services = AlternativeServices()
         let far = record(here, (same, .max), (AlternativeService(port: 2), start))
         #expect(services.insert(far, at: start) == .stored(record(here, (same, start + 2_592_000)), evicted: []))

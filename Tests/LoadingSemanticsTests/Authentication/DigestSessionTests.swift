@@ -25,7 +25,7 @@ import Testing
         AuthenticationInfo(HTTPFields([("Authentication-Info", value)]), of: .server)
     }
 
-    private func parameters(_ answer: DigestAnswer?) -> [String: String] {
+    private func parameters(_ answer: DigestCredentials?) -> [String: String] {
         let fields = HTTPFields([("WWW-Authenticate", answer?.fieldValue ?? "")])
         let all = AuthenticationChallenge.all(in: fields, of: .server).first?.parameters.all ?? []
         return Dictionary(all.map { ($0.name, $0.value) }) { first, _ in first }
@@ -127,10 +127,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("auth, auth-int", DigestProtection.authentication), ("auth-int,auth", .authentication),
+        ("auth, auth-int", DigestQOP.authentication), ("auth-int,auth", .authentication),
         ("auth-int", .integrity), ("AUTH", .authentication), ("auth-conf,auth-int", .integrity), ("", .legacy),
     ])
-    func protections(options: String, expected: DigestProtection) throws {
+    func protections(options: String, expected: DigestQOP) throws {
         #expect(try challenge(Self.start + ", qop=\"\(options)\"").protection == expected)
     }
 
@@ -189,15 +189,15 @@ import Testing
         #expect(third["nonce"] == "n2")
         #expect(third["response"] == "e341139ed1fd955a802539ca86dc1f448ff4b092c1a47fa3e30e21810069928b")
 
-        // The same one announced again does not start anew.
+        // Repeating the same nonce does not reset the count.
         session.accept(info(#"nextnonce="n2""#))
         session.accept(info(#"nextnonce="""#))
         session.accept(nil)
         #expect(parameters(session.answer(method: "GET", target: "/", clientNonce: "c4"))["nc"] == "00000002")
     }
 
-    // RFC 7616 §3.4.2: the session's secret is of the first nonces, whatever nonce comes next. The first of the
-    // client's is said again each time.
+    // RFC 7616 §3.4.2: H(A1) of a session uses its first nonce and cnonce, whatever nonce follows. The first
+    // cnonce is repeated each time.
     @Test func sessionSecretsLastAsLongAsTheChallenge() throws {
         let start = #"Digest realm="r", qop=auth, algorithm=MD5-sess"#
         var session = try session(start + ", nonce=n", user: "u", password: "p")
@@ -220,7 +220,7 @@ import Testing
         #expect(session.renew(with: try challenge(renewed + "TRUE")))
         let answer = parameters(session.answer(method: "GET", target: "/", clientNonce: "a"))
         #expect([answer["nonce"], answer["nc"], answer["opaque"]] == ["n2", "00000001", "o"])
-        // The nonce just used cannot be stale, and another realm is another matter.
+        // The nonce just used cannot be stale, and another realm is a different challenge.
         #expect(!session.renew(with: try challenge(renewed + "true")))
         #expect(!session.renew(with: try challenge("Digest realm=other, nonce=n3, stale=true")))
     }
@@ -240,7 +240,7 @@ import Testing
     @Test(arguments: [
         (
             #"rspauth="86d3b25618d41854ca5039a5d7e53ff6355d5134a9b1fb088a78ac3c462195a0""#,
-            DigestAnswer.ServerProof.right
+            DigestCredentials.ServerProof.right
         ),
         (#"rspauth="86D3B25618D41854CA5039A5D7E53FF6355D5134A9B1FB088A78AC3C462195A0", qop=auth"#, .right),
         (
@@ -256,7 +256,7 @@ import Testing
         (#"rspauth="724d0c27aa5b736407cc00de2de227f881454ef6203dbf2c4e5387d57ea15741", qop=auth-int"#, .missing),
         ("nextnonce=x", .missing), ("", .missing),
     ])
-    func serverProofs(value: String, expected: DigestAnswer.ServerProof) throws {
+    func serverProofs(value: String, expected: DigestCredentials.ServerProof) throws {
         var session = try session(Self.start + ", qop=auth, algorithm=SHA-256")
         let answer = session.answer(method: "GET", target: "/dir/index.html", clientNonce: Self.clientNonce)
         #expect(answer?.serverProof(in: info(value)) == expected)

@@ -1,11 +1,11 @@
 import LoadingSemantics
 import Testing
 
-/// What becomes of a load that a proxy does not let through.
+/// The errors of loads whose proxy fails.
 @Suite struct ProxyFailureTests {
     // PROXY-10, AUTH-28
     @Test(
-        "the numbers",
+        "the error codes",
         arguments: [
             (.unreachable(.request, .cannotConnectToHost(111)), -1004, .cfNetwork(306)),
             (.unreachable(.tunnel, .cannotConnectToHost(111)), -1004, .cfNetwork(310)),
@@ -33,9 +33,9 @@ import Testing
             (.socks(.refused5(.addressTypeNotSupported)), -1004, .cfNetwork(121)),
             (.socks(.unsupportedAddressType(9)), -1004, .cfNetwork(121)),
             (.socks(.addressNotSupported), -1004, .cfNetwork(121)), (.socks(.badCredentials), -1004, .cfNetwork(122)),
-            (.socks(.unspeakableCredential), -1004, .cfNetwork(122)),
+            (.socks(.unencodableCredential), -1004, .cfNetwork(122)),
             (.socks(.unsupportedMethod(1)), -1004, .cfNetwork(123)),
-            (.socks(.noAcceptableMethod), -1004, .cfNetwork(124)), (.socks(.unspeakableHost), -1003, nil),
+            (.socks(.noAcceptableMethod), -1004, .cfNetwork(124)), (.socks(.unencodableHost), -1003, nil),
             (.socks(.connectionLost), -1004, .posix(104)),
         ] as [(ProxyFailure, Int, LoadError.Cause?)])
     func numbers(failure: ProxyFailure, code: Int, cause: LoadError.Cause?) {
@@ -44,7 +44,7 @@ import Testing
 
     // PROXY-7
     @Test(
-        "a proxy that fails is replaced, one that refuses is not",
+        "another route replaces a failed proxy, but not a refusing one",
         arguments: [
             (.unreachable(.tunnel, .timedOut), true), (.tunnelLost, true), (.malformedTunnelResponse("x"), true),
             (.unusableSettings(.tunnel), true), (.socks(.unsupportedVersion(4)), true), (.socks(.connectionLost), true),
@@ -55,6 +55,6 @@ import Testing
             (.socks(.refused5(.addressTypeNotSupported)), true), (.scriptFailed, false),
         ] as [(ProxyFailure, Bool)])
     func nextWay(failure: ProxyFailure, isPermitted: Bool) {
-        #expect(failure.permitsNextWay == isPermitted)
+        #expect(failure.permitsNextRoute == isPermitted)
     }
 }

@@ -2,9 +2,9 @@ import LoadingSemantics
 import Testing
 
 @Suite struct AppTransportSecurityTests {
-    private typealias Demands = TransportSecurityDemands
+    private typealias Requirements = TransportSecurityRequirements
 
-    private static let standard = Demands(needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
+    private static let standard = Requirements(needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
 
     private func decide(
         _ settings: [String: PropertyListValue], _ url: String
@@ -17,16 +17,18 @@ import Testing
     }
 
     // TLS-3
-    @Test("Without settings everything goes", arguments: ["http://a.example/", "https://a.example/", "ws://1.2.3.4/"])
+    @Test(
+        "Without settings everything is allowed",
+        arguments: ["http://a.example/", "https://a.example/", "ws://1.2.3.4/"])
     func off(url: String) throws {
         #expect(AppTransportSecurity.off.decide(try HTTPURL(url)) == .allowed)
         let other = AppTransportSecurity(info: ["CFBundleIdentifier": .string("x")])
         #expect(other.decide(try HTTPURL(url)) == .allowed)
-        #expect(other.complaints.isEmpty)
+        #expect(other.issues.isEmpty)
     }
 
     // TLS-1, TLS-2, R-15
-    @Test("With settings, even empty ones, connections are secure, and well so")
+    @Test("With settings, even empty ones, connections must be secure")
     func on() throws {
         for settings in [[:], ["NSAllowsArbitraryLoads": .boolean(false)]] as [[String: PropertyListValue]] {
             for url in [
@@ -36,7 +38,7 @@ import Testing
                 #expect(try decide(settings, url) == .denied)
             }
             for url in ["https://a.example/", "wss://a.example/", "https://192.0.2.1/"] {
-                #expect(try decide(settings, url) == .demands(Self.standard))
+                #expect(try decide(settings, url) == .requirements(Self.standard))
             }
         }
         let info = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary([:])])
@@ -44,21 +46,21 @@ import Testing
     }
 
     // TLS-1
-    @Test("NSAllowsArbitraryLoads lifts all demands but those on the domains named")
+    @Test("NSAllowsArbitraryLoads lifts all requirements except those of exceptions")
     func arbitraryLoads() throws {
         var settings = domain("strict.example", [:])
         settings["NSAllowsArbitraryLoads"] = .boolean(true)
         #expect(try decide(settings, "http://a.example/") == .allowed)
         #expect(try decide(settings, "https://a.example/") == .allowed)
         #expect(try decide(settings, "http://strict.example/") == .denied)
-        #expect(try decide(settings, "https://strict.example/") == .demands(Self.standard))
+        #expect(try decide(settings, "https://strict.example/") == .requirements(Self.standard))
         settings["NSAllowsArbitraryLoads"] = .integer(1)
         #expect(try decide(settings, "http://a.example/") == .allowed)
     }
 
     // TLS-1
     @Test(
-        "A more precise key takes the place of NSAllowsArbitraryLoads, whatever it says",
+        "A more specific key overrides NSAllowsArbitraryLoads, whatever its value",
         arguments: [
             "NSAllowsArbitraryLoadsForMedia", "NSAllowsArbitraryLoadsInWebContent", "NSAllowsLocalNetworking",
         ])
@@ -66,13 +68,13 @@ import Testing
         for value in [.boolean(true), .boolean(false), .other] as [PropertyListValue] {
             let settings = ["NSAllowsArbitraryLoads": .boolean(true), key: value]
             #expect(try decide(settings, "http://a.example/") == .denied)
-            #expect(try decide(settings, "https://a.example/") == .demands(Self.standard))
+            #expect(try decide(settings, "https://a.example/") == .requirements(Self.standard))
         }
     }
 
     // TLS-1
     @Test(
-        "NSAllowsLocalNetworking is about short names, those below local, and addresses",
+        "NSAllowsLocalNetworking applies to unqualified names, names in local, and IP addresses",
         arguments: [
             ("http://localhost:8080/", true), ("http://db/", true), ("http://printer.local/", true),
             ("http://a.b.local./", true), ("http://local/", true), ("http://192.0.2.1/", true),
@@ -85,13 +87,13 @@ import Testing
         let settings = ["NSAllowsLocalNetworking": .boolean(true)] as [String: PropertyListValue]
         #expect(try decide(settings, url) == (isLocal ? .allowed : .denied))
         let secure = "https" + url.drop { $0 != ":" }
-        #expect(try decide(settings, secure) == (isLocal ? .allowed : .demands(Self.standard)))
-        // Named, it is like any other domain.
+        #expect(try decide(settings, secure) == (isLocal ? .allowed : .requirements(Self.standard)))
+        // With an exception, it is like any other domain.
         let host = try HTTPURL(url).host
         var named = domain(String(host.prefix { $0 != "%" }), [:])
         named["NSAllowsLocalNetworking"] = .boolean(true)
         #expect(try decide(named, url) == .denied)
-        #expect(AppTransportSecurity(named).complaints == [])
+        #expect(AppTransportSecurity(named).issues == [])
     }
 
     // TLS-1
@@ -99,31 +101,33 @@ import Testing
     func exceptions() throws {
         let insecure = domain("a.example", ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
         #expect(try decide(insecure, "http://a.example/") == .allowed)
-        let untrusted = Demands(needsTrust: false, minimumVersion: .tls12, needsForwardSecrecy: true)
-        #expect(try decide(insecure, "https://a.example/") == .demands(untrusted))
+        let untrusted = Requirements(needsTrust: false, minimumVersion: .tls12, needsForwardSecrecy: true)
+        #expect(try decide(insecure, "https://a.example/") == .requirements(untrusted))
         #expect(try decide(insecure, "http://b.example/") == .denied)
         for (text, version) in [
             ("TLSv1.0", .tls10), ("TLSv1.1", .tls11), ("TLSv1.2", .tls12), ("TLSv1.3", .tls13),
-        ] as [(String, Demands.Version)] {
+        ] as [(String, Requirements.Version)] {
             let settings = domain("a.example", ["NSExceptionMinimumTLSVersion": .string(text)])
-            let demands = Demands(needsTrust: true, minimumVersion: version, needsForwardSecrecy: true)
-            #expect(try decide(settings, "https://a.example/") == .demands(demands))
+            let requirements = Requirements(needsTrust: true, minimumVersion: version, needsForwardSecrecy: true)
+            #expect(try decide(settings, "https://a.example/") == .requirements(requirements))
             #expect(try decide(settings, "http://a.example/") == .denied)
         }
         let plain = domain("a.example", ["NSExceptionRequiresForwardSecrecy": .boolean(false)])
-        #expect(try decide(plain, "https://a.example/") == .demands(Demands(needsTrust: true, minimumVersion: .tls12)))
+        #expect(
+            try decide(plain, "https://a.example/")
+                == .requirements(Requirements(needsTrust: true, minimumVersion: .tls12)))
         let logged = domain("a.example", ["NSRequiresCertificateTransparency": .boolean(true)])
         #expect(
             try decide(logged, "https://a.example/")
-                == .demands(
-                    Demands(
+                == .requirements(
+                    Requirements(
                         needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true,
                         needsCertificateTransparency: true)))
     }
 
     // TLS-1
     @Test(
-        "A key is one domain, one address or one network",
+        "A key is a domain, an IP address or a network",
         arguments: [
             ("a.example", "http://a.example/", true), ("a.example", "http://A.EXAMPLE:81/", true),
             ("A.Example", "http://a.example/", true), ("a.example", "http://b.a.example/", false),
@@ -142,11 +146,11 @@ import Testing
     func domains(key: String, url: String, isMatch: Bool) throws {
         let settings = domain(key, ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
         #expect(try decide(settings, url) == (isMatch ? .allowed : .denied))
-        #expect(AppTransportSecurity(settings).complaints == [])
+        #expect(AppTransportSecurity(settings).issues == [])
     }
 
     // TLS-1
-    @Test("Subdomains are those one label down, and what is named itself is no subdomain")
+    @Test("Only direct subdomains are included, unless they have their own exception")
     func subdomains() throws {
         let settings: [String: PropertyListValue] = [
             "NSExceptionDomains": .dictionary([
@@ -164,13 +168,13 @@ import Testing
         #expect(try decide(settings, "http://own.a.example/") == .denied)
         #expect(try decide(settings, "http://x.own.a.example/") == .denied)
         #expect(try decide(settings, "http://192.0.2.8/") == .allowed)
-        // Of networks the smallest counts.
+        // The smallest network applies.
         #expect(try decide(settings, "http://192.0.2.9/") == .denied)
     }
 
     // TLS-1
-    @Test("What cannot be understood counts as not there, and is complained about")
-    func complaints() throws {
+    @Test("Invalid values are ignored and reported")
+    func issues() throws {
         let security = AppTransportSecurity([
             "NSAllowsArbitraryLoads": .string("YES"), "NSAllowsLocalNetworking": .integer(2),
             "NSAllowsAll": .boolean(true),
@@ -190,7 +194,7 @@ import Testing
             ]),
         ])
         #expect(
-            security.complaints.map(\.description) == [
+            security.issues.map(\.description) == [
                 "NSAllowsArbitraryLoads is no boolean", "NSAllowsLocalNetworking is no boolean",
                 "NSAllowsArbitraryLoadsForMedia is no boolean",
                 "NSExceptionDomains ›  is no domain, address or range of addresses",
@@ -214,20 +218,20 @@ import Testing
         for url in ["http://f.example/", "http://localhost/", "http://x.a.example/"] {
             #expect(security.decide(try HTTPURL(url)) == .denied)
         }
-        // Somebody is pinned, and nobody knows who.
+        // A pinned domain is invalid.
         var unknown = Self.standard
         unknown.pins = ServerPins(leaves: [])
-        #expect(security.decide(try HTTPURL("https://a.example/")) == .demands(unknown))
+        #expect(security.decide(try HTTPURL("https://a.example/")) == .requirements(unknown))
         unknown.minimumVersion = .tls13
-        #expect(security.decide(try HTTPURL("https://f.example/")) == .demands(unknown))
+        #expect(security.decide(try HTTPURL("https://f.example/")) == .requirements(unknown))
     }
 
-    // TLS-1: a typing error must not open the door
-    @Test("What cannot be understood opens no door") func doubts() throws {
+    // TLS-1: a typing error must not weaken security
+    @Test("Invalid values allow nothing") func doubts() throws {
         let everything = ["NSAllowsArbitraryLoads": PropertyListValue.boolean(true)]
         let noExceptions = everything.merging(["NSExceptionDomains": .array([])]) { $1 }
         #expect(try decide(noExceptions, "http://a.example/") == .denied)
-        #expect(try decide(noExceptions, "https://a.example/") == .demands(Self.standard))
+        #expect(try decide(noExceptions, "https://a.example/") == .requirements(Self.standard))
 
         let narrow = everything.merging(domain("a.example", ["NSIncludesSubdomains": .string("YES")])) { $1 }
         #expect(try decide(narrow, "http://b.a.example/") == .denied)
@@ -239,17 +243,17 @@ import Testing
 
         for version in [PropertyListValue.string("1.3"), .integer(13)] {
             let newest = domain("a.example", ["NSExceptionMinimumTLSVersion": version])
-            guard case .demands(let demands) = try decide(newest, "https://a.example/") else {
+            guard case .requirements(let requirements) = try decide(newest, "https://a.example/") else {
                 Issue.record("nothing is demanded")
                 continue
             }
-            #expect(demands.minimumVersion == .tls13)
+            #expect(requirements.minimumVersion == .tls13)
         }
     }
 
     // TLS-1
     @Test(
-        "Pins that nobody can place hold for everybody",
+        "Pins of an invalid domain apply to all domains",
         arguments: [
             .array([]), .boolean(true), .dictionary(["*.a.example": .dictionary([:])]),
             .dictionary(["https://a.example": .other]),
@@ -257,16 +261,16 @@ import Testing
     func displacedPins(value: PropertyListValue) throws {
         for more in [[:], ["NSAllowsArbitraryLoads": .boolean(true)]] as [[String: PropertyListValue]] {
             let settings = more.merging(["NSPinnedDomains": value]) { $1 }
-            guard case .demands(let demands) = try decide(settings, "https://b.example/") else {
+            guard case .requirements(let requirements) = try decide(settings, "https://b.example/") else {
                 Issue.record("nothing is demanded")
                 continue
             }
-            #expect(demands.pins == ServerPins(leaves: []))
+            #expect(requirements.pins == ServerPins(leaves: []))
         }
     }
 
     // TLS-1
-    @Test("Pins of which nobody can read whether they hold for subdomains do") func doubtfulPins() throws {
+    @Test("Pins with an invalid NSIncludesSubdomains apply to subdomains") func doubtfulPins() throws {
         let pins: [String: PropertyListValue] = [
             "NSIncludesSubdomains": .string("YES"),
             "NSPinnedLeafIdentities": .array([
@@ -276,16 +280,16 @@ import Testing
         let settings: [String: PropertyListValue] = ["NSPinnedDomains": .dictionary(["a.example": .dictionary(pins)])]
         var expected = Self.standard
         expected.pins = ServerPins(leaves: [[UInt8](repeating: 0, count: 32)])
-        #expect(try decide(settings, "https://b.a.example/") == .demands(expected))
-        #expect(try decide(settings, "https://b.example/") == .demands(Self.standard))
+        #expect(try decide(settings, "https://b.a.example/") == .requirements(expected))
+        #expect(try decide(settings, "https://b.example/") == .requirements(Self.standard))
     }
 
-    @Test("Settings that are no dictionary are the strictest")
+    @Test("Settings that are not a dictionary allow nothing")
     func noDictionary() throws {
         let security = AppTransportSecurity(info: ["NSAppTransportSecurity": .boolean(false)])
         #expect(security.decide(try HTTPURL("http://a.example/")) == .denied)
-        #expect(security.complaints.map(\.description) == ["NSAppTransportSecurity is no dictionary"])
+        #expect(security.issues.map(\.description) == ["NSAppTransportSecurity is no dictionary"])
         let nested = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary(["x": .other])])
-        #expect(nested.complaints.map(\.description) == ["NSAppTransportSecurity › x is not known"])
+        #expect(nested.issues.map(\.description) == ["NSAppTransportSecurity › x is not known"])
     }
 }

@@ -56,7 +56,7 @@ import Testing
     private func load(_ urls: URL...) async throws -> [String] { try await load(urls.map { URLRequest(url: $0) }) }
 
     // COOK-16, COOK-20, COOK-23
-    @Test("what a response sets goes out with the next request")
+    @Test("a cookie that a response sets is sent with the next request")
     func next() async throws {
         #expect(
             try await load(
@@ -123,7 +123,7 @@ import Testing
     }
 
     // COOK-21: what is kept depends on the accept policy alone
-    @Test("a configuration that sets no cookies keeps them all the same")
+    @Test("httpShouldSetCookies false still stores cookies")
     func configurationWithoutCookies() async throws {
         configuration.httpShouldSetCookies = false
         #expect(try await load(url("/set", setting: "a=b"), url("/end")) == ["-", "-"])
@@ -187,7 +187,7 @@ import Testing
     }
 
     // C-34, COOK-26: sessions of one configuration share the jar; that of another is another
-    @Test("who shares a jar")
+    @Test("sessions that share cookies")
     func sharing() async throws {
         try storage.setCookie(
             #require(
@@ -216,7 +216,7 @@ import Testing
         }
 
         // COOK-20, COOK-17
-        @Test("no loop reads the list for the cookies of a response, which the next request carries all the same")
+        @Test("no loop reads the suffix list, and the next request has the cookies of the response")
         func cookiesBeforeTheList() async {
             await #expect(processExitsWith: .success) {
                 let storage = HTTPCookieStorage()
@@ -224,15 +224,15 @@ import Testing
                     CookieRequest(try HTTPURL(address), method: "GET", document: .none, partition: nil)
                 }
                 let (here, away) = (try request("http://127.0.0.1/"), try request("https://www.example.org/"))
-                guard storage.isAtHand(for: here), !storage.isAtHand(for: away) else { exit(2) }
-                guard storage.isEmptyAtHand == true else { exit(3) }
-                storage.receiveWhenAtHand(["a=b"], from: away, policy: .always)
-                storage.receiveWhenAtHand(["c=d"], from: away, policy: .always)
+                guard storage.isLoaded(for: here), !storage.isLoaded(for: away) else { exit(2) }
+                guard storage.isEmptyIfLoaded == true else { exit(3) }
+                storage.receiveWhenLoaded(["a=b"], from: away, policy: .always)
+                storage.receiveWhenLoaded(["c=d"], from: away, policy: .always)
                 let field = EventRecorder<String?>()
-                if storage.isEmptyAtHand == true { exit(4) }
-                storage.whenAtHand(for: away) { field.record(storage.field(for: away)) }
+                if storage.isEmptyIfLoaded == true { exit(4) }
+                storage.whenLoaded(for: away) { field.record(storage.field(for: away)) }
                 guard try await field.waitFor(count: 1) == ["a=b; c=d"] else { exit(5) }
-                try await eventually { storage.isAtHand(for: away) && storage.isEmptyAtHand == false }
+                try await eventually { storage.isLoaded(for: away) && storage.isEmptyIfLoaded == false }
             }
         }
 

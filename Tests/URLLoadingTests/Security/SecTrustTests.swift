@@ -67,7 +67,7 @@ import URLLoading
     }
 
     // TLS-5
-    @Test("the rule that refuses is told, in the same words as by the loader") func reasons() throws {
+    @Test("the failed rule is named as by the loader") func reasons() throws {
         func reason(_ trust: SecTrust) -> [String?] {
             var error: CFError?
             #expect(!SecTrustEvaluateWithError(trust, &error))
@@ -182,7 +182,7 @@ import URLLoading
     }
 
     // TLS-4, AUTH-30: no fault hides behind another that is overlooked
-    @Test("an exception covers no fault that comes after it") func anExceptionCoversNoFaultThatComesAfterIt() throws {
+    @Test("an exception does not cover later faults") func anExceptionDoesNotCoverLaterFaults() throws {
         let unknown = try TestIdentity.selfSigned(.localhost)
         let known = try trust(unknown)
         #expect(try overlook(known, in: try trust(unknown)) == 0)
@@ -226,20 +226,20 @@ import URLLoading
     }
 
     // TLS-4: what the rules for servers have against a chain is a fault like any other
-    @Test("the rules for servers, and what is overlooked of them") func theRulesForServers() throws {
+    @Test("the rules for servers, and their exceptions") func theRulesForServers() throws {
         let start = Date(timeIntervalSinceNow: -3_600)
-        let lasting = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
+        let persistent = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
         func made(_ change: (inout CertificateProfile) -> Void, host: String? = "localhost") throws -> SecTrust {
             try trust(authority.issue(.localhost.with(change)), host: host, anchors: [authority.root])
         }
         for host in ["localhost", nil] {
-            #expect(verdict(try made({ $0.validity = lasting }, host: host)) == Int(errSecNotTrusted))
+            #expect(verdict(try made({ $0.validity = persistent }, host: host)) == Int(errSecNotTrusted))
             #expect(verdict(try made({ $0.purposes = [] }, host: host)) == Int(errSecNotTrusted))
             #expect(verdict(try made({ $0.digest = .sha1 }, host: host)) == Int(errSecNotTrusted))
         }
         // They are for servers alone.
         let client = try made {
-            $0.purposes = [.clientAuthentication]; $0.validity = lasting
+            $0.purposes = [.clientAuthentication]; $0.validity = persistent
         }
         #expect(verdict(client) == Int(errSecNotTrusted))
         #expect(SecTrustSetPolicies(client, SecPolicyCreateSSL(false, nil)) == errSecSuccess)
@@ -250,7 +250,7 @@ import URLLoading
         let identity = try authority.issue(
             .localhost.with {
                 $0.purposes = []
-                $0.validity = lasting
+                $0.validity = persistent
             })
         let wrong = try trust(identity, anchors: [authority.root])
         #expect(try overlook(wrong, in: trust(identity, anchors: [authority.root])) == 0)
@@ -263,7 +263,7 @@ import URLLoading
     }
 
     // TLS-10
-    @Test("revocation is not overlooked, whatever else is") func revocationIsNotOverlooked() throws {
+    @Test("revocation has no exception") func revocationIsNotOverlooked() throws {
         let issuer = try authority.intermediate()
         let leaf = try issuer.issue(.localhost)
         let response = Data(try issuer.ocspResponse(for: leaf.certificate, status: .revoked))

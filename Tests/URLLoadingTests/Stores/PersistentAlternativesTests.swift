@@ -30,7 +30,7 @@ import URLLoading
     }
 
     private func services(_ store: PersistentAlternatives, _ host: String) -> [AlternativeService] {
-        store.services(of: ServerPlace(host, 443), at: now)
+        store.services(of: HostPort(host, 443), at: now)
     }
 
     private func flush(_ store: PersistentAlternatives) async {
@@ -38,7 +38,7 @@ import URLLoading
     }
 
     // CONN-8
-    @Test("what was said is known again, until its end, or until it is taken back")
+    @Test("alternatives persist until they expire or are cleared")
     func reopened() async throws {
         let old = fresh()
         try say(old, "a.example", "h3=\":8443\"; ma=1000, h3=\":443\"; persist=1")
@@ -50,7 +50,7 @@ import URLLoading
         let new = fresh()
         let known = [AlternativeService(port: 8443), AlternativeService(port: 443, persists: true)]
         #expect(services(new, "a.example") == known)
-        #expect(new.services(of: ServerPlace("a.example", 443), at: now + 1000) == [known[1]])
+        #expect(new.services(of: HostPort("a.example", 443), at: now + 1000) == [known[1]])
         #expect(services(new, "b.example") == [] && services(new, "c.example") == [])
         #expect(AlternativeServicesArchive(in: place).load().count == 1)
         let attributes = try FileManager.default.attributesOfItem(atPath: place.path + "/" + Self.name)
@@ -78,7 +78,7 @@ import URLLoading
     }
 
     // CONN-8: what is in the file in its place goes with it
-    @Test("what was kept of an origin goes when it names another host for this network alone")
+    @Test("a non-persistent alternative on another host replaces the stored one")
     func replaced() async throws {
         let old = fresh()
         try say(old, "a.example", "h3=\":443\"")
@@ -89,7 +89,7 @@ import URLLoading
     }
 
     // CONN-8: what another process has learnt comes, and what is in memory alone stays
-    @Test("what another process has learnt is known after a while")
+    @Test("alternatives of other processes are read after the check interval")
     func followed() async throws {
         let (one, other) = (fresh(), fresh())
         try say(one, "a.example", "h3=\"near.example:443\"")
@@ -113,16 +113,16 @@ import URLLoading
     }
 
     // CONN-8: the file is anybody's work
-    @Test("what is over, or no alternative, leaves the file")
+    @Test("expired and invalid alternatives are removed from the file")
     func garbage() async throws {
         typealias Entry = AlternativeServicesRecord.Entry
         let archive = AlternativeServicesArchive(in: place)
         let good = AlternativeServicesRecord(
-            origin: ServerPlace("a.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now + 100)])
+            origin: HostPort("a.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now + 100)])
         let over = AlternativeServicesRecord(
-            origin: ServerPlace("b.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now - 1)])
+            origin: HostPort("b.example", 443), entries: [Entry(AlternativeService(port: 443), expires: now - 1)])
         let none = AlternativeServicesRecord(
-            origin: ServerPlace("c.example", 443),
+            origin: HostPort("c.example", 443),
             entries: [Entry(AlternativeService(host: "no host", port: 443, persists: true), expires: now + 100)])
         archive.apply([good, over, none].map { .stored($0) })
         let store = fresh()
@@ -133,13 +133,13 @@ import URLLoading
     }
 
     // CONN-8
-    @Test("a damaged file costs what was damaged")
+    @Test("a damaged file loses only the damaged records")
     func damaged() async throws {
         let hosts = (0..<200).map { "host\($0).example" }
         let service = AlternativeService(port: 443)
         let stored = hosts.map { host in
             AlternativeServicesRecord(
-                origin: ServerPlace(host, 443), entries: [.init(service, expires: now + 1000)])
+                origin: HostPort(host, 443), entries: [.init(service, expires: now + 1000)])
         }
         AlternativeServicesArchive(in: place).apply(stored.map { .stored($0) })
         let file = URL(fileURLWithPath: place.path + "/" + Self.name)

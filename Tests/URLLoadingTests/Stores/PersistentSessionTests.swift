@@ -19,7 +19,7 @@ import Testing
             switch request.path {
             case "/login":
                 return CannedResponse.text("hello").with(field: "Cache-Control", "no-store")
-                    .with(field: "Set-Cookie", "lasting=yes; Max-Age=3600").with(field: "Set-Cookie", "passing=yes")
+                    .with(field: "Set-Cookie", "persistent=yes; Max-Age=3600").with(field: "Set-Cookie", "passing=yes")
             case "/cookie":
                 return CannedResponse.text(request["Cookie"] ?? "none").with(field: "Cache-Control", "no-store")
             case "/fresh": return .text("body \(number)").with(field: "Cache-Control", "max-age=3600")
@@ -44,8 +44,8 @@ import Testing
     func cookies() throws {
         defer { server.stop() }
         #expect(
-            try user.run("default", url("/login"), url("/cookie")) == ["200 hello", "200 lasting=yes; passing=yes"])
-        #expect(try user.run("default", url("/cookie")) == ["200 lasting=yes"])
+            try user.run("default", url("/login"), url("/cookie")) == ["200 hello", "200 persistent=yes; passing=yes"])
+        #expect(try user.run("default", url("/cookie")) == ["200 persistent=yes"])
         #expect(try !user.holds("passing"))
     }
 
@@ -70,7 +70,7 @@ import Testing
     }
 
     // C-36: four stores, and one reason
-    @Test("without a writable home one line is said")
+    @Test("without a writable home directory one line is logged")
     func noHome() throws {
         defer { server.stop() }
         let nowhere = ["XDG_CACHE_HOME": "/proc/nowhere/cache", "XDG_DATA_HOME": "/proc/nowhere/data"]
@@ -84,7 +84,7 @@ import Testing
     }
 
     // C-36
-    @Test("what is kept is for this user's eyes only")
+    @Test("files are readable by the current user only")
     func modes() throws {
         defer { server.stop() }
         _ = try user.run("default", "keep", "me", "secret", "r", url("/login"), url("/fresh"), url("/large"))
@@ -102,14 +102,14 @@ import Testing
     }
 
     // CACHE-18: the values of the fields that `Vary` names may be secrets
-    @Test("what a response varies by is not written in clear")
+    @Test("the values of Vary fields are not written as plain text")
     func variants() throws {
         defer { server.stop() }
         _ = try user.run("default", url("/login"))
         #expect(try user.run("default", url("/varied")) == ["200 body 2"])
         #expect(try user.run("default", url("/varied")) == ["200 body 2"])
         try FileManager.default.removeItem(at: user.home.file("data"))
-        #expect(try !user.holds("lasting=yes"))
+        #expect(try !user.holds("persistent=yes"))
         // Without the cookie it is another variant.
         #expect(try user.run("default", url("/varied")) == ["200 body 3"])
     }
@@ -211,9 +211,9 @@ import Testing
         #expect(first == [])
         #expect(user.places == [:])
         // So would have been found what there is to find.
-        let lasting = try touches("default")
+        let persistent = try touches("default")
         for store in ["cookies", "transport-security"] {
-            #expect(lasting.contains { $0.contains("url-loading-\(store).sqlite") })
+            #expect(persistent.contains { $0.contains("url-loading-\(store).sqlite") })
         }
         // Nor is it read once it is there.
         let second = try touches("ephemeral")

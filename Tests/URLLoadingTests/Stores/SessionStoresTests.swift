@@ -23,7 +23,7 @@ import Testing
             let response = CannedResponse.text("hello")
             return request.path == "/set"
                 ? response.with(field: "Cache-Control", "no-store")
-                    .with(field: "Set-Cookie", "lasting=1; Max-Age=3600").with(field: "Set-Cookie", "passing=1")
+                    .with(field: "Set-Cookie", "persistent=1; Max-Age=3600").with(field: "Set-Cookie", "passing=1")
                 : response.with(field: "Cache-Control", "max-age=3600")
         }
     }
@@ -70,21 +70,21 @@ import Testing
 
     // S-88, S-89, COOK-19, AUTH-21, CACHE-28
     @Test("a flush leaves all that lasts in files, and a reset nothing, neither there nor in the session")
-    func lasting() async throws {
+    func persistent() async throws {
         defer { server.stop() }
         let session = session()
         defer { session.finishTasksAndInvalidate() }
         try await fill(session)
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.flush()
-        #expect(held(cookies, credentials, cache) == ["lasting", "me", "hello"])
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(cookies, credentials, cache) == ["persistent", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.reset()
         #expect(held(session) == [])
         #expect(held(cookies, credentials, cache) == [])
         // All is asked for anew.
         _ = try await session.data(from: server.url("/kept"))
-        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "persistent=1; passing=1", nil])
     }
 
     // S-89, S-18
@@ -94,11 +94,11 @@ import Testing
         defer { session.finishTasksAndInvalidate() }
         try await fill(session)
         await session.flush()
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.reset()
         #expect(held(session) == [])
         _ = try await session.data(from: server.url("/kept"))
-        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "persistent=1; passing=1", nil])
     }
 
     // S-88
@@ -107,32 +107,32 @@ import Testing
         server.stop()
         let told = EventRecorder<[String]>()
         let configuration = URLSessionConfiguration.ephemeral
-        let cookieKeeper = ScriptedKeeper<Cookie>([])
-        let passwordKeeper = ScriptedKeeper<StoredCredential>([])
+        let cookieRecords = ScriptedRecordStore<Cookie>([])
+        let credentialRecords = ScriptedRecordStore<PersistentCredential>([])
         if isPassword {
-            passwordKeeper.hold(.apply)
-            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { passwordKeeper })
+            credentialRecords.block(.apply)
+            let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { credentialRecords })
             storage.setDefaultCredential(password, for: space)
             configuration.urlCredentialStorage = storage
-            try await passwordKeeper.wait(for: .apply)
+            try await credentialRecords.wait(for: .apply)
         } else {
-            cookieKeeper.hold(.apply)
-            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieKeeper })
+            cookieRecords.block(.apply)
+            let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieRecords })
             let cookie = HTTPCookie(properties: [
-                .name: "lasting", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+                .name: "persistent", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
             ])
             storage.setCookie(try #require(cookie))
             configuration.httpCookieStorage = storage
-            try await cookieKeeper.wait(for: .apply)
+            try await cookieRecords.wait(for: .apply)
         }
         let session = URLSession(configuration: configuration)
         defer { session.finishTasksAndInvalidate() }
-        session.flush { told.record(cookieKeeper.kept.map(\.name) + passwordKeeper.kept.map(\.user)) }
+        session.flush { told.record(cookieRecords.kept.map(\.name) + credentialRecords.kept.map(\.user)) }
         // What is called without waiting has been called by then.
         _ = await session.allTasks
         #expect(told.events == [])
-        cookieKeeper.letGo(.apply)
-        passwordKeeper.letGo(.apply)
-        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "lasting"]])
+        cookieRecords.unblock(.apply)
+        credentialRecords.unblock(.apply)
+        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "persistent"]])
     }
 }
