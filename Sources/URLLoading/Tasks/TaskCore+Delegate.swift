@@ -124,6 +124,26 @@ extension TaskCore {
         }
     }
 
+    /// The delegate's verdict on the response.
+    func answer(_ disposition: URLSession.ResponseDisposition, for task: URLSessionTask) {
+        switch disposition {
+        case .allow: core.loop.post { self.load?.answerResponse() }
+        // What came in the parts before would be missing in the file (MISC-23).
+        case .becomeDownload where locked { $0.partCount } > 1: cancel(nil)
+        case .becomeDownload: becomeAnother(.becomeDownload, task)
+        // The connection has gone on to who knows where.
+        case .becomeStream where locked { $0.partCount } > 0: cancel(nil)
+        case .becomeStream: becomeAnother(.becomeStream, task)
+        case .cancel: cancel(nil)
+        }
+    }
+
+    /// The task is held until another has taken its place, also where it is suspended in an invalidated session (T-44).
+    private func becomeAnother(_ event: TaskEvent, _ task: URLSessionTask) {
+        locked { if $0.task == nil, $0.state == .suspended { $0.task = task } }
+        enqueue(event)
+    }
+
     /// The delegate's verdict on where an upload goes on: at the address that it gives, or not.
     private func answerUploadMove(_ request: URLRequest?) {
         let url = request?.url?.absoluteString

@@ -103,8 +103,7 @@ extension TaskCore: LoadClient {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
-        let isPiece = (load as? SourceLoad)?.source is ProtocolSource
-        return enqueue(isPiece ? .piece(data) : .data(data), bytes: data.count)
+        return enqueue(isLoadedByProtocol ? .piece(data) : .data(data), bytes: data.count)
     }
 
     func load(_ load: any Load, hasCollected total: Int64) {

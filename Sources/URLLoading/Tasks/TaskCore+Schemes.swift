@@ -17,6 +17,7 @@ extension TaskCore {
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
     ) throws(LoadError) -> any Load {
+        isLoadedByProtocol = protocolClass != nil
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
             let request = try LoadRequest(
@@ -207,8 +208,8 @@ extension TaskCore {
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
         askProtocols { [self] claimed in
-            // It may have been cancelled meanwhile.
-            guard self.load === load else { return }
+            // It may have failed meanwhile, and tells its end when its file is closed.
+            guard self.load === load, !load.hasEnded else { return }
             do throws(LoadError) {
                 if claimed == nil, load is HTTPLoad {
                     let next = try LoadRequest(

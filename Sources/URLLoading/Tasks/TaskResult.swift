@@ -1,4 +1,6 @@
 internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
 
 /// How the result of a task is delivered.
 enum TaskResult {
@@ -26,4 +28,10 @@ enum TaskResult {
         case .continuation, .fileContinuation, .feed, .nobody: false
         }
     }
+}
+
+/// How a task ended, and what there is of its body.
+struct TaskEnding {
+    var error: LoadError?
+    var body: LoadedBody
 }

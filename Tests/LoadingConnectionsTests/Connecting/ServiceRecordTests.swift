@@ -30,7 +30,9 @@
             return .success(FoundServices([record], lifetime: 60))
         }
 
-        private func connectionPool(_ tcp: Int, _ records: ServiceBook, isAlwaysDirect: Bool = true) throws -> PoolOnLoop {
+        private func connectionPool(_ tcp: Int, _ records: ServiceBook, isAlwaysDirect: Bool = true) throws
+            -> PoolOnLoop
+        {
             _ = try TrustedAuthority.authority
             return PoolOnLoop(
                 to: tcp, host: Self.host, isSecure: true, isAlwaysDirect: isAlwaysDirect,

@@ -28,7 +28,9 @@
             quic.stop()
         }
 
-        private var isTried: Bool { get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade != nil } } }
+        private var isTried: Bool {
+            get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade != nil } }
+        }
 
         private var isHeld: Bool {
             get async { await connectionPool.onLoop { $0.origins.values.first?.upgrade?.held != nil } }
@@ -41,7 +43,9 @@
             relay.release()
             try await eventually { await isHeld }
             let second = await Visitor.ask(connectionPool, isToBeAsked: true)
-            #expect(await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true })
+            #expect(
+                await connectionPool.onLoop { _ in second.request?.upgrade == nil && second.request?.isWaiting == true }
+            )
             await first.answer(.defaultHandling)
             #expect(try await first.outcome() == "http/1.1")
             // The other wants one of his own, and is asked about that: the first is kept.

@@ -24,12 +24,12 @@ import Testing
         case .challenge, .redirect, .uploadMove, .mediaType, .response:
             machine = Self.machine(at: .exchange)
             machine.receive(.asks(stage))
-        case .body, .completion:
+        case .body, .closingFile, .storing:
             machine = Self.machine(at: .response)
-            machine.receive(.answered(.response))
-            guard stage == .completion else { break }
+            machine.receive(.acceptsResponse)
+            guard stage != .body else { break }
             machine.receive(.responseEnds(.complete))
-            machine.receive(.completes)
+            machine.receive(.completes(withFile: stage == .closingFile))
         case .failing: machine.receive(.fails(.timedOut))
         case .ended: machine.receive(.ends)
         }
@@ -74,9 +74,7 @@ import Testing
         (.asks(.challenge), asked(.challenge)), (.asks(.redirect), asked(.redirect)),
         (.asks(.uploadMove), asked(.uploadMove)), (.asks(.mediaType), asked(.mediaType)),
         (.asks(.response), asked(.response)), (.asks(.body), [:]),
-        (.answered(.response), [.response: .body]), (.answered(.redirect), [.redirect: .body]),
-        (.answered(.body), [:]),
-        (.withdraws(.challenge), [.challenge: .exchange]),
+        (.acceptsResponse, [.response: .body]), (.dropsChallenge, [.challenge: .exchange]),
         (
             .tellsParts,
             [
@@ -84,7 +82,7 @@ import Testing
                 .response: .body,
             ]
         ),
-        (.completes, [:]),
+        (.completes(withFile: true), [:]), (.completes(withFile: false), [:]),
         (
             .fails(.timedOut),
             Dictionary(uniqueKeysWithValues: Stage.allCases.filter { $0 < .failing }.map { ($0, .failing) })
@@ -155,7 +153,7 @@ import Testing
     @Test("where a question is withdrawn the exchange is not begun once more") func withdrawn() {
         var machine = Self.machine(at: .exchange)
         machine.receive(.asks(.challenge))
-        machine.receive(.withdraws(.challenge))
+        machine.receive(.dropsChallenge)
         #expect(machine.next() == nil && machine.stage == .exchange)
     }
 
@@ -165,13 +163,13 @@ import Testing
         let isTaken = machine.receive(.responseEnds(.complete))
         let again = machine.receive(.responseEnds(.failed(.timedOut)))
         #expect(isTaken && !again && machine.responseEnd == .complete && !machine.awaitsNetwork)
-        let early = machine.receive(.completes)
-        machine.receive(.answered(.response))
-        let inTime = machine.receive(.completes)
-        #expect(!early && inTime && machine.stage == .completion)
+        let early = machine.receive(.completes(withFile: false))
+        machine.receive(.acceptsResponse)
+        let inTime = machine.receive(.completes(withFile: false))
+        #expect(!early && inTime && machine.stage == .storing)
         machine = Self.machine(at: .body)
         machine.receive(.responseEnds(.failed(.networkConnectionLost)))
-        let cut = machine.receive(.completes)
+        let cut = machine.receive(.completes(withFile: false))
         #expect(!cut)
     }
 
@@ -190,7 +188,7 @@ import Testing
             let over: Set<LoadMachine.Stage> = [.failing, .ended]
             #expect(machine.hasEnded == over.contains(stage))
             #expect(machine.letsBodyThrough == !(questions.contains(stage) || over.contains(stage)), "\(stage)")
-            let silent: Set<LoadMachine.Stage> = [.notStarted, .connectivity, .completion]
+            let silent: Set<LoadMachine.Stage> = [.notStarted, .connectivity, .closingFile, .storing]
             #expect(machine.awaitsNetwork == !(silent.contains(stage) || over.contains(stage)), "\(stage)")
         }
         #expect(Self.machine(at: .failing).failure == .timedOut)

@@ -1,7 +1,8 @@
 import Foundation
 import TestSupport
 import Testing
-import URLLoading
+
+@testable import URLLoading
 
 /// Redirects of custom protocols, and redirects to URLs of custom protocols.
 @Suite(.leavesNothing) struct ProtocolRedirectTests {
@@ -297,5 +298,36 @@ import URLLoading
         #expect(sent["Authorization"] == nil)
         #expect(sent["X-Own"] == "kept")
         #expect(sent["X-Both"] == "request")
+    }
+
+    // R-27, T-1: the load is failing, since its file is being closed, when the delegate answers
+    @Test("a redirect that is answered after the task was cancelled") func answeredTooLate() async throws {
+        let goal = ScriptedProtocol.script { $0.answer("goal") }
+        let start = ScriptedProtocol.script {
+            $0.respond()
+            $0.load("some")
+            $0.redirect(to: goal.url())
+        }
+        let delegate = RecordingDownloadDelegate()
+        let session = URLSession(delegate) { $0.usesScripts() }
+        let loop = session.core.loop
+        let task = session.downloadTask(with: start.url())
+        delegate.redirect = { _, answer in
+            // Both come in one turn of the loop, and a file is closed between two turns.
+            let isBlocked = Signal("the loop waits")
+            let mayGoOn = Signal("the loop goes on")
+            loop.post {
+                isBlocked.fire()
+                try? mayGoOn.wait()
+            }
+            try? isBlocked.wait()
+            task.cancel()
+            answer(URLRequest(url: goal.url()))
+            mayGoOn.fire()
+        }
+        task.resume()
+        session.finishTasksAndInvalidate()
+        _ = try await delegate.callsUntilInvalid()
+        #expect(goal.calls.events == [])
     }
 }
