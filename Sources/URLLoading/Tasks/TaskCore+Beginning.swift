@@ -4,7 +4,7 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The beginning of a task: its log, its loader and the destination of its body. On the loop.
+/// Starts a task: event log, loader, and destination of the body. On the loop.
 extension TaskCore {
     func begin() {
         guard !hasEnded, load == nil else { return }
@@ -13,7 +13,7 @@ extension TaskCore {
         beginWhenDue()
     }
 
-    /// If anything reads it.
+    /// The event log, if anything reads it.
     func makeLog() {
         let trace = core.trace?.ofTask(identifier)
         if wantsMetrics, hasRequest {
@@ -24,14 +24,14 @@ extension TaskCore {
         log?.traceOnly(requestForTrace)
     }
 
-    /// What a log says of the task until there is a load, or if there never is one.
+    /// The log of the task before its load, or without one.
     private var requestForTrace: LoadEvent.Kind {
         if case .stream(let endpoint?) = kind { return .request(method: "connect", url: endpoint.description) }
         let request = currentRequest ?? originalRequest
         return .request(method: request.method, url: request.url?.absoluteString ?? "(no address)")
     }
 
-    /// Begins to load the current request, once it is known who loads it.
+    /// Starts the load of the current request, after its loader was selected.
     func beginLoading() {
         if case .stream(let endpoint?) = kind { return beginStream(to: endpoint) }
         guard core.hasProtocols else { return beginLoading(by: nil) }
@@ -52,7 +52,8 @@ extension TaskCore {
         }
     }
 
-    /// A download that goes on begins where a redirect once led: what that took off stays off.
+    /// A resumed download begins at the redirected URL, without the header fields that the redirect removed (R-9,
+    ///
     private func fieldsDropped(onTheWayTo current: URLRequest) -> [String] {
         guard !kind.isData, originalRequest.url != current.url else { return [] }
         return additionalFieldsDropped(from: originalRequest, to: current)

@@ -4,9 +4,9 @@ internal import LoadingPipeline
 internal import LoadingSemantics
 internal import LoadingTransport
 
-/// The delivery of a task's events, and of its end.
+/// Delivers a task's events and its end.
 extension TaskCore {
-    /// False when enough waits for the caller.
+    /// False if too many bytes are undelivered.
     @discardableResult
     func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
@@ -17,15 +17,14 @@ extension TaskCore {
         return wantsMore
     }
 
-    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the
-    /// task.
+    /// Makes the end wait for a handler's call. False if the end was delivered, or the task was never resumed.
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }
         return values.anyTask != nil && events.promise()
     }
 
-    /// Gives an answer that was promised.
+    /// Makes the promised call of a handler.
     func keepPromise(_ answer: @escaping @Sendable () -> Void) {
         lock.lock()
         let mustSchedule = events.keepPromise(answer)
@@ -64,19 +63,19 @@ extension TaskCore {
         }
     }
 
-    /// The end of a task that uses no queue.
+    /// The end of a task without queue.
     func callOut() {
         while deliver(.all) {}
     }
 
-    /// The reader of a feed has emptied it.
+    /// The reader of a feed needs more data.
     func readerTookAll() { core.loop.post { self.load?.resumeReading() } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
         refuseEarlyOperations(error ?? .streamIsClosed)
         hasEnded = true
-        // One that never ran has metrics too (T-39, MET-16), and is in the trace.
+        // A task that never ran has metrics too (T-39, MET-16), and is in the log.
         if log == nil {
             makeLog()
             log?.record(.ended, at: EventLog.now)
@@ -87,7 +86,7 @@ extension TaskCore {
         delay?.end()
         delay = nil
         withdrawChallenge()
-        // What is done with a file may wait for the disk.
+        // File operations may block on the disk.
         let hasFile =
             switch body {
             case .file, .stopped: true
@@ -98,11 +97,11 @@ extension TaskCore {
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
-    /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
-    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what
-    /// is let go of are other people's code and may block.
+    /// Schedules the end after undelivered events: in the current delivery if there is one; otherwise on the queue, or,
+    /// without a queue, with the loop lent, because the caller's executor and deinits are the program's code and may
+    /// block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
-        // What nobody wants any more is let go of outside of the lock.
+        // Dropped events are released outside the lock.
         let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
         if usesQueue {
@@ -125,8 +124,7 @@ extension TaskCore {
             } ?? [:])
     }
 
-    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes
-    /// too.
+    /// Resume data for the error (RES-2, RES-12, RES-13). None after a plain `cancel()`, which also removes the file.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
         guard isWanted || ending.error != .cancelled else { return nil }
         return switch ending.body {
@@ -136,7 +134,7 @@ extension TaskCore {
         }
     }
 
-    /// Delivers the end, and lets go of everything.
+    /// Delivers the end, and releases everything.
     private func finish(_ ending: TaskEnding) {
         let isResumeDataWanted = locked { !$0.resumeDataHandlers.isEmpty }
         var resumeData = resumeData(ending, isWanted: isResumeDataWanted)
@@ -165,18 +163,18 @@ extension TaskCore {
         } else if case .file(let path) = ending.body {
             UnfinishedFiles.shared.remove(path)
         }
-        // Let go outside the lock: their ends are other people's code.
+        // Released outside the lock, because deinits may run the program's code.
         let held = locked { [result] values in
             let held = (values.delegate, values.delegateReference, values.session, values.task, task, result)
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
-            // A delegate may still answer whether the response is stored.
+            // The answer to `willCacheResponse` may still be pending.
             values.knownTask = values.task
             values.task = nil
             return held
         }
-        result = .nobody
+        result = .delivered
         core.ended(self)
         _ = held
     }

@@ -4,19 +4,19 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// The requests of a task: the current one, and those that follow redirects. On the loop.
+/// The requests of a task: the current one, and redirected ones. On the loop.
 extension TaskCore {
     func note(_ response: URLResponse) {
         if !fetches.isEmpty { fetches[fetches.count - 1].response = response }
     }
 
-    /// What was there before is let go of outside of the lock: a stream of the caller's may be in it.
+    /// The old request is released outside the lock, because it may contain a stream of the program.
     func setCurrentRequest(_ request: URLRequest) {
         var other: URLRequest? = request
         locked { swap(&$0.currentRequest, &other) }
     }
 
-    /// The task loads another request than the one it was made with, of which nothing was loaded.
+    /// Replaces the request before anything was loaded.
     func replaceRequest(_ request: URLRequest) {
         setCurrentRequest(request)
         bytesExpectedToSend.store(kind.knownBodyLength(of: request), ordering: .relaxed)
@@ -27,7 +27,7 @@ extension TaskCore {
         setCurrentRequest(request)
         let length = bodyLengthAfterRedirect(to: request)
         if length != 0 {
-            // A body starts anew; without one, what was sent before is what there is to tell.
+            // A new body restarts the count. Without a body, the bytes sent before are reported.
             bytesExpectedToSend.store(length, ordering: .relaxed)
             bytesSent.store(0, ordering: .relaxed)
         }
@@ -36,12 +36,12 @@ extension TaskCore {
 
     func url(of load: any Load) -> URL? { locked { $0.currentRequest?.url } }
 
-    /// The delegate's verdict on a redirect.
+    /// The delegate's answer to a redirect.
     func answerRedirect(_ request: URLRequest?) {
         guard let request else { return core.loop.post { self.load?.answerRedirect(nil) } }
         core.loop.post { [self] in
             guard let load, !load.hasEnded else { return }
-            // The answer may lead to where the proposal did not.
+            // The new request may have another origin than the proposed one.
             if let previous = currentRequest { droppedFields += additionalFieldsDropped(from: previous, to: request) }
             if core.hasProtocols || load is SourceLoad { return redirect(load, to: request) }
             do throws(LoadError) {
@@ -56,14 +56,14 @@ extension TaskCore {
         }
     }
 
-    /// Those of the configuration's own fields that a redirect takes off which leads from one request to another (R-5,
-    ///
+    /// The header fields of the configuration that a redirect from one request to another removes (R-5, R-9, R-10,
+    ///
     func additionalFieldsDropped(from previous: URLRequest, to next: URLRequest) -> [String] {
         guard let url = previous.url, let target = next.url else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
         let origin = RedirectSource(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
-        // The status for which the rules come to the method that the next request has.
+        // The status with which the rules produce the method of the next request.
         let status = next.method == "GET" ? 303 : 307
         guard
             case .follow(let redirected) = RedirectRules.decide(

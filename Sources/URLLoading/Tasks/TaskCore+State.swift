@@ -17,7 +17,7 @@ extension TaskCore {
             values.knownTask = nil
             if values.hasStarted { return .goOn }
             values.hasStarted = true
-            // Within the lock, so that it cannot come after the end that a cancel on another thread brings about.
+            // Within the lock, so that it cannot follow the end of a concurrent cancellation.
             core.hold(self)
             return .start
         }
@@ -42,10 +42,9 @@ extension TaskCore {
         if core.isInvalidated { letGoIfSuspended() }
     }
 
-    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds
-    /// it.
+    /// An invalidated session does not retain suspended tasks: they live only while the program retains them.
     func letGoIfSuspended() {
-        // Let go of outside of the lock, since that may be its end.
+        // Released outside the lock, because this may be the last reference.
         _ = locked { values -> URLSessionTask? in
             guard values.state == .suspended, let task = values.task else { return nil }
             values.knownTask = task
@@ -54,18 +53,19 @@ extension TaskCore {
         }
     }
 
-    /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
+    /// Applies the current state to the load. Reads the state on the loop, because concurrent calls may be posted in
+    /// another order.
     private func applyState() {
         if state == .suspended { load?.suspend() } else { load?.resume() }
     }
 
-    /// Ends the task; one that never ran completes too (T-6), and `task` has to be there for it.
+    /// Cancels the task. A task that never ran completes too (T-6), and needs `task` for its callbacks.
     func cancel(_ task: URLSessionTask?) {
         let isFirst: Bool = locked { values in
             guard values.state == .running || values.state == .suspended else { return false }
             values.state = .canceling
             if values.task == nil { values.task = values.knownTask ?? task }
-            // Within the lock, so that it cannot come after an end that is under way.
+            // Within the lock, so that it cannot follow a concurrent end.
             core.hold(self)
             return true
         }
@@ -80,15 +80,15 @@ extension TaskCore {
         }
     }
 
-    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of
-    /// its parent alone: their connections and files are the parent's.
+    /// Ends the task in a process without a running loop. A forked process does not touch the loads of its parent,
+    /// whose connections and files belong to the parent.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
         WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
-    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its
-    /// thread meanwhile, and who found that it has none.
+    /// Claims the end of a task without a load, which two parties may attempt: the loop, whose thread may have started
+    /// meanwhile, and the caller that found no thread.
     private func claimEnd() -> Bool {
         locked { values in
             defer { values.isEndClaimed = true }
@@ -96,7 +96,7 @@ extension TaskCore {
         }
     }
 
-    /// What a task has that never ran.
+    /// The empty body of a task that never ran.
     private var unstartedBody: LoadedBody {
         switch kind {
         case .download(let stopped?): .stopped(path: stopped.path, stopped.point)
@@ -105,7 +105,7 @@ extension TaskCore {
         }
     }
 
-    /// Ends the task, and gives what another can go on from.
+    /// Cancels the task, and produces resume data.
     func cancel(_ task: URLSessionTask?, producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
         let isOver: Bool = locked { values in
             guard values.state != .completed else { return true }
@@ -116,13 +116,13 @@ extension TaskCore {
         cancel(task)
     }
 
-    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a
-    /// task that is suspended: nobody can resume it any more, so it is cancelled.
+    /// The public task object was released. Before the task's end this happens only to a suspended task in an
+    /// invalidated session: it cannot be resumed, so it is cancelled.
     func publicObjectReleased() {
         if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newTaskObject()) }
     }
 
-    /// An object for the calls that are left to make, when the caller has let go of the one there was.
+    /// A new public object for the remaining callbacks, after the old one was released.
     func newTaskObject() -> URLSessionTask {
         switch kind {
         case .data: URLSessionDataTask(core: self)

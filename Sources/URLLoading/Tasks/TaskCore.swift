@@ -7,13 +7,13 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// What stands behind a task: its state, and the queue of its delegate events.
+/// The state of a task, and the queue of its delegate events.
 ///
-/// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
-/// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
-/// stops the reading once enough waits (T-65).
+/// The loop adds events; one delivery at a time takes them and makes the callbacks. So the callbacks of a task are
+/// strictly in order on any queue (S-76), many events need one hop between threads, and a slow delegate stops reading
+/// when too many bytes are waiting (T-65).
 final class TaskCore: Delivery, Callout, @unchecked Sendable {
-    // Sendable because what is mutable is atomic, guarded by `lock`, confined to the loop, or of the deliveries.
+    // Sendable: the mutable state is atomic, guarded by `lock`, confined to the loop, or confined to the deliveries.
 
     let core: SessionCore
     let identifier: Int
@@ -50,62 +50,62 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         var prefersIncrementalDelivery = true
         var earliestBeginDate: Date?
         var progress: TaskProgress?
-        /// The session, until the end: delegate methods name it.
+        /// The session, until the end. It is an argument of the callbacks.
         var session: URLSession?
-        /// Who wants to go on with the download later.
+        /// The handlers of `cancel(byProducingResumeData:)`.
         var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-        /// A body that was gathered has been told before the end.
+        /// Whether a collected body was delivered before the end.
         var hasToldBody = false
-        /// Whether somebody is about to end the task without a load.
+        /// Whether the end of a task without a load is claimed.
         var isEndClaimed = false
-        /// How many parts of a body in parts have been told.
+        /// The number of delivered parts of a multipart response.
         var partCount = 0
-        /// The task, from `resume` to the end (T-9). Nil while it is suspended in an invalidated session.
+        /// The public task, retained from `resume` to the end (T-9). Nil while it is suspended in an invalidated
+        /// session.
         var task: URLSessionTask?
-        /// The same during that time: who suspended it may resume it, as long as somebody holds it.
+        /// The public task while it is not retained here. The program may resume it while it retains it.
         weak var knownTask: URLSessionTask?
 
         var anyTask: URLSessionTask? { task ?? knownTask }
     }
 
-    // MARK: Of the deliveries, of which one runs at a time
+    // MARK: Confined to the deliveries, of which one runs at a time
 
-    /// Read by all threads until the delivery of the end, which releases it: what a handler holds may hold the task.
+    /// Read on all threads until the delivery of the end, which releases it, because a handler may retain the task.
     var result: TaskResult
-    /// Another task delivers the rest.
+    /// Whether another task delivers the remaining events.
     var isSilent = false
 
     // MARK: Written on the loop, and read by the delivery of the end, which comes after the last write
 
     @exclusivity(unchecked) var log: EventLog?
-    /// The requests of the task with their responses, as long as there is a log: one more for each redirect and each answer
+    /// The requests of the task with their responses, while there is a log: one more for each redirect and each answer
     /// to a challenge.
     @exclusivity(unchecked) var fetches: [URLSessionTaskMetrics.Fetch] = []
 
     // MARK: Confined to the loop
 
     @exclusivity(unchecked) var load: (any Load)?
-    /// The load of a stream, also when it has ended: who reads then may still find the end.
+    /// The load of a stream, also after its end, for reads of the end.
     var stream: StreamLoad?
-    /// What was asked of a stream that is not there yet.
+    /// The operations before the stream exists.
     var earlyOperations: [StreamOperation] = []
     @exclusivity(unchecked) var hasEnded = false
-    /// What it ended with, for another task that tells it.
+    /// The error of the end, for a task that replaces this one.
     var endError: LoadError?
-    /// Made to take over another's load, which it has not got yet.
+    /// Whether the load of another task has not been taken over yet.
     var isAwaitingLoad = false
-    /// The program's own `URLProtocol` loads the task, whose pieces are delivered as they were given.
+    /// Whether a custom protocol loads the task. Its pieces are delivered unmerged.
     var isLoadedByProtocol = false
-    /// How often a redirect led from one loader to another.
+    /// The number of redirects between loaders.
     var changesOfLoader = 0
-    /// Until a task that begins later has begun.
+    /// The timer of a delayed task, until it begins.
     var delay: StartDelay?
-    /// Fields of the configuration that a redirect has taken off.
+    /// The header fields of the configuration that a redirect has removed.
     @exclusivity(unchecked) var droppedFields: [String] = []
-    /// The challenge that waits for an answer of the delegates.
+    /// The challenge that the delegates have not answered.
     var pendingChallenge: PendingChallenge?
-    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for
-    /// that.
+    /// The number of responses whose cookies a storage subclass is storing, and the lookup that waits for it.
     var cookieStorings = 0
     var awaitedLookup: (any Callout)?
     let creationTime: Int64
@@ -136,9 +136,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         TaskDelegates(own: locked { $0.delegateReference }, session: core.delegateReference)
     }
 
-    // MARK: From the caller
+    // MARK: On any thread
 
-    /// Changes or reads what the lock guards.
+    /// Accesses the values that the lock guards.
     @inline(__always)
     func locked<Result>(_ body: (inout Values) -> Result) -> Result {
         lock.lock()
@@ -157,13 +157,13 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         lock.unlock()
     }
 
-    /// The task while it is held: from `resume` or `cancel` to the end.
+    /// The public task, from `resume` or `cancel` to the end.
     var heldTask: URLSessionTask? { locked { $0.anyTask } }
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
-    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never
-    /// began: then it has nothing left to do.
+    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is delivered, unless it
+    /// never began.
     var isOutstanding: Bool {
         locked { values in
             switch values.state {

@@ -17,7 +17,7 @@ enum TaskResult {
     /// To an `async` reader, on demand.
     case feed(ByteFeed)
     /// The result was delivered.
-    case nobody
+    case delivered
 
     var isDelegate: Bool { if case .delegate = self { true } else { false } }
 
@@ -25,12 +25,12 @@ enum TaskResult {
     var usesQueue: Bool {
         switch self {
         case .delegate, .handler, .fileHandler: true
-        case .continuation, .fileContinuation, .feed, .nobody: false
+        case .continuation, .fileContinuation, .feed, .delivered: false
         }
     }
 }
 
-/// How a task ended, and what there is of its body.
+/// How a task ended, with its body.
 struct TaskEnding {
     var error: LoadError?
     var body: LoadedBody
