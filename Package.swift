@@ -55,8 +55,7 @@ let package = Package(
         .target(
             name: "LoadingProtocols",
             dependencies: [
-                "LoadingSemantics", "CLoadingHTTP2",
-                .target(name: "CLoadingHTTP3", condition: .when(traits: ["HTTP3"])), "CZlib", "CBrotli", "CZstd",
+                "LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3", "CZlib", "CBrotli", "CZstd",
             ],
             swiftSettings: strict),
         .target(
@@ -82,7 +81,8 @@ let package = Package(
         .target(name: "CLoadingFoundation"),
         .target(name: "CLoadingGSSAPI"),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
-        // Has ngtcp2, nghttp3 and GnuTLS loaded when a session is made, so they are not linked. Empty without the trait.
+        // Loads ngtcp2, nghttp3 and GnuTLS when a session is made, so they are not linked. Without the trait, only absent.c
+        // is compiled, which needs none of their headers.
         .target(
             name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3", .when(traits: ["HTTP3"]))]),
         // Has Duktape and libproxy loaded where they are needed and there.
@@ -103,7 +103,7 @@ let package = Package(
         .target(name: "CTestTLS", dependencies: ["COpenSSL"], path: "Tests/CTestTLS"),
         .target(name: "CTestHome", path: "Tests/CTestHome"),
         .target(
-            name: "TestSupport", dependencies: ["CTestTLS", "CTestHome"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["CLoadingHTTP3", "CTestTLS", "CTestHome"], path: "Tests/TestSupport",
             swiftSettings: strict),
         // Steps the time of what runs on an event loop.
         .target(

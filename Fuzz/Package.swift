@@ -30,7 +30,7 @@ let package = Package(
         .target(name: "LoadingSemantics", swiftSettings: strict),
         .target(
             name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
-            swiftSettings: strict + [.define("HTTP3")]),
+            swiftSettings: strict),
         .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
         .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),

@@ -156,6 +156,8 @@ typedef struct {
     uint64_t now;
 } cl3_opening;
 
+// Whether this build has HTTP/3. If not, no session can be made, and no header of the libraries is needed.
+bool cl3_is_available(void);
 // Loads the libraries if they are not. False if one of them is missing; asked again, it looks again.
 bool cl3_load(void);
 // NULL if they are there; else what the loader says, which names the file that is missing or unusable. The text is the

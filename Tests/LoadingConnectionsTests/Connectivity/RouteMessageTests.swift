@@ -34,135 +34,126 @@ import Testing
         try await house.heard.wait(for: "busy took a new one")
         _ = await house.customer("idle")
         try await house.heard.wait(for: "idle took a new one")
-        #if HTTP3
-            let place = Origin(isSecure: true, host: "localhost", port: 443)
-            let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
-            #expect(await house.onLoop(isTried))
-            await house.onLoop { pool in
-                pool.http3Services.failed(AlternativeService(port: 443), of: place.place, at: pool.loop.now)
-            }
-        #endif
+        // A place where HTTP/3 has failed is tried again only after a change of the addresses.
+        let place = Origin(isSecure: true, host: "localhost", port: 443)
+        let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
+        #expect(await house.onLoop(isTried) == HTTP3Build.isAvailable)
+        await house.onLoop { pool in
+            pool.http3Services.failed(AlternativeService(port: 443), of: place.place, at: pool.loop.now)
+        }
         for words in [
             ["link", "set", "out", "mtu", "1400"], ["route", "add", "192.0.2.0/24", "via", "10.0.0.2"],
             ["route", "del", "192.0.2.0/24"],
         ] {
             try await tell(house, words)
             #expect(await house.onLoop { $0.connectionCount } == 2)
-            #if HTTP3
-                #expect(!(await house.onLoop(isTried)), "\(words)")
-            #endif
+            #expect(!(await house.onLoop(isTried)), "\(words)")
         }
         _ = await house.customer("next")
         #expect(house.heard.events.last == "next took a used one")
         #expect(await house.onLoop { _ in busy.connection?.isClosed } == false)
         await house.onLoop { _ in busy.putBack() }
-        #if HTTP3
-            // That it can tell.
-            try await tell(house, ["address", "add", "10.0.0.7/24", "dev", "out"])
-            #expect(await house.onLoop(isTried))
-        #endif
+        // That it can tell.
+        try await tell(house, ["address", "add", "10.0.0.7/24", "dev", "out"])
+        #expect(await house.onLoop(isTried) == HTTP3Build.isAvailable)
         #expect(await house.onLoop { $0.connectionCount } == 2)
         #expect(server.connectionCount == 2)
         await house.close()
     }
 
-    #if HTTP3
-        private static let place = Origin(isSecure: true, host: "a.example", port: 443)
-        private static let other = Origin(isSecure: true, host: "b.example", port: 443)
+    private static let place = Origin(isSecure: true, host: "a.example", port: 443)
+    private static let other = Origin(isSecure: true, host: "b.example", port: 443)
 
-        /// Says of an origin that it is found over QUIC as well, in this network.
-        private func say(_ services: HTTP3Services, _ origin: Origin) {
-            guard let url = try? HTTPURL("https://\(origin.host)/") else { return }
-            services.note(HTTPFields([("Alt-Svc", "h3=\":443\"")]), from: url)
-        }
+    /// Says of an origin that it is found over QUIC as well, in this network.
+    private func say(_ services: HTTP3Services, _ origin: Origin) {
+        guard let url = try? HTTPURL("https://\(origin.host)/") else { return }
+        services.note(HTTPFields([("Alt-Svc", "h3=\":443\"")]), from: url)
+    }
 
-        private func isKnown(_ pool: ConnectionPool, _ origin: Origin) -> Bool {
-            pool.http3Service(of: origin, isAssumed: false) != nil
-        }
+    private func isKnown(_ pool: ConnectionPool, _ origin: Origin) -> Bool {
+        pool.http3Service(of: origin, isAssumed: false) != nil
+    }
 
-        // CONN-8: without connections nobody waits for changes
-        @Test("an address changes while there are no connections") func unwatchedChange() async throws {
-            try NetworkNamespace.raiseLoopback()
-            try NetworkNamespace.addWayOut()
-            let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
-            defer { server.stop() }
-            let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
-            let isTried: @Sendable (ConnectionPool) -> Bool = {
-                $0.http3Service(of: Self.place, isAssumed: true) != nil
-            }
-            await house.onLoop { pool in
-                pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.place, at: pool.loop.now)
-                self.say(pool.http3Services, Self.other)
-            }
-            #expect(!(await house.onLoop(isTried)))
-            #expect(await house.onLoop { self.isKnown($0, Self.other) })
-            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
-            // What was in the way may be gone, and what was said was said elsewhere.
-            #expect(await house.onLoop(isTried))
-            #expect(!(await house.onLoop { self.isKnown($0, Self.other) }))
-            // What is said now is for this network, whatever is heard of it later that is no change.
-            await house.onLoop { self.say($0.http3Services, Self.other) }
-            let busy = await house.customer("busy", keeps: true)
-            try await house.heard.wait(for: "busy took a new one")
-            try await tell(house, ["link", "set", "out", "mtu", "1400"])
-            #expect(await house.onLoop { self.isKnown($0, Self.other) })
-            await house.onLoop { _ in busy.putBack() }
-            await house.close()
+    // CONN-8: without connections nobody waits for changes
+    @Test("an address changes while there are no connections", .needsHTTP3) func unwatchedChange() async throws {
+        try NetworkNamespace.raiseLoopback()
+        try NetworkNamespace.addWayOut()
+        let server = try ScriptedServer(.everywhere, steps: [.waitForClose])
+        defer { server.stop() }
+        let house = PoolOnLoop(to: server.port, host: "10.0.0.1")
+        let isTried: @Sendable (ConnectionPool) -> Bool = {
+            $0.http3Service(of: Self.place, isAssumed: true) != nil
         }
+        await house.onLoop { pool in
+            pool.http3Services.failed(AlternativeService(port: 443), of: Self.place.place, at: pool.loop.now)
+            self.say(pool.http3Services, Self.other)
+        }
+        #expect(!(await house.onLoop(isTried)))
+        #expect(await house.onLoop { self.isKnown($0, Self.other) })
+        try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+        // What was in the way may be gone, and what was said was said elsewhere.
+        #expect(await house.onLoop(isTried))
+        #expect(!(await house.onLoop { self.isKnown($0, Self.other) }))
+        // What is said now is for this network, whatever is heard of it later that is no change.
+        await house.onLoop { self.say($0.http3Services, Self.other) }
+        let busy = await house.customer("busy", keeps: true)
+        try await house.heard.wait(for: "busy took a new one")
+        try await tell(house, ["link", "set", "out", "mtu", "1400"])
+        #expect(await house.onLoop { self.isKnown($0, Self.other) })
+        await house.onLoop { _ in busy.putBack() }
+        await house.close()
+    }
 
-        // CONN-8: what was in the way there may not be here
-        @Test("what fails has been begun in another network") func failureOfBefore() async throws {
-            try NetworkNamespace.raiseLoopback()
-            try NetworkNamespace.addWayOut()
-            let house = PoolOnLoop(to: 443, host: "10.0.0.1")
-            let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Attempt> = { pool in
-                LoopBox(
-                    HTTP3Attempt(
-                        to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
-                        asker: Nobody()))
-            }
-            let before = await house.onLoop(begin)
-            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
-            let addresses = try #require(LocalAddresses())
-            await house.onLoop { $0.http3Services.networkChanged(to: addresses) }
-            let after = await house.onLoop(begin)
-            let areTried = await house.onLoop { pool in
-                [before, after].map { attempt in
-                    attempt.value.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
-                    return pool.http3Service(of: Self.place, isAssumed: true) != nil
-                }
-            }
-            #expect(areTried == [true, false])
-            await house.close()
+    // CONN-8: what was in the way there may not be here
+    @Test("what fails has been begun in another network", .needsHTTP3) func failureOfBefore() async throws {
+        try NetworkNamespace.raiseLoopback()
+        try NetworkNamespace.addWayOut()
+        let house = PoolOnLoop(to: 443, host: "10.0.0.1")
+        let begin: @Sendable (ConnectionPool) -> LoopBox<HTTP3Attempt> = { pool in
+            LoopBox(
+                HTTP3Attempt(
+                    to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
+                    asker: Nobody()))
         }
+        let before = await house.onLoop(begin)
+        try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+        let addresses = try #require(LocalAddresses())
+        await house.onLoop { $0.http3Services.networkChanged(to: addresses) }
+        let after = await house.onLoop(begin)
+        let areTried = await house.onLoop { pool in
+            [before, after].map { attempt in
+                attempt.value.blamePlace(for: HTTP3AttemptFailure(error: .timedOut, isRefusal: false))
+                return pool.http3Service(of: Self.place, isAssumed: true) != nil
+            }
+        }
+        #expect(areTried == [true, false])
+        await house.close()
+    }
 
-        // CONN-8: what one session has noticed another need not notice again
-        @Test("an address changes, and one of two sessions has no connections") func sharedChange() throws {
-            try NetworkNamespace.raiseLoopback()
-            try NetworkNamespace.addWayOut()
-            let store = PassingAlternatives()
-            let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
-            for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
-            try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
-            watching.networkChanged(to: try #require(LocalAddresses()))
-            let service: (HTTP3Services, Origin) -> AlternativeService? = {
-                $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
-            }
-            #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
-            say(watching, Self.place)
-            #expect(service(resting, Self.place) == AlternativeService(port: 443))
-            #expect(service(watching, Self.place) == AlternativeService(port: 443))
+    // CONN-8: what one session has noticed another need not notice again
+    @Test("an address changes, and one of two sessions has no connections", .needsHTTP3) func sharedChange() throws {
+        try NetworkNamespace.raiseLoopback()
+        try NetworkNamespace.addWayOut()
+        let store = PassingAlternatives()
+        let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
+        for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
+        try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
+        watching.networkChanged(to: try #require(LocalAddresses()))
+        let service: (HTTP3Services, Origin) -> AlternativeService? = {
+            $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
         }
-    #endif
+        #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
+        say(watching, Self.place)
+        #expect(service(resting, Self.place) == AlternativeService(port: 443))
+        #expect(service(watching, Self.place) == AlternativeService(port: 443))
+    }
 }
 
-#if HTTP3
-    /// Is asked nothing.
-    private final class Nobody: SecurityAsker {
-        var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+/// Is asked nothing.
+private final class Nobody: SecurityAsker {
+    var tunnelSpeaker: (any TunnelSpeaker)? { nil }
 
-        func handshakeAsks(_ question: SecurityQuestion) -> Bool { false }
+    func handshakeAsks(_ question: SecurityQuestion) -> Bool { false }
 
-        func handshakeGoesOn() {}
-    }
-#endif
+    func handshakeGoesOn() {}
+}

@@ -50,10 +50,7 @@ struct Gap: Sendable {
 
     /// What the package is built without nobody can show.
     private static var withoutHTTP3: [Gap] {
-        #if HTTP3
-            []
-        #else
-            Peer.Make.allCases.map { Gap($0, [.http3], because: "the package is built without HTTP/3") }
-        #endif
+        if HTTP3Build.isAvailable { return [] }
+        return Peer.Make.allCases.map { Gap($0, [.http3], because: "the package is built without HTTP/3") }
     }
 }
