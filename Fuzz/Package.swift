@@ -31,9 +31,9 @@ let package = Package(
         .target(
             name: "LoadingProtocols", dependencies: ["LoadingSemantics", "CLoadingHTTP2", "CLoadingHTTP3"],
             swiftSettings: strict),
-        .target(name: "CLoadingHTTP2", dependencies: ["CNGHTTP2"]),
+        .target(name: "CLoadingHTTP2", dependencies: ["CLoadingNGHTTP2"]),
         .target(name: "CLoadingHTTP3", cSettings: [.define("LOADING_HTTP3")]),
-        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2"),
+        .systemLibrary(name: "CLoadingNGHTTP2", pkgConfig: "libnghttp2"),
         // The way into the fuzzer, the same for each.
         .target(name: "FuzzDriver", swiftSettings: strict),
         .executableTarget(

@@ -39,8 +39,7 @@ void cl3_set_priority(cl3_session *session, cl3_stream *stream, uint32_t urgency
 void cl3_go_away(cl3_session *session) {}
 void cl3_extend_stream(cl3_session *session, cl3_stream *stream, uint64_t count) {}
 void cl3_extend_connection(cl3_session *session, uint64_t count) {}
-uint64_t cl3_take_overhead(cl3_session *session) { return 0; }
-uint64_t cl3_take_foreign(cl3_session *session) { return 0; }
+cl3_work cl3_take_work(cl3_session *session) { return (cl3_work){0}; }
 
 int cl3_receive(cl3_session *session, const uint8_t *datagram, size_t count, uint8_t ecn, uint64_t now) {
     return CL3_UNAVAILABLE;
@@ -62,10 +61,9 @@ bool cl3_is_resumed(cl3_session *session) { return false; }
 bool cl3_is_certificate_wanted(cl3_session *session) { return false; }
 cl3_bytes cl3_issuers(cl3_session *session) { return (cl3_bytes){0}; }
 cl3_bytes cl3_stapled_response(cl3_session *session) { return (cl3_bytes){0}; }
-int cl3_accepted_early_data(cl3_session *session) { return -1; }
 bool cl3_offers_early_data(cl3_session *session) { return false; }
 void cl3_close(cl3_session *session, cl3_code_kind kind, uint64_t code, uint64_t now) {}
-cl3_bytes cl3_last_words(cl3_session *session) { return (cl3_bytes){0}; }
+cl3_bytes cl3_close_datagram(cl3_session *session) { return (cl3_bytes){0}; }
 cl3_problem cl3_problem_of(cl3_session *session) { return (cl3_problem){.result = CL3_UNAVAILABLE}; }
 
 int cl3_loose_feed(cl3_session *session, int64_t stream, const uint8_t *bytes, size_t count, bool is_last) {

@@ -86,9 +86,18 @@ extension cl3_limits {
         self.init(
             section_bytes: configuration.limits.maximumHeadLength,
             section_fields: configuration.limits.maximumFieldCount,
+            section_excess: HTTPStreamLimits.sectionExcess,
+            table_capacity: HTTP3Limits.tableCapacity,
+            blocked_streams: HTTP3Limits.blockedStreams,
+            unheard_cancellations: HTTP3Limits.cancelledStreams,
             stream_window: UInt64(configuration.windows.initialStream),
             connection_window: UInt64(configuration.windows.connection),
             unacknowledged: configuration.maximumUnacknowledged,
+            unidirectional_streams: UInt64(HTTP3Limits.unidirectionalStreams),
+            connection_ids: UInt64(HTTP3Limits.connectionIDs),
+            tickets: UInt32(HTTP3Limits.tickets),
+            handshake_message: HTTP3Limits.handshakeMessage,
+            issuers: HTTP3Limits.issuers,
             idle_timeout: UInt64(configuration.idleTimeout),
             handshake_timeout: UInt64(configuration.handshakeTimeout))
     }

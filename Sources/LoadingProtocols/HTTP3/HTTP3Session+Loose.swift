@@ -2,7 +2,7 @@ internal import CLoadingHTTP3
 
 /// HTTP/3 without QUIC: what a peer may say on streams, for tests.
 extension HTTP3Session {
-    /// A session whose peer is whoever calls the methods below. So many requests may be open at a time.
+    /// A session whose peer is the caller of the methods below. So many requests may be open at a time.
     package static func loose(
         configuration: HTTP3Configuration = HTTP3Configuration(), streams: Int,
         observer: any HTTP3SessionObserver
@@ -45,7 +45,7 @@ extension HTTP3Session {
     /// By how much the window of a stream was opened, or that of the connection.
     package func credit(of stream: Int64?) -> UInt64 { session.map { cl3_loose_credit($0, stream ?? -1) } ?? 0 }
 
-    /// What a stream was reset with on this side, as long as the peer has not ended it too.
+    /// The code of this side's reset of a stream, until the peer has ended it too.
     package func resetCode(of stream: Int64) -> HTTP3ErrorCode? {
         let code = session.map { cl3_loose_reset_code($0, stream) } ?? 0
         return code == 0 ? nil : HTTP3ErrorCode(rawValue: code)

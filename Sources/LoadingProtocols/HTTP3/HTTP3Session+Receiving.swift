@@ -2,15 +2,14 @@ internal import CLoadingHTTP3
 internal import LoadingSemantics
 
 extension HTTP3Session {
-    /// Takes what came from the peer, or from somebody who pretends to be it: datagrams of `segment` bytes each, the
-    /// last of which may be shorter.
+    /// Receives datagrams of `segment` bytes each; the last may be shorter. They may be forged.
     ///
-    /// What they have of one body is told together as far as it comes together.
+    /// Consecutive content of one body is reported together.
     ///
-    /// After an error `nextOutput(at:)` gives the last words, if there are any, and the connection is to be closed;
-    /// `fail()` tells the streams. Called by the observer it throws and does nothing.
+    /// After an error `nextOutput(at:)` returns the CONNECTION_CLOSE, if there is one, and the connection must be closed;
+    /// `fail()` reports the streams' ends. Called by the observer it throws and does nothing.
     ///
-    /// - Parameter ecn: The two bits of explicit congestion notification that they came with.
+    /// - Parameter ecn: The two ECN bits of the datagrams.
     package func receive(
         _ datagrams: UnsafeRawBufferPointer, segment: Int = .max, ecn: UInt8, at now: Int64
     ) throws(HTTP3Error) {
@@ -40,12 +39,12 @@ extension HTTP3Session {
         return result
     }
 
-    /// Does what is due at `deadline`. Throws as `receive(_:ecn:at:)` does.
+    /// Does the work that is due at `deadline`. Throws as `receive(_:ecn:at:)` does.
     package func handleDeadline(at now: Int64) throws(HTTP3Error) {
         try work(at: now, datagrams: 0) { session in cl3_handle_expiry(session, UInt64(max(now, 0))) }
     }
 
-    /// Does something in which what came in is told.
+    /// Runs `body`, which may report events.
     func work(at now: Int64, datagrams: Int, _ body: (OpaquePointer) -> Int32) throws(HTTP3Error) {
         if isBusy { throw .reentered }
         guard let session = usable else { throw thrown(error ?? .closed) }
@@ -58,13 +57,10 @@ extension HTTP3Session {
         }
         let result = body(session)
         if result != 0 { throw thrown(failed(session)) }
-        let overhead = Int(clamping: cl3_take_overhead(session))
-        // Anybody may have sent what nobody can decrypt, or what had come before.
-        let foreign = Int(clamping: cl3_take_foreign(session))
-        if !allowance.received(datagrams &- min(foreign, datagrams), overhead: overhead) {
+        if !budget.received(datagrams, causing: cl3_take_work(session)) {
             cl3_close(
                 session, CL3_CODE_APPLICATION, HTTP3ErrorCode.excessiveLoad.rawValue, UInt64(max(self.now, 0)))
-            keepLastWords(session)
+            keepCloseDatagram(session)
             throw thrown(.flood(.idle))
         }
     }
@@ -75,9 +71,9 @@ extension HTTP3Session {
         return error
     }
 
-    /// The session in C is of no more use. Says why, and keeps what the peer is to be told.
+    /// The C session has failed. Returns the reason, and keeps the CONNECTION_CLOSE.
     func failed(_ session: OpaquePointer) -> HTTP3Error {
-        keepLastWords(session)
+        keepCloseDatagram(session)
         let problem = cl3_problem_of(session)
         let text = String(
             decoding: UnsafeBufferPointer(start: problem.text, count: problem.text_length), as: UTF8.self)
@@ -101,7 +97,7 @@ extension HTTP3Session {
         return error
     }
 
-    // MARK: What C tells
+    // MARK: Events from C
 
     func received(_ section: cl3_section, on slot: Int) {
         if error != nil || streams[slot].isMuted { return }
@@ -120,11 +116,11 @@ extension HTTP3Session {
             observer?.session(self, receivedInformational: head, on: number)
             return
         }
-        allowance.add(HTTP3Allowance.request)
+        budget.addRequest()
         observer?.session(self, received: head, endsStream: section.ends_stream, on: number)
     }
 
-    /// 104 is told as often as the server likes (RES-14), but not for ever.
+    /// 104 is reported without a limit on the count (RES-14), but with one on the bytes.
     private func countInformational(_ head: HTTPStreamResponseHead, on slot: Int) -> Bool {
         let limits = configuration.limits
         if head.status == 104 {
@@ -138,7 +134,7 @@ extension HTTP3Session {
     func receivedBody(_ bytes: UnsafeRawBufferPointer, pieces: Int, on slot: Int) {
         unreturned &+= bytes.count
         if error == nil, !streams[slot].isMuted {
-            allowance.addContent(bytes.count, in: pieces)
+            budget.addReceivedContent(bytes.count, in: pieces)
             streams[slot].window.received(bytes.count)
             unread &+= bytes.count
             observer?.session(self, receivedBody: bytes, on: streams[slot].number)
@@ -166,7 +162,7 @@ extension HTTP3Session {
 }
 
 extension HTTPFields {
-    /// Two copies, each as long as it has to be.
+    /// Copies the bytes and the positions.
     fileprivate init(_ section: cl3_section) {
         let positions = UnsafeRawPointer(section.positions)?.assumingMemoryBound(to: Position.self)
         self.init(

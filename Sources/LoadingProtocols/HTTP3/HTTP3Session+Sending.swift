@@ -1,16 +1,25 @@
 internal import CLoadingHTTP3
 internal import LoadingSemantics
 
+/// The next datagrams, one behind the other. They are valid until the next call of `nextOutput(at:)`.
+package struct HTTP3Output {
+    package var bytes: UnsafeRawBufferPointer
+    /// The length of each datagram; the last may be shorter.
+    package var segmentSize: Int
+    /// The two ECN bits.
+    package var ecn: UInt8
+}
+
 extension HTTP3Session {
-    /// What is to be sent next; nil when there is nothing now.
+    /// The next output; nil if there is none now.
     ///
-    /// The bytes stay where they are until the next call of this method, whatever else is called. After an error it gives
-    /// the last words and then nil. It throws once when the libraries find out while they send. Called by the observer it
+    /// The bytes are valid until the next call of this method, whatever else is called. After an error it returns
+    /// the CONNECTION_CLOSE and then nil. It throws once when the libraries fail while they send. Called by the observer it
     /// gives nil.
     package func nextOutput(at now: Int64) throws(HTTP3Error) -> HTTP3Output? {
         if isBusy { return nil }
         guard let session = usable else {
-            if !lastWords.isEmpty { return giveLastWords() }
+            if !closeDatagram.isEmpty { return takeCloseDatagram() }
             if let error, !isErrorThrown { throw thrown(error) }
             return nil
         }
@@ -34,21 +43,21 @@ extension HTTP3Session {
             }
         } while mayHaveOutput && error == nil
         if error != nil {
-            if !lastWords.isEmpty { return giveLastWords() }
+            if !closeDatagram.isEmpty { return takeCloseDatagram() }
             if let error, !isErrorThrown { throw thrown(error) }
             return nil
         }
-        // Room is held while there is something to be sent, or soon will be.
+        // The buffer is kept while streams are open.
         if openStreamCount == 0 { cl3_release_room(session) }
         return nil
     }
 
-    private func giveLastWords() -> HTTP3Output {
-        defer { forgetLastWords() }
-        return HTTP3Output(bytes: lastWords, segmentSize: lastWords.count, ecn: 0)
+    private func takeCloseDatagram() -> HTTP3Output {
+        defer { dropCloseDatagram() }
+        return HTTP3Output(bytes: closeDatagram, segmentSize: closeDatagram.count, ecn: 0)
     }
 
-    // MARK: What C asks and tells
+    // MARK: Request bodies and events from C
 
     func readBody(
         of slot: Int, into room: UnsafeMutableRawBufferPointer, count: UnsafeMutablePointer<Int>
@@ -56,11 +65,11 @@ extension HTTP3Session {
         guard error == nil, !failsAfterwards, !streams[slot].isMuted, let observer else { return CL3_BODY_LATER }
         switch observer.session(self, wantsBodyOf: streams[slot].number, into: room) {
         case .bytes(let written, let isLast):
-            // The stream may be nobody's any more.
+            // The observer may have reset the stream.
             if streams[slot].isMuted { return CL3_BODY_LATER }
             count.pointee = min(max(written, 0), room.count)
             if isLast { return CL3_BODY_LAST }
-            // An empty frame would say nothing.
+            // Empty frames are not sent.
             return written > 0 ? CL3_BODY_DATA : CL3_BODY_LATER
         case .later:
             return CL3_BODY_LATER
@@ -78,7 +87,7 @@ extension HTTP3Session {
     }
 
     func sentBody(ofLength length: Int, frameLength: Int, on slot: Int) {
-        allowance.addSent(length)
+        budget.addSentContent(length)
         if error == nil, !streams[slot].isMuted {
             observer?.session(
                 self, sentBodyOn: streams[slot].number, byteCount: length, frameByteCount: frameLength)

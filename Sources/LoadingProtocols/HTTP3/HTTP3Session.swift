@@ -3,56 +3,55 @@ internal import LoadingSemantics
 
 /// The client's side of one HTTP/3 connection (RFC 9114) on QUIC (RFC 9000), over nghttp3 and ngtcp2.
 ///
-/// It owns no socket, reads no clock and has no thread: datagrams go in by `receive(_:ecn:at:)` and come out of
-/// `nextOutput(at:)`, times are nanoseconds of one clock and come with the calls, and what happens on the streams is told
-/// to the observer meanwhile. Whoever has made it confines it.
+/// It owns no socket, reads no clock and has no thread. Datagrams go in by `receive(_:ecn:at:)` and come out of
+/// `nextOutput(at:)`; times are nanoseconds of one clock and come with the calls; the observer receives the events of the
+/// streams. The session is confined to its owner's thread.
 ///
-/// The loop of its caller: after anything was called, `nextOutput` until it gives nil; then wait for a datagram or for
-/// `deadline`, whichever is first.
+/// The owner's loop: after any call, `nextOutput` until it returns nil; then wait for a datagram or for `deadline`.
 ///
-/// GnuTLS judges no certificate. When the handshake is complete the chain is told, and no request goes out before
-/// `trust()`, but those that were early data of a resumed session.
+/// GnuTLS verifies no certificate. When the handshake is complete the chain is reported. No request is sent before `trust()`,
+/// except early data of a resumed session.
 ///
-/// No access to what is stored here lasts while the observer is called, so exclusive access need not be checked.
+/// No access to a stored property lasts while the observer is called, so exclusive access need not be checked.
 package final class HTTP3Session {
     /// Whether this build has HTTP/3: the package trait `HTTP3`. Its libraries may be missing on the machine nevertheless.
     package static let isAvailable = cl3_is_available()
 
     let configuration: HTTP3Configuration
     private weak var weakObserver: (any HTTP3SessionObserver)?
-    /// The observer, while something is going on.
+    /// The observer, during a call.
     @exclusivity(unchecked) private(set) var observer: (any HTTP3SessionObserver)?
 
-    /// nil if it could not be made. Freed when this object goes, which cannot be while something is going on.
+    /// nil if it could not be made. Freed with this object, which never happens during a call.
     private(set) var session: OpaquePointer?
     @exclusivity(unchecked) private(set) var isBusy = false
-    /// `fail()` was called while something was going on.
+    /// `fail()` was called by the observer.
     @exclusivity(unchecked) var failsAfterwards = false
-    /// `reject(alert:)` was called while something was going on.
+    /// `reject(alert:)` was called by the observer.
     @exclusivity(unchecked) private var rejectsAfterwards: UInt8?
-    /// Nothing is sent, received or told any more once this is set, but `lastWords` and what `fail()` tells.
+    /// Once set, nothing is sent, received or reported, except `closeDatagram` and the events of `fail()`.
     @exclusivity(unchecked) var error: HTTP3Error?
     @exclusivity(unchecked) var isErrorThrown = false
-    /// The last time that was told.
+    /// The time of the last call.
     @exclusivity(unchecked) var now: Int64
 
-    // What comes in.
-    @exclusivity(unchecked) var allowance = HTTP3Allowance()
-    /// Bytes of all streams that were told and not consumed.
+    // Input.
+    @exclusivity(unchecked) var budget = HTTP3DatagramBudget()
+    /// Bytes of all streams that were reported and not consumed.
     @exclusivity(unchecked) var unread = 0
-    /// Bytes that the connection's window has not got back.
+    /// Received bytes for which the connection's window was not opened again.
     @exclusivity(unchecked) var unreturned = 0
-    @exclusivity(unchecked) private var growth: HTTP2WindowGrowth
-    /// What is unread of streams that are closed.
+    @exclusivity(unchecked) private var growth: StreamWindowGrowth
+    /// Unread bytes of closed streams.
     @exclusivity(unchecked) private var lingering: [Int64: Int] = [:]
-    /// The stream that is being told as closed, and how much has come on it.
+    /// The stream that is being reported as closed, and its received bytes.
     @exclusivity(unchecked) private var closing = (number: Int64(-1), length: 0)
 
-    // What goes out.
+    // Output.
     /// Something was called that may have led to output.
     @exclusivity(unchecked) var mayHaveOutput = true
-    /// What the peer is told before the connection is closed. It lies in C for as long as the session.
-    @exclusivity(unchecked) var lastWords = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The datagram with the CONNECTION_CLOSE. The memory belongs to the C session.
+    @exclusivity(unchecked) var closeDatagram = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private var keepAlive: Int64 = 0
     @exclusivity(unchecked) var isPingWanted = false
     @exclusivity(unchecked) var isPingOut = false
@@ -61,7 +60,7 @@ package final class HTTP3Session {
     @exclusivity(unchecked) var streams: [HTTP3Stream] = []
     @exclusivity(unchecked) private var freeSlots: [Int] = []
     @exclusivity(unchecked) private var slots: [Int64: Int] = [:]
-    /// Streams whose end is known and not told.
+    /// Streams whose end was not reported yet.
     @exclusivity(unchecked) private var ending: [Int64] = []
     @exclusivity(unchecked) private var encoder = HTTPStreamRequestEncoder()
 
@@ -72,7 +71,7 @@ package final class HTTP3Session {
     private var isLeaving = false
 
     /// - Parameters:
-    ///   - serverName: nil for an address, which is not told to the server.
+    ///   - serverName: nil for an address, which is not sent to the server (SNI).
     ///   - allowsEarlyData: Whether anything may go out before the handshake is through, if the session that goes on
     ///     allows it.
     package init(
@@ -82,7 +81,7 @@ package final class HTTP3Session {
     ) {
         self.configuration = configuration
         self.now = now
-        growth = HTTP2WindowGrowth(configuration.windows)
+        growth = StreamWindowGrowth(configuration.windows)
         weakObserver = observer
         var callbacks = HTTP3Session.callbacks(withQlog: configuration.qlog != nil)
         var limits = cl3_limits(configuration)
@@ -115,12 +114,12 @@ package final class HTTP3Session {
         }
     }
 
-    /// HTTP/3 without QUIC below it: what comes on the streams is fed by hand.
+    /// HTTP/3 without QUIC: the caller feeds the streams.
     init(
         looseWith configuration: HTTP3Configuration, streams: Int, observer: any HTTP3SessionObserver
     ) {
         self.configuration = configuration
-        growth = HTTP2WindowGrowth(configuration.windows)
+        growth = StreamWindowGrowth(configuration.windows)
         now = 0
         weakObserver = observer
         isHandshakeComplete = true
@@ -134,17 +133,17 @@ package final class HTTP3Session {
     }
 
     deinit {
-        // A connection that nobody has closed is simply forgotten: the peer's own idle timeout ends it.
+        // A connection that was not closed is dropped without a message: the peer's idle timeout ends it.
         if let session { cl3_free(session) }
     }
 
-    /// What the loader says of the library that is missing. Empty if it has come meanwhile.
+    /// The loader's message about the missing library. Empty if the library was installed meanwhile.
     private static var libraryFailure: String { cl3_library_failure().map { String(cString: $0) } ?? "" }
 
-    /// The session as long as it is of use.
+    /// The C session, if it has not failed.
     var usable: OpaquePointer? { error == nil ? session : nil }
 
-    /// Between this and `end()` the observer is called, and may call back.
+    /// Between this call and `end()` the observer is called, and may call back.
     func begin() {
         isBusy = true
         observer = weakObserver
@@ -165,47 +164,41 @@ package final class HTTP3Session {
         adaptKeepAlive()
     }
 
-    // MARK: What may be asked
+    // MARK: State
 
-    /// How many streams may be open at a time, as far as the peer has said.
+    /// The peer's limit of open streams, as far as it is known.
     package var maximumConcurrentStreams: Int { openStreamCount + streamsLeft }
-    /// Submitted and not yet closed.
+    /// Streams that were submitted and are not closed.
     package var openStreamCount: Int { slots.count }
-    /// The peer or this side has said that no more streams are taken.
+    /// The peer or this side has sent GOAWAY.
     package var isGoingAway: Bool { isPeerLeaving || isLeaving }
-    /// So much is unread that the connection's window closes, until somebody reads.
+    /// So much is unread that the connection's window is closed until a reader consumes some.
     package var isFull: Bool { unread > configuration.windows.maximumUnread }
-    /// Whether a request that is submitted now goes out at once.
+    /// Whether a request that is submitted now is sent at once.
     package var mayOpenStream: Bool { allowsRequests(isEarly: false) && streamsLeft > 0 }
     /// The same for a request that may be early data.
     package var mayOpenEarlyStream: Bool { allowsRequests(isEarly: true) && streamsLeft > 0 }
-    /// The observer wants the connection to end.
+    /// The observer has ended the connection.
     var isEnding: Bool { failsAfterwards || rejectsAfterwards != nil }
-    /// Whether `nextOutput(at:)` may have something to say.
+    /// Whether `nextOutput(at:)` may have output, or an error.
     package var wantsOutput: Bool {
-        guard usable != nil else { return !lastWords.isEmpty || (error != nil && !isErrorThrown) }
+        guard usable != nil else { return !closeDatagram.isEmpty || (error != nil && !isErrorThrown) }
         return mayHaveOutput || !ending.isEmpty
     }
-    /// Nothing is left to be sent or read: the connection can be closed.
+    /// Nothing is left to send or receive: the connection can be closed.
     package var isFinished: Bool {
-        if usable == nil { return lastWords.isEmpty }
+        if usable == nil { return closeDatagram.isEmpty }
         return isGoingAway && openStreamCount == 0 && !wantsOutput
     }
-    /// The handshake is complete and nobody has said that the server is trusted.
+    /// The handshake is complete, and `trust()` was not called yet.
     package var needsTrust: Bool { isHandshakeComplete && !isTrusted }
-    /// nil: none was offered, or the server has not said yet.
-    package var acceptedEarlyData: Bool? {
-        guard let session else { return nil }
-        let answer = cl3_accepted_early_data(session)
-        return answer < 0 ? nil : answer > 0
-    }
-    /// Whether the server has said that it is through with the handshake as well.
+    /// Whether the server has confirmed the handshake (RFC 9001 §4.1.2).
     package var isHandshakeConfirmed: Bool { session.map { cl3_is_handshake_confirmed($0) } ?? false }
-    /// Whether the handshake, which is complete, has resumed a session, so that the server has shown no certificate anew.
+    /// Whether the completed handshake has resumed a session, so that the server has presented no certificate.
     package var isResumed: Bool { isHandshakeComplete && session.map { cl3_is_resumed($0) } ?? false }
-    /// Whether the server has asked for a certificate.
+    /// Whether the server has requested a client certificate.
     package var isIdentityRequested: Bool { session.map { cl3_is_certificate_wanted($0) } ?? false }
-    /// The DER forms of the issuers whose certificates the server takes. None: it does not say.
+    /// The names of the accepted issuers, in DER. Empty: the server does not restrict them.
     package var issuers: [[UInt8]] {
         guard let session else { return [] }
         var rest = [UInt8](cl3_issuers(session))[...]
@@ -217,7 +210,7 @@ package final class HTTP3Session {
         }
         return names
     }
-    /// The response of OCSP that has come with the server's certificate.
+    /// The stapled OCSP response.
     package var stapledResponse: [UInt8]? {
         guard let session else { return nil }
         let response = [UInt8](cl3_stapled_response(session))
@@ -229,7 +222,7 @@ package final class HTTP3Session {
         let expiry = cl3_expiry(session)
         return expiry == UInt64.max ? nil : Int64(clamping: expiry)
     }
-    /// Bytes of a stream's response that have come, but for the heads; until `closed` returns.
+    /// Received bytes of a stream's response, without the heads; until `closed` returns.
     package func receivedBodyFrameBytes(on stream: Int64) -> Int {
         guard let slot = slots[stream] else { return closing.number == stream ? closing.length : 0 }
         return max(cl3_received(streams[slot].handle) - streams[slot].headLength, 0)
@@ -251,14 +244,14 @@ package final class HTTP3Session {
 
     // MARK: The connection
 
-    /// Whoever the server presented itself as is trusted: requests may go out.
+    /// The server's certificate is trusted: requests may be sent.
     package func trust() {
         guard isHandshakeComplete else { return }
         isTrusted = true
         if !isBusy { adaptKeepAlive() }
     }
 
-    /// The connection ends with an alert of TLS. It is of no use any more; `nextOutput(at:)` gives what the peer is told.
+    /// Ends the connection with a TLS alert. `nextOutput(at:)` returns the CONNECTION_CLOSE.
     package func reject(alert: UInt8) {
         if isBusy {
             rejectsAfterwards = alert
@@ -267,31 +260,31 @@ package final class HTTP3Session {
         }
     }
 
-    /// Ends the connection, and gives the last datagram for the peer; empty if it need not be told.
+    /// Closes the connection, and returns the datagram with the CONNECTION_CLOSE; empty if none is needed.
     package func close(at now: Int64) -> [UInt8] {
         if isBusy { return [] }
         self.now = now
         close(CL3_CODE_APPLICATION, HTTP3ErrorCode.noError.rawValue)
-        defer { forgetLastWords() }
-        return [UInt8](lastWords)
+        defer { dropCloseDatagram() }
+        return [UInt8](closeDatagram)
     }
 
     private func close(_ kind: cl3_code_kind, _ code: UInt64) {
         guard let session = usable else { return }
         cl3_close(session, kind, code, UInt64(max(now, 0)))
-        keepLastWords(session)
+        keepCloseDatagram(session)
         error = .closed
         isErrorThrown = true
     }
 
-    func keepLastWords(_ session: OpaquePointer) {
-        let words = cl3_last_words(session)
-        lastWords = UnsafeRawBufferPointer(start: words.start, count: words.count)
+    func keepCloseDatagram(_ session: OpaquePointer) {
+        let datagram = cl3_close_datagram(session)
+        closeDatagram = UnsafeRawBufferPointer(start: datagram.start, count: datagram.count)
     }
 
-    func forgetLastWords() { lastWords = UnsafeRawBufferPointer(start: nil, count: 0) }
+    func dropCloseDatagram() { closeDatagram = UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    /// Has the peer answer, which is told as `sessionReceivedPingAnswer`.
+    /// Sends a PING. `sessionReceivedPingAnswer` reports the answer.
     package func ping() {
         guard let session = usable else { return }
         isPingWanted = true
@@ -299,7 +292,7 @@ package final class HTTP3Session {
         cl3_ping(session)
     }
 
-    /// Packets go another way from now on. False if the connection cannot change it, so it has to end.
+    /// Migrates the connection to another path. False if it cannot migrate, so it has to end.
     package func endpointsChanged(to endpoints: HTTP3Endpoints, at now: Int64) -> Bool {
         guard let session = usable, !isBusy else { return false }
         self.now = now
@@ -310,14 +303,14 @@ package final class HTTP3Session {
         }
     }
 
-    /// Has the keys of the connection changed. False if it is too early for that.
+    /// Starts a key update. False if it is too early.
     package func updateKeys(at now: Int64) -> Bool {
         guard let session = usable, !isBusy else { return false }
         mayHaveOutput = true
         return cl3_update_keys(session, UInt64(max(now, 0)))
     }
 
-    /// Takes no more requests. Those that are there run to their end, then `isFinished`.
+    /// Accepts no more requests. When the open ones have ended, `isFinished` is true.
     package func goAway() {
         guard let session = usable, !isLeaving else { return }
         isLeaving = true
@@ -325,7 +318,7 @@ package final class HTTP3Session {
         cl3_go_away(session)
     }
 
-    /// The connection is lost or given up: every stream is told as closed, and nothing is sent or taken any more.
+    /// The connection is lost or abandoned: reports every stream as closed. Nothing is sent or received any more.
     package func fail() {
         if isBusy {
             failsAfterwards = true
@@ -333,7 +326,7 @@ package final class HTTP3Session {
         }
         error = error ?? .closed
         isErrorThrown = true
-        forgetLastWords()
+        dropCloseDatagram()
         isBusy = true
         observer = weakObserver
         for (number, slot) in slots.sorted(by: { $0.key < $1.key }) {
@@ -347,12 +340,12 @@ package final class HTTP3Session {
         ending = []
         observer = nil
         isBusy = false
-        // Whatever was asked meanwhile was asked of an ended session.
+        // The session has ended, so calls of the observer have no effect.
         failsAfterwards = false
         rejectsAfterwards = nil
     }
 
-    /// Has the peer asked for a word while somebody waits for one.
+    /// Sends PINGs while requests or `trust()` are pending.
     private func adaptKeepAlive() {
         guard let session = usable else { return }
         let wanted = needsTrust || openStreamCount > 0 ? configuration.keepAliveInterval : 0
@@ -381,17 +374,17 @@ package final class HTTP3Session {
         if error != nil { return }
         observer?.sessionIsGoingAway(self, lastStream: firstRefused - 4)
         for (number, slot) in slots.sorted(by: { $0.key < $1.key }) where number >= firstRefused {
-            // As if each were rejected: one that the peer has begun to answer was looked at all the same.
+            // Like a rejection, but a request that has an answer was processed.
             end(slot, streams[slot].reset(.requestRejected), code: .requestCancelled)
         }
     }
 
     // MARK: Requests
 
-    /// Has a stream begin with the next output. Its number is the stream's name in all other calls.
+    /// Opens a stream with the next output. Its number identifies the stream in all other calls.
     ///
-    /// - Parameter isEarly: Whether it may go out before the server has answered, where somebody may send it again. When
-    ///   the server does not take it then, the stream is closed as refused, and its number may come again.
+    /// - Parameter isEarly: Whether it may be sent as early data, which an attacker may replay. If the server rejects early
+    ///   data, the stream is closed as refused, and its number may be used again.
     package func submit(_ request: HTTPStreamRequest, isEarly: Bool = false) throws(HTTPStreamRequestError) -> Int64 {
         guard let session, allowsRequests(isEarly: isEarly) else { throw .notAllowed }
         let slot = freeSlots.popLast() ?? streams.count
@@ -407,22 +400,22 @@ package final class HTTP3Session {
         let stream = HTTP3Stream(number: number, handle: handle, window: configuration.windows.initialStream)
         if slot < streams.count { streams[slot] = stream } else { streams.append(stream) }
         slots[number] = slot
-        allowance.add(HTTP3Allowance.request)
+        budget.addRequest()
         mayHaveOutput = true
         if !isBusy { adaptKeepAlive() }
         return number
     }
 
-    /// There is more of a body that `HTTPStreamBodyRead.later` was said of.
+    /// A body for which `HTTPStreamBodyRead.later` was returned has more bytes.
     package func resumeBody(of stream: Int64) {
         guard let session = usable, let slot = slots[stream] else { return }
         cl3_resume(session, streams[slot].handle)
         mayHaveOutput = true
     }
 
-    /// The reader has done with so many bytes of a body: of a stream that may be closed by now, too.
+    /// The reader has consumed so many bytes of a body. The stream may be closed already.
     ///
-    /// Opens the windows of stream and connection, and has them grow, as `HTTP2Windows` says.
+    /// Opens the windows of the stream and of the connection, which may grow as `StreamWindowSizes` says.
     package func consumed(_ count: Int, on stream: Int64) {
         guard let slot = slots[stream] else {
             guard let left = lingering[stream] else { return }
@@ -443,9 +436,9 @@ package final class HTTP3Session {
         returnToConnection()
     }
 
-    /// Ends a stream. No more is told of it but `closed`, and its bytes need not be consumed any more.
+    /// Resets a stream. Only `closed` is reported after that, and its bytes need not be consumed.
     ///
-    /// Of a stream that is closed already, it lets go of what is not consumed.
+    /// If the stream is closed already, its unread bytes are dropped.
     package func reset(_ stream: Int64, code: HTTP3ErrorCode = .requestCancelled) {
         if let slot = slots[stream] {
             end(slot, .cancelled, code: code)
@@ -464,7 +457,7 @@ package final class HTTP3Session {
 
     // MARK: Streams
 
-    /// Has nothing more told of a stream but its end, which is for that reason unless there is an earlier one.
+    /// Reports only the end of a stream from now on, for this reason unless there is an earlier one.
     func end(_ slot: Int, _ failure: HTTPStreamFailure, code: HTTP3ErrorCode) {
         if let session = usable { cl3_reset(session, streams[slot].handle, code.rawValue) }
         mute(slot, failure)
@@ -473,7 +466,7 @@ package final class HTTP3Session {
     func mute(_ slot: Int, _ failure: HTTPStreamFailure) {
         if streams[slot].isMuted { return }
         streams[slot].isMuted = true
-        allowance.addPromised(streams[slot].window.size)
+        budget.addCancelledWindow(streams[slot].window.size)
         if streams[slot].failure == nil, !streams[slot].hasEnded { streams[slot].failure = failure }
         unread &-= streams[slot].window.consumed(streams[slot].window.unread)
         ending.append(streams[slot].number)
@@ -481,7 +474,7 @@ package final class HTTP3Session {
         returnToConnection()
     }
 
-    /// Tells the ends that are known. Not before the libraries have returned.
+    /// Reports the pending ends. Called after the libraries have returned.
     func tellEnds() {
         while error == nil, !failsAfterwards, !ending.isEmpty {
             let numbers = ending
@@ -513,13 +506,13 @@ package final class HTTP3Session {
         ending = []
     }
 
-    /// What has come on a stream can be asked for until it was told as closed.
+    /// Keeps the received length of a stream while it is reported as closed.
     private func noteLength(on slot: Int) {
         let number = streams[slot].number
         closing = (number, receivedBodyFrameBytes(on: number))
     }
 
-    /// A stream is nobody's any more. What was not consumed of it still is to be.
+    /// Frees the slot of a stream. Its unread bytes must still be consumed.
     private func release(_ slot: Int) {
         let number = streams[slot].number
         if streams[slot].window.unread > 0 { lingering[number] = streams[slot].window.unread }
@@ -529,7 +522,7 @@ package final class HTTP3Session {
         freeSlots.append(slot)
     }
 
-    /// Gives the connection's window back what may go back: all, as long as not too much of it is unread.
+    /// Opens the connection's window again, unless too many bytes are unread.
     func returnToConnection() {
         guard let session = usable else { return }
         let held = max(0, unread &- configuration.windows.maximumUnread)
@@ -554,7 +547,7 @@ extension HTTP3Endpoints {
 }
 
 extension cl3_bytes {
-    /// C reads them only.
+    /// C only reads the bytes.
     fileprivate static func with<Result>(_ bytes: [UInt8], _ body: (cl3_bytes) -> Result) -> Result {
         bytes.withUnsafeBufferPointer { bytes in
             body(cl3_bytes(start: UnsafeMutablePointer(mutating: bytes.baseAddress), count: bytes.count))
@@ -563,12 +556,12 @@ extension cl3_bytes {
 }
 
 extension cl3_bytes {
-    /// C reads them only.
+    /// C only reads the bytes.
     fileprivate static func with<Result>(
         _ identity: HTTP3Identity?, _ body: (UnsafeBufferPointer<cl3_bytes>, cl3_bytes, cl3_bytes) -> Result
     ) -> Result {
         let chain = identity?.chain ?? []
-        // One behind the other, so that one pointer is good for all.
+        // Concatenated, so that one pointer is valid for all.
         return with(chain.flatMap(\.self)) { all in
             with(identity?.key ?? []) { key in
                 var next = all.start

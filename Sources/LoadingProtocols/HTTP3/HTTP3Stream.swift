@@ -1,23 +1,23 @@
 internal import LoadingSemantics
 
-/// What a session knows of one stream between its submission and its end.
+/// The state of one stream between its submission and its end.
 struct HTTP3Stream {
-    /// -1: nobody's.
+    /// -1: the slot is free.
     var number: Int64
-    /// The stream in C, as long as it is somebody's.
+    /// The stream in C, until the slot is free.
     let handle: OpaquePointer
-    var window: HTTP2StreamWindow
+    var window: StreamWindow
     var isHeadSent = false
-    /// Any response has begun, an interim one too.
+    /// Any response has begun, including an interim one.
     var isAnswered = false
-    /// The response is whole.
+    /// The response is complete.
     var hasEnded = false
-    /// No more is told of it but its end.
+    /// Only its end will be reported.
     var isMuted = false
-    /// Why it ends, if that is known before it does.
+    /// Why it ends, if that is known before.
     var failure: HTTPStreamFailure?
     var informationalCount = 0
-    /// Bytes of interim responses that tell of an upload's progress.
+    /// Bytes of interim responses that report an upload's progress.
     var progressLength = 0
     /// Bytes of heads on the wire.
     var headLength = 0
@@ -25,7 +25,7 @@ struct HTTP3Stream {
     init(number: Int64, handle: OpaquePointer, window: Int) {
         self.number = number
         self.handle = handle
-        self.window = HTTP2StreamWindow(size: window)
+        self.window = StreamWindow(size: window)
     }
 
     var progress: LostExchange.Progress {
@@ -33,13 +33,13 @@ struct HTTP3Stream {
         return isHeadSent ? .sent : .unsent
     }
 
-    /// Both halves are at their end.
+    /// Both halves have ended.
     var end: HTTPStreamFailure? {
         if let failure { return failure }
         return hasEnded ? nil : .malformed("The response is not whole.")
     }
 
-    /// Why it ends that the server has reset it with `code`.
+    /// The failure after the server's reset with `code`.
     func reset(_ code: HTTP3ErrorCode) -> HTTPStreamFailure {
         switch code {
         case .requestRejected where !isAnswered: .refused

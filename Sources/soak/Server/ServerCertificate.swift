@@ -1,4 +1,4 @@
-import COpenSSL
+import CLoadingOpenSSL
 import Foundation
 
 /// A certificate for the server that signs itself, and the TLS context that presents it.

@@ -14,14 +14,17 @@ final class HTTP3Client: HTTP3SessionObserver {
     /// Called with each line as it is written.
     var reaction: ((HTTP3Client, String) -> Void)?
 
-    init(limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows(), streams: Int = 100) {
+    init(
+        limits: HTTPStreamLimits = HTTPStreamLimits(), windows: StreamWindowSizes = StreamWindowSizes(),
+        streams: Int = 100
+    ) {
         session = HTTP3Session.loose(
             configuration: HTTP3Configuration(limits: limits, windows: windows), streams: streams, observer: self)
     }
 
     /// One whose server has sent its settings, with so many requests sent.
     static func withRequests(
-        _ count: Int, limits: HTTP2Limits = HTTP2Limits(), windows: HTTP2Windows = HTTP2Windows()
+        _ count: Int, limits: HTTPStreamLimits = HTTPStreamLimits(), windows: StreamWindowSizes = StreamWindowSizes()
     ) -> HTTP3Client {
         let client = HTTP3Client(limits: limits, windows: windows)
         client.receive(HTTP3Frames.control(), on: 3)

@@ -349,7 +349,7 @@ struct HTTP3PeerTests {
 
     @Test("fields that are too many or too long end their stream, far too many the connection")
     func longHead() {
-        let limits = HTTP2Limits(maximumHeadLength: 1_000, maximumFieldCount: 10)
+        let limits = HTTPStreamLimits(maximumHeadLength: 1_000, maximumFieldCount: 10)
         let client = HTTP3Client.withRequests(4, limits: limits)
         client.receive(F.head(200, [("a", String(repeating: "x", count: 1_000))]))
         #expect(client.takeLines() == ["0 closed malformed(\"The fields are too many or too long.\")"])
@@ -410,7 +410,7 @@ struct HTTP3PeerTests {
 
     @Test("interim responses without end")
     func manyInterim() {
-        let client = HTTP3Client.withRequests(1, limits: HTTP2Limits(maximumInformationalResponses: 3))
+        let client = HTTP3Client.withRequests(1, limits: HTTPStreamLimits(maximumInformationalResponses: 3))
         for _ in 0..<4 { client.receive(F.head(103)) }
         let lines = client.takeLines()
         #expect(lines.count == 4)
