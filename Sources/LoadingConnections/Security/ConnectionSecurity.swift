@@ -36,7 +36,7 @@ package final class ConnectionSecurity {
     /// For whom a session was made over QUIC, and where.
     struct QUICPeer: Hashable {
         let origin: Origin
-        let place: ServerPlace
+        let place: HostPort
     }
 
     /// A session over QUIC that can be resumed.
@@ -57,7 +57,9 @@ package final class ConnectionSecurity {
     }
 
     /// What a connection that carries HTTP has to be like (TLS-2); nil if it needs to be like nothing in particular.
-    func demands(on origin: Origin) -> TransportSecurityDemands? { transportSecurity?.demands(on: origin.host) }
+    func requirements(on origin: Origin) -> TransportSecurityRequirements? {
+        transportSecurity?.requirements(on: origin.host)
+    }
 
     /// Whether this build has HTTP/3, and a connection may speak TLS 1.3, which QUIC needs.
     let allowsHTTP3: Bool
