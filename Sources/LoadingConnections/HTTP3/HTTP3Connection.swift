@@ -317,7 +317,7 @@ final class HTTP3Connection: MultiplexedConnection, AddressEntrant, DatagramSock
     }
 
     func acknowledgement(of number: Int64) -> Acknowledgement? {
-        Acknowledgement(taken: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
+        Acknowledgement(acknowledged: 0, outstanding: UInt64(session.unacknowledgedBodyBytes(on: number)))
     }
 
     func bodyWireBytes(of number: Int64) -> Int64 {
