@@ -1,3 +1,5 @@
+import TestSupport
+
 /// What a server cannot show, and why.
 struct UnsupportedCase: Sendable {
     let make: Peer.Make
