@@ -119,7 +119,7 @@ import Testing
     }
 
     // No input traps or takes long: all arrangements of quotes, backslashes and commas.
-    @Test func anythingIsRead() {
+    @Test func allInputIsParsed() {
         let alphabet = Array(#"a=",\ "#.utf8)
         var broken: [String] = []
         for number in 0..<7776 {

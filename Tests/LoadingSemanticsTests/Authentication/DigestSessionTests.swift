@@ -134,7 +134,7 @@ import Testing
         #expect(try challenge(Self.start + ", qop=\"\(options)\"").protection == expected)
     }
 
-    @Test func aMissingBodyIsAnEmptyOne() throws {
+    @Test func missingBodyIsHashedAsEmpty() throws {
         let value = Self.start + ", qop=auth-int"
         var first = try session(value)
         var second = try session(value)
@@ -144,14 +144,14 @@ import Testing
                 == second.answer(method: "GET", target: "/", bodyDigest: empty, clientNonce: "c")?.fieldValue)
     }
 
-    @Test func aLibraryWithoutTheHash() throws {
+    @Test func missingHashFunction() throws {
         let challenge = try challenge(Self.start)
         #expect(DigestSession(challenge, user: "u", password: "p") { _, _ in nil } == nil)
     }
 
     // MARK: Names
 
-    @Test func whatIsQuoted() throws {
+    @Test func quotedParameters() throws {
         var session = try session(
             #"Digest realm="r\"\\é", nonce="n", qop=auth"#, user: #"ü"\"#, password: "p\u{E4}")
         let answer = session.answer(method: "GET", target: #"/?q=""#, clientNonce: "a")
@@ -225,7 +225,7 @@ import Testing
         #expect(!session.renew(with: try challenge("Digest realm=other, nonce=n3, stale=true")))
     }
 
-    @Test func aServerCannotKeepUsRenewing() throws {
+    @Test func staleRenewalsAreLimited() throws {
         var session = try session(Self.start + ", qop=auth")
         let stale = try (0..<8).map {
             try challenge(#"Digest realm="http-auth@example.org", nonce=n\#($0), stale=true"#)
@@ -262,7 +262,7 @@ import Testing
         #expect(answer?.serverProof(in: info(value)) == expected)
     }
 
-    @Test func proofOfTheBody() throws {
+    @Test func bodyIntegrity() throws {
         var session = try session(Self.start + ", qop=auth-int, algorithm=SHA-256")
         let answer = session.answer(method: "GET", target: "/dir/index.html", clientNonce: Self.clientNonce)
         let info = info(

@@ -31,12 +31,12 @@ import Testing
         "\"max-age=60\"",
         "no-transform", "proxy-revalidate",
     ])
-    func whatSaysNothing(value: String) {
+    func directivesWithoutEffect(value: String) {
         #expect(control(value) == CacheControl())
     }
 
     // CACHE-32
-    @Test func staleExtensionsAreReadOver() {
+    @Test func staleExtensionsAreIgnored() {
         #expect(control("max-age=5, stale-while-revalidate=60, stale-if-error=60") == control("max-age=5"))
     }
 
@@ -65,7 +65,7 @@ import Testing
     }
 
     // RFC 9110 §5.6.4: an unterminated quoted string affects one item only.
-    @Test func whatIsBrokenHidesNothing() {
+    @Test func malformedDirectivesDoNotHideOthers() {
         #expect(control(#"x="a, no-store"#).noStore)
         #expect(control(#"private="a, no-store, max-age=5"#).maxAge == 5)
         #expect(control(#"x="a"#, "no-store").noStore)

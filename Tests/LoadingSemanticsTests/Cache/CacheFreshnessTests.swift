@@ -112,7 +112,7 @@ import Testing
     }
 
     // RFC 9111 §4.2
-    @Test func whatIsLeft() throws {
+    @Test func remainingLifetime() throws {
         let fields = [("Cache-Control", "max-age=60")]
         #expect(try freshness(fields, after: 59).remaining == 1)
         #expect(try freshness(fields, after: 60).remaining == 0)
@@ -136,7 +136,7 @@ import Testing
     }
 
     // CACHE-26: an application's cache stores responses without their times.
-    @Test func whatAForeignCacheKept() {
+    @Test func responsesStoredByOtherCaches() {
         let fields = [("Cache-Control", "max-age=60"), ("Age", "10")]
         let dated = StoredResponse(status: 200, fields: HTTPFields(fields + [("Date", CacheFixtures.date(0))]))
         #expect(CacheFreshness(dated, now: CacheFixtures.start + 20).remaining == 30)

@@ -13,7 +13,7 @@ import Testing
     }
 
     // CONN-10
-    @Test func onlyWhatIsSafeIsSentAgain() {
+    @Test func onlyIdempotentRequestsAreRetried() {
         #expect(isRetried("GET", .sent))
         #expect(isRetried("PUT", .sent))
         #expect(!isRetried("POST", .sent))
@@ -21,30 +21,30 @@ import Testing
     }
 
     // CONN-10: closing a new connection without a response is the server's answer.
-    @Test func aFreshConnectionIsNotTriedAgain() {
+    @Test func lossOfNewConnectionIsNotRetried() {
         #expect(!isRetried("GET", .sent, reused: false))
         #expect(isRetried("GET", .unsent, reused: false))
     }
 
     // CONN-10: provably unsent
-    @Test func whatWasNeverSentMayAlwaysBeSent() {
+    @Test func unsentRequestsAreAlwaysRetried() {
         #expect(isRetried("POST", .unsent))
         #expect(isRetried("POST", .unsent, replayable: false))
     }
 
     // CONN-4
-    @Test func whatTheServerRefusedMayBeSentAgain() {
+    @Test func refusedRequestsAreRetried() {
         #expect(isRetried("POST", .refused, reused: false))
         #expect(!isRetried("POST", .refused, replayable: false))
     }
 
     // CONN-10
-    @Test func anAnswerThatBreaksOffIsNeverRepeated() {
+    @Test func incompleteResponseIsNotRetried() {
         #expect(!isRetried("GET", .answered))
     }
 
     // CONN-10
-    @Test func thereIsAnEnd() {
+    @Test func retriesAreLimited() {
         let tried = (1...5).map { isRetried("GET", .unsent, attempts: $0) }
         #expect(tried == [true, true, false, false, false])
     }
@@ -58,12 +58,12 @@ import Testing
 
     // CONN-4: a refusal does not count as an attempt while the server processes others
     @Test(arguments: [.unsent, .refused] as [LostExchange.Progress])
-    func refusalsOfAServerThatServesAreNotCounted(progress: LostExchange.Progress) {
+    func refusalsOfServingServerAreNotCounted(progress: LostExchange.Progress) {
         #expect((1...1000).allSatisfy { refused(progress, refusals: $0, isServing: true) == .retry })
     }
 
     // CONN-4: a server that refuses everything gets retries at increasing intervals, up to a limit
-    @Test func aServerThatRefusesEverything() {
+    @Test func retriesAfterRefusalsAreLimited() {
         let milliseconds: [Int64?] = (1...11).map {
             switch refused(.refused, refusals: $0, isServing: false) {
             case .retry: 0
@@ -88,7 +88,7 @@ import Testing
     }
 
     // CONN-10: each kind of loss has its own limit
-    @Test func lossesWhileServingAreNoAttempts() {
+    @Test func lossesWhileServingAreNotCounted() {
         #expect(isRetried(attempts: 1, lossesWhileServing: 4, isServing: false))
         #expect(isRetried(attempts: 2, lossesWhileServing: 9, isServing: false))
         #expect(!isRetried(attempts: 3, lossesWhileServing: 0, isServing: false))
