@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A behaviour that a server does not support, and why.
 struct UnsupportedCase: Sendable {
     let make: Peer.Make
@@ -54,10 +56,9 @@ struct UnsupportedCase: Sendable {
 
     /// Without the trait `HTTP3` no server supports HTTP/3.
     private static var withoutHTTP3: [UnsupportedCase] {
-        #if HTTP3
-            []
-        #else
-            Peer.Make.allCases.map { UnsupportedCase($0, [.http3], because: "the package is built without HTTP/3") }
-        #endif
+        if HTTP3Build.isAvailable { return [] }
+        return Peer.Make.allCases.map {
+            UnsupportedCase($0, [.http3], because: "the package is built without HTTP/3")
+        }
     }
 }

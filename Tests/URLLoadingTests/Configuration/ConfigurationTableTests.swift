@@ -35,13 +35,13 @@ import URLLoading
         try await Self.declared().prove(property.rawValue, by: effect(of: property)) { try await nothing(property) }
     }
 
-    #if HTTP3
-        // C-32
-        @Test("the effect of enablesEarlyData", .needs(.gtlsserver)) func theEffectOfEnablesEarlyData() async throws {
-            let property = Property.enablesEarlyData
-            try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
-        }
-    #endif
+    // C-32
+    @Test("the effect of enablesEarlyData", .needsHTTP3, .needs(.gtlsserver)) func theEffectOfEnablesEarlyData()
+        async throws
+    {
+        let property = Property.enablesEarlyData
+        try await Self.declared().prove(property.rawValue, by: enablesEarlyData) { try await nothing(property) }
+    }
 
     /// The test of the property's effect; nil for a property without effect.
     private func effect(of property: Property) -> (() async throws -> Void)? {
@@ -407,31 +407,29 @@ import URLLoading
     }
 
     // C-32: the request is out before the handshake of the second connection is over
-    #if HTTP3
-        private func enablesEarlyData() async throws {
-            let server = try GtlsServer(
-                files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
-            defer { server.stop() }
-            let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/x"))
-            let request = URLRequest(url: url).with { $0.assumesHTTP3Capable = true }
-            for isEnabled in [false, true] {
-                let configuration = URLSessionConfiguration.ephemeral
-                configuration.usesClassicLoadingMode = false
-                configuration.enablesEarlyData = isEnabled
-                let metrics = EarlinessRecorder()
-                let session = URLSession(configuration: configuration, delegate: metrics, delegateQueue: nil)
-                defer { session.invalidateAndCancel() }
-                for _ in 0..<2 {
-                    #expect(try await session.data(for: request).0 == Data("x".utf8))
-                    // The server forgets connections that are idle.
-                    try await eventually {
-                        ClientSockets.values(of: SO_TYPE, at: SOL_SOCKET, connectedTo: server.port).isEmpty
-                    }
+    private func enablesEarlyData() async throws {
+        let server = try GtlsServer(
+            files: ["x": Array("x".utf8)], authority: TrustedAuthority.authority, options: ["--timeout=200ms"])
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/x"))
+        let request = URLRequest(url: url).with { $0.assumesHTTP3Capable = true }
+        for isEnabled in [false, true] {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.usesClassicLoadingMode = false
+            configuration.enablesEarlyData = isEnabled
+            let metrics = EarlinessRecorder()
+            let session = URLSession(configuration: configuration, delegate: metrics, delegateQueue: nil)
+            defer { session.invalidateAndCancel() }
+            for _ in 0..<2 {
+                #expect(try await session.data(for: request).0 == Data("x".utf8))
+                // The server forgets connections that are idle.
+                try await eventually {
+                    ClientSockets.values(of: SO_TYPE, at: SOL_SOCKET, connectedTo: server.port).isEmpty
                 }
-                #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
             }
+            #expect(try await metrics.wasEarly.waitFor(count: 2) == [false, isEnabled])
         }
-    #endif
+    }
 }
 
 /// Whether requests were sent as early data.

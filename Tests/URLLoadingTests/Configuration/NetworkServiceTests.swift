@@ -84,22 +84,20 @@ import URLLoading
         #expect(ClientSockets.trafficClasses(from: data.peerPort) == [Self.video])
     }
 
-    #if HTTP3
-        // C-9
-        @Test("the class of datagrams of QUIC") func datagrams() async throws {
-            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
-            defer { server.stop() }
-            let port = try SilentDatagramPort(server.port)
-            defer { port.close() }
-            let session = session()
-            defer { session.invalidateAndCancel() }
-            var request = URLRequest(url: server.url())
-            request.assumesHTTP3Capable = true
-            #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "x")
-            let classes = Set(port.datagrams().map { Int32($0.mark & 0xFC) })
-            #expect(classes == [Self.video])
-        }
-    #endif
+    // C-9
+    @Test("the class of datagrams of QUIC", .needsHTTP3) func datagrams() async throws {
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+        defer { server.stop() }
+        let port = try SilentDatagramPort(server.port)
+        defer { port.close() }
+        let session = session()
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url())
+        request.assumesHTTP3Capable = true
+        #expect(String(decoding: try await session.data(for: request).0, as: UTF8.self) == "x")
+        let classes = Set(port.datagrams().map { Int32($0.mark & 0xFC) })
+        #expect(classes == [Self.video])
+    }
 
     enum Asker: CaseIterable {
         case stream

@@ -198,27 +198,25 @@ import URLLoading
         #expect(server.connectionCount == 1)
     }
 
-    #if HTTP3
-        // CONN-15: also for a request whose HTTP/3 attempt gets no answer
-        @Test("a server that allows no more requests, and does not speak HTTP/3")
-        func noMoreAndNotElsewhere() async throws {
-            let server = try server(settings: [(3, 1)]) { http2, _ in
-                let first = try http2.readRequest()
-                try http2.send(FrameType.settings, stream: 0, [0, 3, 0, 0, 0, 0])
-                try http2.respond(on: first, body: "first")
-                try http2.connection.waitForClose()
-            }
-            defer { server.stop() }
-            let session = impatientSession()
-            defer { session.invalidateAndCancel() }
-            #expect(try await text(session, server) == "first")
-            var request = URLRequest(url: server.url("/", host: "localhost"))
-            request.assumesHTTP3Capable = true
-            let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
-            #expect(error?.code == .timedOut)
-            #expect(server.connectionCount == 1)
+    // CONN-15: also for a request whose HTTP/3 attempt gets no answer
+    @Test("a server that allows no more requests, and does not speak HTTP/3", .needsHTTP3)
+    func noMoreAndNotElsewhere() async throws {
+        let server = try server(settings: [(3, 1)]) { http2, _ in
+            let first = try http2.readRequest()
+            try http2.send(FrameType.settings, stream: 0, [0, 3, 0, 0, 0, 0])
+            try http2.respond(on: first, body: "first")
+            try http2.connection.waitForClose()
         }
-    #endif
+        defer { server.stop() }
+        let session = impatientSession()
+        defer { session.invalidateAndCancel() }
+        #expect(try await text(session, server) == "first")
+        var request = URLRequest(url: server.url("/", host: "localhost"))
+        request.assumesHTTP3Capable = true
+        let error = await #expect(throws: URLError.self) { try await session.data(for: request) }
+        #expect(error?.code == .timedOut)
+        #expect(server.connectionCount == 1)
+    }
 
     enum Ending: CaseIterable {
         case orderly, abrupt, reset

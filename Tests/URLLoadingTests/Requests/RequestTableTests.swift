@@ -124,17 +124,16 @@ import URLLoading
 
     // CONN-7: a datagram comes to the server's port, and without an answer the load goes over TCP
     private func assumesHTTP3Capable() async throws {
-        #if HTTP3
-            let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
-            defer { server.stop() }
-            let datagrams = try SilentDatagramPort(server.port)
-            defer { datagrams.close() }
-            for isAssumed in [false, true] {
-                let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
-                #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
-                #expect(datagrams.hasHeard == isAssumed)
-            }
-        #endif
+        guard HTTP3Build.isAvailable else { return }
+        let server = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in .text("x") }
+        defer { server.stop() }
+        let datagrams = try SilentDatagramPort(server.port)
+        defer { datagrams.close() }
+        for isAssumed in [false, true] {
+            let request = URLRequest(url: server.url()).with { $0.assumesHTTP3Capable = isAssumed }
+            #expect(try await LoadRecorder.load(request) == [.response(200), .data("x"), .succeeded, .invalid])
+            #expect(datagrams.hasHeard == isAssumed)
+        }
     }
 
     private func requiresDNSSECValidation() async throws {

@@ -149,27 +149,25 @@ import Testing
         #expect(lookers.isDisjoint(with: threads("epoll_")))
     }
 
-    #if HTTP3
-        // CONN-8: alternatives persist between runs, except for ephemeral sessions
-        @Test("where a server speaks HTTP/3 is known in the next run", .needs(.gtlsserver))
-        func alternatives() throws {
-            server.stop()
-            let quic = try GtlsServer(
-                files: ["way": Array("over QUIC".utf8)], authority: TrustedAuthority.authority)
-            defer { quic.stop() }
-            let tcp = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
-                CannedResponse.text("over TCP").with(field: "Alt-Svc", "h3=\":\(quic.port)\"; ma=3600").closing()
-            }
-            defer { tcp.stop() }
-            let url = tcp.url("/way").absoluteString
-            #expect(try user.run("ephemeral", url, url) == ["200 over TCP", "200 over QUIC"])
-            #expect(user.places == [:])
-            #expect(try user.run("default", url) == ["200 over TCP"])
-            #expect(user.places["data/session-user/url-loading-alternative-services.sqlite"] == 0o600)
-            #expect(try user.run("ephemeral", url) == ["200 over TCP"])
-            #expect(try user.run("default", url) == ["200 over QUIC"])
+    // CONN-8: alternatives persist between runs, except for ephemeral sessions
+    @Test("where a server speaks HTTP/3 is known in the next run", .needsHTTP3, .needs(.gtlsserver))
+    func alternatives() throws {
+        server.stop()
+        let quic = try GtlsServer(
+            files: ["way": Array("over QUIC".utf8)], authority: TrustedAuthority.authority)
+        defer { quic.stop() }
+        let tcp = try ScriptedServer.answering(tls: TrustedAuthority.server()) { _ in
+            CannedResponse.text("over TCP").with(field: "Alt-Svc", "h3=\":\(quic.port)\"; ma=3600").closing()
         }
-    #endif
+        defer { tcp.stop() }
+        let url = tcp.url("/way").absoluteString
+        #expect(try user.run("ephemeral", url, url) == ["200 over TCP", "200 over QUIC"])
+        #expect(user.places == [:])
+        #expect(try user.run("default", url) == ["200 over TCP"])
+        #expect(user.places["data/session-user/url-loading-alternative-services.sqlite"] == 0o600)
+        #expect(try user.run("ephemeral", url) == ["200 over TCP"])
+        #expect(try user.run("default", url) == ["200 over QUIC"])
+    }
 
     // S-18, CACHE-29: every call that could change a disk is looked at
     @Test("an ephemeral session touches no disk")
