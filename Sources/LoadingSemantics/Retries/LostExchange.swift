@@ -31,7 +31,7 @@ package struct LostExchange: Sendable, Equatable {
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
-        lossesAmongOthers: Int = 0, refusals: Int = 1, isServing: Bool = false
+        lossesAmongOthers: Int, refusals: Int, isServing: Bool
     ) {
         self.method = method
         self.progress = progress

@@ -9,7 +9,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: method, progress: progress, isReusedConnection: reused, isBodyReplayable: replayable,
-                attempts: attempts)) == .retry
+                attempts: attempts, lossesAmongOthers: 0, refusals: 1, isServing: false)) == .retry
     }
 
     // CONN-10
@@ -53,7 +53,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
-                refusals: refusals, isServing: isServing))
+                lossesAmongOthers: 0, refusals: refusals, isServing: isServing))
     }
 
     // CONN-4: what a server has not processed while it processed others is no try
@@ -78,7 +78,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
-                lossesAmongOthers: lossesAmongOthers, isServing: isServing)) == .retry
+                lossesAmongOthers: lossesAmongOthers, refusals: 1, isServing: isServing)) == .retry
     }
 
     // CONN-10: a close in the midst of others may have been theirs; a request that is lost again and again may be the cause
@@ -98,7 +98,8 @@ import Testing
     // CONN-10, ERR-5
     @Test func failureKeepsItsError() {
         let lost = LostExchange(
-            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1)
+            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1,
+            lossesAmongOthers: 0, refusals: 1, isServing: false)
         #expect(RetryRules.decide(lost) == .fail(.networkConnectionLost))
         #expect(RetryRules.decide(lost, error: .networkConnectionLost(104)) == .fail(.networkConnectionLost(104)))
     }
