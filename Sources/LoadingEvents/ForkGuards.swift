@@ -3,10 +3,13 @@ internal import CLoadingLinux
 /// State that a forked process uses. Its locks are held during the fork: otherwise another thread of the parent may hold one of them
 /// at that moment. In the child, which does not have that thread, the lock would never be released, and the state could be
 /// inconsistent.
+///
+/// An object that does not live as long as the process calls `ForkGuards.remove` first in its `deinit`, which waits for a fork.
 package protocol ForkGuarded: AnyObject, Sendable {
     /// Takes the locks, each unless it is still held at that time of the monotonic clock.
     func hold(until deadline: Int64)
-    /// Releases those that were taken, and gives what was held meanwhile and may be let go of when all are released.
+    /// Releases the locks that were taken, and returns the objects that were retained for them. The last release of such an object
+    /// may run the caller's code, so it happens after all locks are released.
     func release(inChild: Bool) -> [AnyObject]
 }
 
@@ -16,16 +19,19 @@ package final class ForkGuards: @unchecked Sendable {
 
     package static let shared = ForkGuards()
 
+    /// The reference is not counted: a weak one would make each retain and release of a session slow, and a strong one would keep
+    /// it. It is valid while `lock` is held, because `remove` comes before the end of the object.
     private struct Member {
-        weak var guarded: (any ForkGuarded)?
+        let number: Int
+        unowned(unsafe) let guarded: any ForkGuarded
     }
 
     /// Held from before a fork until after it.
     private let lock = Lock()
-    private var members: [Member] = []
-    private var held: [any ForkGuarded] = []
-    /// The number of members at which those that no longer exist are removed.
-    private var sweepCount = 64
+    private var members: [ObjectIdentifier: Member] = [:]
+    private var lastNumber = 0
+    /// The members in the order in which they were added, during a fork.
+    private var held: [Member] = []
 
     /// Nanoseconds. A thread may fork while it holds one of the locks, or locks may be taken in another order: neither must
     /// deadlock.
@@ -35,27 +41,27 @@ package final class ForkGuards: @unchecked Sendable {
 
     package func add(_ guarded: any ForkGuarded) {
         lock.withLock {
-            if members.count >= sweepCount {
-                members.removeAll { $0.guarded == nil }
-                sweepCount = max(64, members.count * 2)
-            }
-            members.append(Member(guarded: guarded))
+            lastNumber += 1
+            members[ObjectIdentifier(guarded)] = Member(number: lastNumber, guarded: guarded)
         }
+    }
+
+    package func remove(_ guarded: any ForkGuarded) {
+        lock.withLock { members[ObjectIdentifier(guarded)] = nil }
     }
 
     func hold() {
         lock.lock()
-        held = members.compactMap(\.guarded)
+        held = members.values.sorted { $0.number < $1.number }
         let deadline = cll_now() + Self.patience
-        for guarded in held { guarded.hold(until: deadline) }
+        for member in held { member.guarded.hold(until: deadline) }
     }
 
     func release(inChild: Bool) {
-        let held = held
-        self.held = []
-        let leftovers = held.reversed().flatMap { $0.release(inChild: inChild) }
+        var leftovers: [AnyObject] = []
+        for member in held.reversed() { leftovers += member.guarded.release(inChild: inChild) }
+        held = []
         lock.unlock()
-        // The end of one of them may be the caller's code, which takes locks.
-        withExtendedLifetime((held, leftovers)) {}
+        withExtendedLifetime(leftovers) {}
     }
 }

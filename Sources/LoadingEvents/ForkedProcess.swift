@@ -1,14 +1,14 @@
 internal import CLoadingLinux
 
-/// Tells a process that was made by `fork` without `exec` from the one that has the threads.
+/// Detects a process that was created by `fork` without `exec`, and so lacks the threads of its parent.
 package enum ForkedProcess {
-    /// From now on the processes that are forked off know what they are. Those of before have started no thread here, so
-    /// nothing is missing in them.
+    /// Starts detection. Processes that were forked earlier are not affected, because this library had not started a
+    /// thread then.
     package static func watch() {
         cll_watch_forks({ ForkGuards.shared.hold() }, { ForkGuards.shared.release(inChild: $0) })
     }
 
-    /// Whether this process was forked off since.
+    /// Whether this process was forked after `watch`.
     @inline(__always)
-    package static var isOne: Bool { cll_is_forked() }
+    package static var isCurrent: Bool { cll_is_forked() }
 }

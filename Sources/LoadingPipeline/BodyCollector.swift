@@ -7,7 +7,7 @@ internal import LoadingEvents
 /// With an announced length the memory has that size at once when it is small; a large announcement is believed only
 /// as far as bytes come, so a server can't make us allocate what it never sends.
 struct BodyCollector: ~Copyable {
-    private var memory = GrowingMemory()
+    private var memory = GrowableBuffer()
     private(set) var count = 0
     private var expected: Int?
 

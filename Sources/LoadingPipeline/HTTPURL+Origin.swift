@@ -10,7 +10,7 @@ extension HTTPURL {
     ///   - service: What the connection wants of the network.
     ///   - proxyIdentity: Whose connections to a proxy to use that loads requests itself.
     func origin(
-        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute.Way, service: NetworkService,
+        of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64
     ) -> Origin {
         switch way {

@@ -5,7 +5,7 @@ internal import LoadingSemantics
 /// picked by now (PROXY-11).
 struct HeldConnection {
     let carrier: any ExchangeCarrier
-    let way: ProxyRoute.Way
+    let way: ProxyRoute
     /// Whether nothing of the conversation has been said: another connection does as well.
     let isBeginning: Bool
 }

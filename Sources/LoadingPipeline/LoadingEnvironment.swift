@@ -8,6 +8,10 @@ package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
+    /// Each nil without such a store.
+    package var cookies: (any CookieStore)?
+    package var responses: (any ResponseStore)?
+    package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
     /// Nil if nothing goes through a proxy.
     let proxies: ProxyRoutes?
@@ -24,7 +28,7 @@ package final class LoadingEnvironment {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
-        self.proxies = proxies.flatMap { $0.rules.areEmpty ? nil : $0 }
+        self.proxies = proxies.flatMap { $0.rules.isEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }
@@ -41,8 +45,8 @@ package final class LoadingEnvironment {
     /// asked first.
     package func forwarded(ftp text: String) -> HTTPURL? {
         guard let proxies, text.utf8.first.map({ $0 | 0x20 }) == UInt8(ascii: "f"), let url = try? FTPURL(text),
-            proxies.rules.adviser(for: ProxyDestination(url)) == nil,
-            case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).ways.first, proxy.forwards
+            proxies.rules.externalSource(for: ProxyDestination(url)) == nil,
+            case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).routes.first, proxy.forwards
         else { return nil }
         return url.place
     }

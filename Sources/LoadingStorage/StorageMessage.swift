@@ -1,39 +1,39 @@
 internal import LoadingEvents
 
-/// What a store has to say about its file, or its keyring: once for each change of its state, not for each thing it
-/// could not do.
+/// A change of the state of a store's file or keyring. Reported once per change, not for each failed operation.
 package enum StorageMessage: Hashable, Sendable {
-    /// From now on in memory only, until the file can be written again.
+    /// The store is in memory only until the file can be written again.
     case inMemory(StorageFailure)
-    /// What was kept in memory is in the file.
-    case lastsAgain(path: String)
-    /// The file was damaged or another program's. So many of its rows were saved.
+    /// The pending changes were written to the file.
+    case writableAgain(path: String)
+    /// The file was damaged or not the library's. `saved` rows were copied to a new file.
     case repaired(path: String, saved: Int, putAside: String?)
-    /// A cached response was damaged, or its body was gone. It is removed, and so are others like it, of which nothing is said.
+    /// A cached response was damaged or its body was missing. It is removed, as are further ones, which are not
+    /// reported.
     case responseDamaged(path: String)
-    /// From now on in a file, until the user's keyring can be reached again.
-    case keyringAway(KeyringFailure, path: String)
-    /// What was kept in the file is in the keyring.
-    case keyringReached
+    /// Credentials are stored in a file until the keyring is available again.
+    case keyringUnavailable(KeyringFailure, path: String)
+    /// The credentials in the file were moved to the keyring.
+    case keyringAvailable
 }
 
 extension StorageMessage: CustomStringConvertible {
     package var description: String {
         switch self {
         case .inMemory(let failure): "\(failure). What is stored is kept in memory"
-        case .lastsAgain(let path): "\(path) can be written again"
+        case .writableAgain(let path): "\(path) can be written again"
         case .repaired(let path, let saved, let aside):
             "\(path) was damaged; \(saved) rows were saved" + (aside.map { ". The damaged file is \($0)" } ?? "")
         case .responseDamaged(let path): "\(path): a response was damaged, and is not kept any more"
-        case .keyringAway(let failure, let path): "\(failure). Passwords are kept in \(path)"
-        case .keyringReached: "the keyring can be used again"
+        case .keyringUnavailable(let failure, let path): "\(failure). Passwords are kept in \(path)"
+        case .keyringAvailable: "the keyring can be used again"
         }
     }
 }
 
 extension StorageMessage {
-    /// Says it on standard error, if the process has not said the like yet.
+    /// Writes the message to standard error, unless the process has written such a message before.
     package static let show: @Sendable (StorageMessage) -> Void = { message in
-        if StorageAnnouncements.shared.take(message) { StandardError.say(message.description) }
+        if StorageMessageFilter.shared.take(message) { StandardError.write(message.description) }
     }
 }

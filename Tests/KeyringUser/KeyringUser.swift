@@ -40,7 +40,7 @@ private final class KeyringOrders {
     private let application: String
     private let patience: UInt32
     private let messages = Messages()
-    private var credentials: PermanentCredentials?
+    private var credentials: PersistentCredentialStore?
 
     init(folder: String, application: String, patience: UInt32) {
         self.folder = folder
@@ -49,23 +49,23 @@ private final class KeyringOrders {
         credentials = make()
     }
 
-    private func make() -> PermanentCredentials {
-        PermanentCredentials(
+    private func make() -> PersistentCredentialStore {
+        PersistentCredentialStore(
             in: StorageDirectory(path: folder), application: application, patience: patience,
-            tell: { [messages] in messages.all.append("\($0)") })
+            notify: { [messages] in messages.all.append("\($0)") })
     }
 
     func answers(to line: String) -> [String] {
         let words = line.split(separator: " ", maxSplits: 1).map(String.init)
         guard let order = words.first, let credentials else { return ["?"] }
-        let credential = words.count > 1 ? StoredCredential(line: words[1]) : nil
+        let credential = words.count > 1 ? PersistentCredential(line: words[1]) : nil
         switch (order, credential) {
         case ("load", _): return credentials.load().map(\.line).sorted()
         case ("store", let credential?): return ["\(credentials.apply([.stored(credential)]))"]
         case ("remove", let credential?): return ["\(credentials.apply([.removed(credential.identity)]))"]
         case ("clear", _): return ["\(credentials.apply([.everythingRemoved]))"]
         case ("flush", _): return ["\(credentials.flush())"]
-        case ("news", _): return ["\(credentials.hasNews())"]
+        case ("news", _): return ["\(credentials.hasExternalChanges())"]
         case ("hold", _): return ["\(credentials.mayHold)"]
         case ("messages", _):
             defer { messages.all = [] }

@@ -75,15 +75,15 @@ extension AlternativeServicesRecord: StepRecord {
     package static func make(_ number: Int, _ version: Int) -> AlternativeServicesRecord {
         let service = AlternativeService(port: 443, persists: true)
         return AlternativeServicesRecord(
-            origin: ServerPlace("h\(number).example", 443), entries: [Entry(service, expires: Int64(version))])
+            origin: HostPort("h\(number).example", 443), entries: [Entry(service, expires: Int64(version))])
     }
 
     package var text: String { "\(origin.host) \(entries.map(\.expires))" }
 }
 
-extension StoredCredential: StepRecord {
-    package static func make(_ number: Int, _ version: Int) -> StoredCredential {
-        StoredCredential(
+extension PersistentCredential: StepRecord {
+    package static func make(_ number: Int, _ version: Int) -> PersistentCredential {
+        PersistentCredential(
             space: Space(
                 host: "h\(number)", port: 443, protocolName: "https", realm: nil, authenticationMethod: "Basic"),
             user: "u", password: "p\(version)")

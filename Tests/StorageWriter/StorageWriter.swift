@@ -21,7 +21,7 @@ internal import StorageSteps
             case .cookies: run(RecordSteps<Cookie>(in: directory), words[3])
             case .hosts: run(RecordSteps<HSTSRecord>(in: directory), words[3])
             case .alternatives: run(RecordSteps<AlternativeServicesRecord>(in: directory), words[3])
-            case .credentials: run(RecordSteps<StoredCredential>(in: directory), words[3])
+            case .credentials: run(RecordSteps<PersistentCredential>(in: directory), words[3])
             case .responses: run(ResponseSteps(in: directory), words[3])
             }
         case "fill":

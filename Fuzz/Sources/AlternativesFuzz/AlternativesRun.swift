@@ -8,9 +8,9 @@ struct AlternativesRun {
     ]
     private static let most = 3
 
-    private var services = AlternativeServices(mostOrigins: most)
-    private var copy: [ServerPlace: AlternativeServicesRecord] = [:]
-    private var broken = BrokenServices<ServerPlace>()
+    private var services = AlternativeServices(maximumOrigins: most)
+    private var copy: [HostPort: AlternativeServicesRecord] = [:]
+    private var broken = BrokenServices<HostPort>()
     private var now: Int64 = 1_600_000_000
 
     mutating func step(_ choice: UInt8, _ bytes: Slice<UnsafeBufferPointer<UInt8>>) {
@@ -26,8 +26,8 @@ struct AlternativesRun {
             precondition(field != nil && index < 7 || outcome == .nothing, "believed")
         case 4: now += Int64(text.utf8.count) * 3_600
         case 5: for outcome in services.networkChanged(at: now) { follow(outcome) }
-        case 6: restore(text, ServerPlace(url.host, url.port))
-        default: failed(ServerPlace(url.host, url.port))
+        case 6: restore(text, HostPort(url.host, url.port))
+        default: failed(HostPort(url.host, url.port))
         }
         precondition(services.count <= Self.most, "more than there is room for")
         precondition(services.count == copy.count, "the copy does not follow")
@@ -67,7 +67,7 @@ struct AlternativesRun {
     }
 
     /// A record of which anybody may have written anything.
-    private mutating func restore(_ text: String, _ origin: ServerPlace) {
+    private mutating func restore(_ text: String, _ origin: HostPort) {
         let entries = text.split(separator: " ").map { word in
             let number = Int64(word.utf8.count) - 4
             let service = AlternativeService(host: word.isEmpty ? nil : String(word), port: UInt16(word.utf8.count % 3))
@@ -76,7 +76,7 @@ struct AlternativesRun {
         follow(services.insert(AlternativeServicesRecord(origin: origin, entries: entries), at: now))
     }
 
-    private mutating func failed(_ place: ServerPlace) {
+    private mutating func failed(_ place: HostPort) {
         let time = now * 1_000_000_000
         broken.failed(place, at: time)
         precondition(broken.contains(place, at: time), "forgotten")

@@ -19,7 +19,7 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let chain = CertificateChainFacts([leaf, leaf], anchor: .none)
     let refusals = CertificateRules.refusals(of: chain, for: "a." + name, at: 2)
     precondition(encoding != nil || refusals.contains(.malformed), "taken for a certificate")
-    let reason = CertificateReason(chain, for: name, at: 2, names: [name, nil], lastIssuer: name)
+    let reason = CertificateRefusalMessage(chain, for: name, at: 2, names: [name, nil], lastIssuer: name)
     for refusal in refusals {
         let isPrintable = reason.text(refusal).unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
         precondition(isPrintable, "steers a terminal")

@@ -41,7 +41,7 @@ struct CookieRun {
     private mutating func receive(_ field: String, from request: CookieRequest) {
         _ = CookieDate.parse(field)
         precondition(
-            JoinedSetCookies.split(field).joined(separator: ",").utf8.elementsEqual(field.utf8), "a part was lost")
+            CombinedSetCookies.split(field).joined(separator: ",").utf8.elementsEqual(field.utf8), "a part was lost")
         switch jar.receive(field, from: request, at: now) {
         case .stored(let cookie, let evicted):
             for identity in evicted {
@@ -68,7 +68,7 @@ struct CookieRun {
             cookie.expires.map { $0 > now && $0 <= now + TimeLimits.standard.longestCookieLifetime } ?? true,
             "a strange end")
         if let prefix = CookiePrefix(of: cookie.name) {
-            precondition(prefix.isKept(by: cookie), "a promise is broken")
+            precondition(prefix.isSatisfied(by: cookie), "a promise is broken")
         }
         guard let field = Cookie.field([cookie]) else { preconditionFailure("nothing is sent") }
         precondition(!field.utf8.contains { $0 == 0x3B || $0 < 0x20 && $0 != 0x09 }, "it ends its field")

@@ -77,11 +77,11 @@ private func check(_ server: ProxyServer) {
 }
 
 private func checkScript(_ text: String) {
-    let ways = PACResult(text).route.ways
+    let ways = PACResult(text).route.routes
     for case .through(let server) in ways { precondition(server.credential == nil) }
     // What libproxy writes is a list of the same kind.
-    for ways in [ways, ProxyRoute(desktop: text).ways] {
-        precondition(ways.count <= PACResult.Limit.ways && Set(ways).count == ways.count)
+    for ways in [ways, ProxyRouteList(desktop: text).routes] {
+        precondition(ways.count <= PACResult.Limit.routes && Set(ways).count == ways.count)
         for case .through(let server) in ways { check(server) }
     }
 }
@@ -103,7 +103,7 @@ private func checkExclusions(_ text: String) {
     for host in ["a.example.com", "localhost", "10.1.2.3", "2001:db8::1", "::ffff:10.1.2.3", "intranet", ""] {
         let destination = ProxyDestination(traffic: .other, host: host, port: 80)
         for rules in [environment, dictionary, configured] {
-            precondition(rules.route(for: destination).ways.count == 1, "a route forks")
+            precondition(rules.route(for: destination).routes.count == 1, "a route forks")
         }
     }
 }
@@ -112,7 +112,7 @@ private func checkDestination(_ text: String) {
     let destination = ProxyDestination(traffic: .https, host: text, port: 443)
     let rules = ProxyRules(
         system: ProxyEnvironment(["https_proxy": "p", "no_proxy": "10/8,example.com,*.local:443,\(text)"]))
-    precondition(rules.route(for: destination).ways.count == 1)
+    precondition(rules.route(for: destination).routes.count == 1)
     var tunnel = ConnectTunnel(to: destination)
     guard let request = try? tunnel.request(userAgent: text, authorization: text) else { return }
     precondition(request.count(where: { $0 == 0x0A }) == 5, "more or fewer lines than fields")
@@ -120,7 +120,7 @@ private func checkDestination(_ text: String) {
 
 private func checkInquiry(_ text: String) {
     guard let url = try? HTTPURL(text) else { return }
-    let inquiry = ProxyInquiry(url)
+    let inquiry = ProxyQuery(url)
     guard let shown = try? HTTPURL(inquiry.url) else { preconditionFailure("an address that is none") }
     precondition(shown.host == url.host.prefix { $0 != "%" } && shown.port == url.port && shown.userinfo == nil)
     if url.scheme.isSecure { precondition(Array(shown.target) == Array("/".utf8), "more than the host") }

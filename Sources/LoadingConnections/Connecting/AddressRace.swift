@@ -56,7 +56,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         self.record = record
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
-        if origin.service.requiresProvedNames, !NameResolver.isLocal(origin.host) {
+        if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
             // Nobody here can prove what a name server says (CONN-20).
             let box = LoopBox(self)
             return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }
@@ -176,7 +176,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         guard outcome != nil else { return }
         guard let failure else { return perform(.attemptSucceeded(attempt)) }
         running.removeValue(forKey: attempt)?.close()
-        if failure.isLackOfDescriptors { return end(.failure(.noDescriptor)) }
+        if failure.isDescriptorShortage { return end(.failure(.noDescriptor)) }
         perform(.attemptFailed(attempt, failure))
     }
 

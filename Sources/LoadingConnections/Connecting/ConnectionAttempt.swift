@@ -343,7 +343,7 @@ final class ConnectionAttempt: SecurityAsker, LoopTimerTarget {
         let proxy = securedProxy
         secure = nil
         switch outcome {
-        case .failure(let error) where error.isLackOfDescriptors:
+        case .failure(let error) where error.isDescriptorShortage:
             // The roots that the server's certificate is judged by could not be read.
             waitForDescriptor()
         case .failure(let error):

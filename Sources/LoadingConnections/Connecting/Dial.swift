@@ -44,10 +44,10 @@ final class Dial {
     /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
-        if origin.passage != nil, origin.service.requiresProvedNames, !NameResolver.needsNoNameServer(origin.host) {
+        if origin.passage != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             // A proxy that is to find the host proves nothing to us; and one that loads the request is not found itself.
             var failure = ConnectionFailure(.cannotFindHost)
-            if case .forwarding = origin.passage { failure.permitsNextWay = true }
+            if case .forwarding = origin.passage { failure.permitsNextRoute = true }
             let told = LoopBox((self, failure))
             return pool.loop.post { told.value.0.fail(told.value.1) }
         }
@@ -101,7 +101,7 @@ final class Dial {
                 return fail(ConnectionFailure(.unreachable(passage.service, error), of: passage.server))
             }
             var failure = ConnectionFailure(error)
-            failure.permitsNextWay = true
+            failure.permitsNextRoute = true
             fail(failure)
         case .success(let stream):
             onEvent?(.connectEnded)
@@ -120,7 +120,7 @@ final class Dial {
             self.handshake = nil
             switch result {
             case .success(let stream): dig(stream, proxy)
-            case .failure(let error) where error.isLackOfDescriptors:
+            case .failure(let error) where error.isDescriptorShortage:
                 outcome?(.failure(.noDescriptor))
             case .failure(let error): fail(ConnectionFailure(error, inHandshakeWith: proxy))
             }

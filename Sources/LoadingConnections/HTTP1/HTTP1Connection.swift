@@ -128,7 +128,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         receivedBodyWireBytes = 0
         missing = nil
         let isFirst = exchangeNumber == 1
-        takenBefore = isFirst || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesTaken
+        takenBefore = isFirst || RequestMethod.isIdempotent(request.method) ? 0 : stream.bytesAcknowledged
 
         var head = pool.encodeBuffer
         pool.encodeBuffer = []
@@ -395,7 +395,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     func fail(_ error: LoadError, isGoodbye: Bool = false) {
         guard let observer else { return }
         var progress = machine.progress
-        if isGoodbye, progress == .sent, takenBefore > 0, stream.bytesTaken == takenBefore { progress = .refused }
+        if isGoodbye, progress == .sent, takenBefore > 0, stream.bytesAcknowledged == takenBefore {
+            progress = .refused
+        }
         self.observer = nil
         endSending()
         pool.discard(self)

@@ -36,7 +36,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     var goodbye: HTTP2ErrorCode?
     private var hasWriteFailed = false
     /// How much the peer had taken when it was last asked for a sign of life.
-    private var bytesTaken: UInt64 = 0
+    private var bytesAcknowledged: UInt64 = 0
     /// Streams that are done away with, until that goes out.
     var ending: Set<Int64> = []
     private(set) var answerCount = 0
@@ -46,7 +46,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// The PING that is out to find out whether it takes more.
     private var limitQuestion: UInt64?
     /// How much the peer had taken, and when it was last heard of, when it was last looked whether it takes anything.
-    private var stall = (bytesTaken: 0 as UInt64, lastHeard: 0 as Int64)
+    private var stall = (bytesAcknowledged: 0 as UInt64, lastHeard: 0 as Int64)
 
     @exclusivity(unchecked) private(set) var idleSince: Int64
     /// When something came last.
@@ -108,7 +108,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         }
         if pool.loop.now - lastHeard > pool.loop.limits.http2PingSilence, !answerTimer.isArmed {
             session.ping(UInt64(bitPattern: pool.loop.now))
-            bytesTaken = stream.bytesTaken
+            bytesAcknowledged = stream.bytesAcknowledged
             pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
         reservedCount += 1
@@ -305,7 +305,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
 
     /// Takes what the kernel has and the loop has not heard of.
     private func hearNews() {
-        guard stream.hasNews else { return }
+        guard stream.hasPendingInput else { return }
         // What the loop reads into may be in use: this can be in the midst of another connection's turn, though not of its
         // own.
         isHandlingReadiness = true
@@ -373,7 +373,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     }
 
     func close() {
-        for stream in streams.values { stream.fallSilent() }
+        for stream in streams.values { stream.detach() }
         shut()
         session.fail()
     }
@@ -390,7 +390,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     /// connection. Nobody may be left who waits for it.
     private func watchStall() {
         guard !ending.isEmpty, !unsent.isEmpty, !isClosed, !stallTimer.isArmed else { return }
-        stall = (stream.bytesTaken, lastHeard)
+        stall = (stream.bytesAcknowledged, lastHeard)
         pool.loop.arm(stallTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }
 
@@ -398,15 +398,15 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         if timer === stallTimer {
             if ending.isEmpty || unsent.isEmpty { return }
             // Of some sockets it is not known how much was taken, or of one of several ways alone.
-            let isKnown = stall.bytesTaken > 0 && !stream.isMultipath
-            let isGone = isKnown && stall == (stream.bytesTaken, lastHeard)
+            let isKnown = stall.bytesAcknowledged > 0 && !stream.isMultipath
+            let isGone = isKnown && stall == (stream.bytesAcknowledged, lastHeard)
             return isGone ? lose(.networkConnectionLost) : watchStall()
         }
         if timer === answerTimer {
             // The question may still stand behind what is being sent.
-            let taken = stream.bytesTaken
-            if taken == bytesTaken { return lose(.networkConnectionLost) }
-            bytesTaken = taken
+            let taken = stream.bytesAcknowledged
+            if taken == bytesAcknowledged { return lose(.networkConnectionLost) }
+            bytesAcknowledged = taken
             return pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
         }
         guard isIdle else { return }
@@ -414,7 +414,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         guard end <= pool.loop.now else { return pool.loop.arm(idleTimer, at: end, for: self) }
         retire()
         // A peer that does not even take the goodbye is not waited for.
-        bytesTaken = stream.bytesTaken
+        bytesAcknowledged = stream.bytesAcknowledged
         pool.loop.arm(answerTimer, at: pool.loop.now + pool.loop.limits.http2PingTimeout, for: self)
     }
 }

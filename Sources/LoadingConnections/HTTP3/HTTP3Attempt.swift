@@ -103,7 +103,7 @@
         /// made with, and no more is asked of it then.
         private func earlyRequest(in session: ConnectionSecurity.QUICSession?) -> HTTPStreamRequest? {
             guard !isEarlyOut, let session, session.wasEvaluated, session.resumption.hasEarlyData,
-                pool.security.demands(on: home.origin)?.pins == nil, let request = early?(),
+                pool.security.requirements(on: home.origin)?.pins == nil, let request = early?(),
                 let exchange = request.early
             else { return nil }
             isEarlyOut = true

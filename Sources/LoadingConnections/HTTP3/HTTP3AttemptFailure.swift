@@ -8,6 +8,6 @@
         var isRefusal: Bool
 
         /// Whether it is to be held against the server, or against the way to it. What this machine lacks is not.
-        var isOfServer: Bool { !error.isLackOfDescriptors && !error.isLackOfWay }
+        var isOfServer: Bool { !error.isDescriptorShortage && !error.isNoRoute }
     }
 #endif

@@ -525,7 +525,7 @@
         /// have wanted another, and would over TCP.
         var hasOtherWay: Bool {
             guard let loss else { return false }
-            return !hasAnswered && !loss.isLackOfWay && !session.isIdentityRequested
+            return !hasAnswered && !loss.isNoRoute && !session.isIdentityRequested
         }
 
         /// What went out early was for nothing, and so was the handshake: GnuTLS cannot say hello once more after that.
@@ -544,7 +544,7 @@
             replayEarly()
             guard !isClosed else { return }
             loss = error
-            if opened == nil, !hasAnswered, !streams.isEmpty, !error.isLackOfWay {
+            if opened == nil, !hasAnswered, !streams.isEmpty, !error.isNoRoute {
                 pool.http3Services.failed(service, of: home.origin.place, at: pool.loop.now)
             }
             shut()
@@ -563,7 +563,7 @@
             guard !isClosed else { return }
             opened = nil
             early = nil
-            for stream in streams.values { stream.fallSilent() }
+            for stream in streams.values { stream.detach() }
             let mark = home.origin.service.trafficClass << 2
             session.close(at: pool.loop.now).withUnsafeBytes { words in
                 if !words.isEmpty { _ = socket.write(words, segment: words.count, mark: mark) }

@@ -7,7 +7,7 @@
     final class HTTP3Services {
         private let said: any AlternativeServicesStore
         /// What QUIC does not reach, whoever is looked for there.
-        private var unreachable = BrokenServices<ServerPlace>()
+        private var unreachable = BrokenServices<HostPort>()
         /// Who does not speak for an origin. To be named by others does nobody harm, so that is between the two.
         private var strangers = BrokenServices<Stranger>()
         /// The machine's addresses when the first of this was learnt or used, and when they were last looked at.
@@ -16,8 +16,8 @@
         private(set) var networkChanges = 0
 
         private struct Stranger: Hashable {
-            let place: ServerPlace
-            let origin: ServerPlace
+            let place: HostPort
+            let origin: HostPort
         }
 
         init(_ said: any AlternativeServicesStore) { self.said = said }
@@ -29,7 +29,7 @@
         ///   - mayBeElsewhere: Whether other hosts may be gone to. Where there are proxies, one may be meant for them.
         ///   - isWatched: Whether a change of the network is told; else it is looked whether there was one.
         func service(
-            of origin: ServerPlace, isAssumed: Bool, mayBeElsewhere: Bool, isWatched: Bool, at now: Int64
+            of origin: HostPort, isAssumed: Bool, mayBeElsewhere: Bool, isWatched: Bool, at now: Int64
         ) -> AlternativeService? {
             var services = said.services(of: origin, at: Self.today)
             let isKnowing = addresses != nil || !services.isEmpty
@@ -44,7 +44,7 @@
 
         /// The same of what records of DNS say.
         func service(
-            of origin: ServerPlace, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
+            of origin: HostPort, among records: [HTTPSRecord], mayBeElsewhere: Bool, at now: Int64
         ) -> AlternativeService? {
             HTTPSRecord.http3(among: records, of: origin) {
                 isUsable($0, of: origin, mayBeElsewhere: mayBeElsewhere, at: now)
@@ -52,16 +52,16 @@
         }
 
         private func isUsable(
-            _ service: AlternativeService, of origin: ServerPlace, mayBeElsewhere: Bool, at now: Int64
+            _ service: AlternativeService, of origin: HostPort, mayBeElsewhere: Bool, at now: Int64
         ) -> Bool {
-            let place = service.place(for: origin)
+            let place = service.hostPort(for: origin)
             return (mayBeElsewhere || place.host == origin.host) && !isBroken(place, for: origin, at: now)
         }
 
         /// Whether HTTP/3 has failed at an origin's own place lately.
-        func isBroken(_ origin: ServerPlace, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
+        func isBroken(_ origin: HostPort, at now: Int64) -> Bool { isBroken(origin, for: origin, at: now) }
 
-        private func isBroken(_ place: ServerPlace, for origin: ServerPlace, at now: Int64) -> Bool {
+        private func isBroken(_ place: HostPort, for origin: HostPort, at now: Int64) -> Bool {
             unreachable.contains(place, at: now) || strangers.contains(Stranger(place: place, origin: origin), at: now)
         }
 
@@ -73,25 +73,25 @@
             said.note(fields, from: url, at: Self.today)
         }
 
-        func failed(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+        func failed(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
             noteAddresses()
-            unreachable.failed(service.place(for: origin), at: now)
+            unreachable.failed(service.hostPort(for: origin), at: now)
         }
 
         /// There is a server, and it is not taken for the origin.
-        func isRefused(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+        func isRefused(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
             noteAddresses()
-            strangers.failed(Stranger(place: service.place(for: origin), origin: origin), at: now)
+            strangers.failed(Stranger(place: service.hostPort(for: origin), origin: origin), at: now)
         }
 
-        func succeeded(_ service: AlternativeService, of origin: ServerPlace) {
-            let place = service.place(for: origin)
+        func succeeded(_ service: AlternativeService, of origin: HostPort) {
+            let place = service.hostPort(for: origin)
             unreachable.succeeded(place)
             strangers.succeeded(Stranger(place: place, origin: origin))
         }
 
         /// The server there says that it is not the origin (RFC 7838 §6), and is left alone though the origin may name it again.
-        func isMisdirected(_ service: AlternativeService, of origin: ServerPlace, at now: Int64) {
+        func isMisdirected(_ service: AlternativeService, of origin: HostPort, at now: Int64) {
             said.remove(service, of: origin)
             isRefused(service, of: origin, at: now)
         }
@@ -111,8 +111,8 @@
         func networkChanged(to addresses: LocalAddresses) {
             // Most of what is told changes nothing: a lifetime is renewed, or somebody else's route comes.
             if let before = self.addresses, before != addresses {
-                unreachable.forgetAll()
-                strangers.forgetAll()
+                unreachable.removeAll()
+                strangers.removeAll()
                 networkChanges += 1
             }
             self.addresses = addresses

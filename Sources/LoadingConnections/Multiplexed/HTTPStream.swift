@@ -118,7 +118,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     func cancel() {
         guard observer != nil else { return }
-        fallSilent()
+        detach()
         if let number { connection.cancel(number) }
     }
 
@@ -375,14 +375,14 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         guard let observer, let number else { return }
         let bytes = connection.bodyWireBytes(of: number)
         endedWireBytes = bytes
-        fallSilent()
+        detach()
         // The rest of a request that was answered already is of no use to anybody.
         if !isSentWhole { connection.stopRequest(of: number) }
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
     /// The observer hears nothing more. What it has not taken is nobody's to take any more.
-    func fallSilent() {
+    func detach() {
         observer = nil
         forgetGathered()
         stopSending()
@@ -393,7 +393,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private func fail(_ error: LoadError) {
         handOut()
         guard let observer else { return }
-        fallSilent()
+        detach()
         if let number { connection.cancel(number) }
         observer.exchangeFailed(ExchangeFailure(error: error, progress: .sent))
     }
@@ -401,7 +401,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     func fail(_ failure: HTTPStreamFailure, loss: LoadError?) {
         handOut()
         guard let observer else { return }
-        fallSilent()
+        detach()
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,

@@ -5,8 +5,8 @@ package struct ConnectionFailure {
     package var error: LoadError
     /// What has happened to the connection itself, which `error` does not tell of one to a proxy (PROXY-10).
     package let reason: LoadError
-    /// Whether the next way of a `ProxyRoute` may be tried.
-    package internal(set) var permitsNextWay = false
+    /// Whether the next way of a `ProxyRouteList` may be tried.
+    package internal(set) var permitsNextRoute = false
     /// How far the way was gone.
     package private(set) var step = ProxyStep.connection
     /// Whether it is about whom somebody trusts, or who he is: somebody else may fare otherwise.
@@ -24,7 +24,7 @@ package struct ConnectionFailure {
         error.proxy = proxy.map { FailedProxy($0, status: failure.status) }
         self.error = error
         reason = failure.reason ?? error
-        permitsNextWay = failure.permitsNextWay
+        permitsNextRoute = failure.permitsNextRoute
         if failure.reason == nil { step = .tunnel }
         isPersonal = failure == .tunnelRefused(status: 407) || failure == .badCredentials
     }
@@ -34,6 +34,6 @@ package struct ConnectionFailure {
         var error = error
         error.proxy = FailedProxy(proxy)
         self.init(error)
-        permitsNextWay = true
+        permitsNextRoute = true
     }
 }

@@ -40,7 +40,7 @@ package struct Origin: Hashable, Sendable {
             isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
     }
 
-    var place: ServerPlace { ServerPlace(host, port) }
+    var place: HostPort { HostPort(host, port) }
 
     /// Whether one connection may carry all requests at once (CONN-2).
     var mayShare: Bool { isSecure && !needsHTTP1 }

@@ -21,8 +21,8 @@ package final class ProxyAdvisory: Sendable {
     private static let mostScripts = 4
 
     package init(
-        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyInquiry) -> ProxyAdvice,
-        askDesktop: @escaping @Sendable (ProxyInquiry) -> ProxyAdvice
+        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyQuery) -> ProxyAdvice,
+        askDesktop: @escaping @Sendable (ProxyQuery) -> ProxyAdvice
     ) {
         let ask: @Sendable (ProxyQuestion) -> ProxyAdvice = { question in
             switch question.adviser {
@@ -47,7 +47,7 @@ package final class ProxyAdvisory: Sendable {
 
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before.
     package func ask(
-        script: ProxyScriptText?, _ inquiry: ProxyInquiry, on loop: EventLoop,
+        script: ProxyScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
         answer: @escaping @Sendable (ProxyAdvice) -> Void
     ) -> Ticket {
         let question = ProxyQuestion(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)

@@ -8,12 +8,12 @@ struct ProxyQuestion: Hashable, Sendable {
     }
 
     let adviser: Adviser
-    let inquiry: ProxyInquiry
+    let inquiry: ProxyQuery
 }
 
 /// What the adviser has said.
 package enum ProxyAdvice: Sendable, Equatable {
-    case route(ProxyRoute)
+    case route(ProxyRouteList)
     /// Nothing that anybody understands.
     case nothing
     /// Nothing in the time that he has.

@@ -14,7 +14,7 @@ struct ScriptRun {
     private var run: clx_run
     private var addresses: [String: String] = [:]
 
-    static func answer(of source: String, to inquiry: ProxyInquiry) -> ProxyAdvice {
+    static func answer(of source: String, to inquiry: ProxyQuery) -> ProxyAdvice {
         guard ProxyAdvisory.runsScripts else { return .nothing }
         let deadline = cll_now() + TimeLimits.standard.proxyScript
         while true {
@@ -29,7 +29,7 @@ struct ScriptRun {
     }
 
     /// Nil where there can be no process now.
-    private init?(_ source: String, _ inquiry: ProxyInquiry) {
+    private init?(_ source: String, _ inquiry: ProxyQuery) {
         var run = clx_run()
         let isRunning = Self.withText(ProxyScriptFunctions.source) { functions in
             Self.withText(source) { source in

@@ -39,7 +39,7 @@ package final class ConnectionSecurity {
         /// For whom a session was made over QUIC, and where.
         struct QUICPeer: Hashable {
             let origin: Origin
-            let place: ServerPlace
+            let place: HostPort
         }
 
         /// A session over QUIC that can be resumed.
@@ -59,7 +59,9 @@ package final class ConnectionSecurity {
     }
 
     /// What a connection that carries HTTP has to be like (TLS-2); nil if it needs to be like nothing in particular.
-    func demands(on origin: Origin) -> TransportSecurityDemands? { transportSecurity?.demands(on: origin.host) }
+    func requirements(on origin: Origin) -> TransportSecurityRequirements? {
+        transportSecurity?.requirements(on: origin.host)
+    }
 
     /// Whether a connection may speak TLS 1.3, without which there is no QUIC.
     var allowsTLS13: Bool { configuration.maximumVersion.rawValue >= TLSVersion.tls13.rawValue }

@@ -15,7 +15,7 @@ final class SecureHandshake: ByteStreamOwner {
     private let generation: Int
     private let carriesHTTP: Bool
     /// What App Transport Security wants of the connection, beyond what the configuration says.
-    private let demands: TransportSecurityDemands?
+    private let requirements: TransportSecurityRequirements?
     private weak var asker: (any SecurityAsker)?
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
     /// What stands open; the handshake stands still meanwhile.
@@ -43,7 +43,7 @@ final class SecureHandshake: ByteStreamOwner {
         self.security = security
         generation = security.generation
         self.carriesHTTP = carriesHTTP
-        demands = carriesHTTP ? security.demands(on: origin) : nil
+        requirements = carriesHTTP ? security.requirements(on: origin) : nil
         self.asker = asker
         self.outcome = outcome
         stream.owner = self
@@ -59,7 +59,7 @@ final class SecureHandshake: ByteStreamOwner {
             if let protocols, !tls.offer(protocols) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no protocol to offer")
             }
-            if let demands, !tls.restrict(to: demands) {
+            if let requirements, !tls.restrict(to: requirements) {
                 throw TLSError(code: TLSError.secureConnectionFailed, reason: "no version or cipher suite is left")
             }
             stream.secure(with: tls)
@@ -127,10 +127,10 @@ final class SecureHandshake: ByteStreamOwner {
     }
 
     private func succeed() {
-        if let breach {
+        if let violation {
             // Who asks which chain it was can look at it.
-            if breach == .trust || breach == .pins { distrusted = stream.tls?.peer }
-            return fail(Self.error(for: breach))
+            if violation == .trust || violation == .pins { distrusted = stream.tls?.peer }
+            return fail(Self.error(for: violation))
         }
         stream.tls?.isTrusted = isTrusted
         let outcome = outcome
@@ -138,14 +138,14 @@ final class SecureHandshake: ByteStreamOwner {
         outcome?(.success(stream))
     }
 
-    private static func error(for breach: TransportSecurityDemands.Breach) -> TLSError {
-        TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)
+    private static func error(for violation: TransportSecurityRequirements.Violation) -> TLSError {
+        TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue)
     }
 
     /// What the connection is not that it has to be.
-    private var breach: TransportSecurityDemands.Breach? {
-        guard let demands, let session = stream.tls?.session else { return nil }
-        return demands.breach(
+    private var violation: TransportSecurityRequirements.Violation? {
+        guard let requirements, let session = stream.tls?.session else { return nil }
+        return requirements.violation(
             isTrusted: isTrusted, version: session.version.rawValue, cipher: session.cipherSuite, keys: keys)
     }
 
@@ -181,7 +181,7 @@ final class SecureHandshake: ByteStreamOwner {
         case (.serverTrust(let peer), .trust(let isEvaluated)):
             isTrusted = isEvaluated
             keepSessions(wasEvaluated: isEvaluated)
-            if demands?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
+            if requirements?.needsEvaluation == true { return evaluate(peer, isDecided: true) }
             decide(.accept, about: peer)
         case (.serverTrust(let peer), .distrust):
             decide(
@@ -191,7 +191,7 @@ final class SecureHandshake: ByteStreamOwner {
             (.serverTrust(let peer), .authorization):
             if isComplete, wasEvaluated {
                 isTrusted = true
-                if demands?.pins == nil { return }
+                if requirements?.pins == nil { return }
             }
             evaluate(peer)
         case (.clientCertificate, .identity(let identity)):
@@ -209,7 +209,7 @@ final class SecureHandshake: ByteStreamOwner {
     private func evaluate(_ peer: TLSPeer, isDecided: Bool = false) {
         isEvaluating = true
         self.isDecided = isDecided
-        security.evaluate(peer, wantsKeys: demands?.pins != nil, on: stream.loop) { [weak self] outcome in
+        security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: stream.loop) { [weak self] outcome in
             guard let self, self.outcome != nil else { return }
             isEvaluating = false
             // Nothing was found out.
@@ -218,13 +218,13 @@ final class SecureHandshake: ByteStreamOwner {
                 switch outcome.verdict {
                 case .accept: true
                 // Where somebody has decided, and trust is not demanded, a revocation that is told later is not heard.
-                case .acceptUnlessRevoked: !isDecided || demands?.needsTrust == true
+                case .acceptUnlessRevoked: !isDecided || requirements?.needsTrust == true
                 case .reject: false
                 }
             keys = outcome.keys
             if isDecided {
                 // A revocation that is told after this counts too, where the evaluation does.
-                if demands?.needsTrust == true, case .acceptUnlessRevoked = outcome.verdict {
+                if requirements?.needsTrust == true, case .acceptUnlessRevoked = outcome.verdict {
                     decide(outcome.verdict, about: peer)
                 } else {
                     decide(.accept, about: peer)
@@ -259,9 +259,9 @@ final class SecureHandshake: ByteStreamOwner {
 
 extension TLSStream {
     /// Has the handshake agree to nothing less than is demanded.
-    fileprivate func restrict(to demands: TransportSecurityDemands) -> Bool {
+    fileprivate func restrict(to requirements: TransportSecurityRequirements) -> Bool {
         restrict(
-            minimumVersion: demands.minimumVersion.map { TLSVersion(rawValue: $0.rawValue) },
-            needsForwardSecrecy: demands.needsForwardSecrecy)
+            minimumVersion: requirements.minimumVersion.map { TLSVersion(rawValue: $0.rawValue) },
+            needsForwardSecrecy: requirements.needsForwardSecrecy)
     }
 }

@@ -2,7 +2,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// Whether to trust a server whose handshake is complete and waits for that alone, as QUIC's does: asks who wants to be
-/// asked, evaluates, and looks at what App Transport Security demands. Confined to its loop; tells the outcome once, and
+/// asked, evaluates, and looks at what App Transport Security requires. Confined to its loop; tells the outcome once, and
 /// nothing after `cancel`.
 final class ServerTrustDecision {
     /// What is known of the connection besides the certificates.
@@ -17,7 +17,7 @@ final class ServerTrustDecision {
     private let pool: ConnectionPool
     /// Whether this is a session of a connection that the default evaluation has trusted.
     private let wasEvaluated: Bool
-    private let demands: TransportSecurityDemands?
+    private let requirements: TransportSecurityRequirements?
     private weak var asker: (any SecurityAsker)?
     /// Whether the default evaluation trusts the server, or why it is not trusted.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
@@ -34,7 +34,7 @@ final class ServerTrustDecision {
         self.wasEvaluated = wasEvaluated
         self.asker = asker
         self.outcome = outcome
-        demands = pool.security.demands(on: origin)
+        requirements = pool.security.requirements(on: origin)
     }
 
     func start() {
@@ -70,7 +70,7 @@ final class ServerTrustDecision {
         asker?.handshakeGoesOn()
         switch answer {
         case .trust(let isEvaluated):
-            if demands?.needsEvaluation == true {
+            if requirements?.needsEvaluation == true {
                 evaluate(isDecided: true)
             } else {
                 end(isTrusted: isEvaluated, keys: [])
@@ -83,7 +83,7 @@ final class ServerTrustDecision {
 
     /// A session that was evaluated when it was made needs no more of it, but for keys that nobody has kept.
     private func evaluateIfNeeded() {
-        if wasEvaluated, demands?.pins == nil { return end(isTrusted: true, keys: []) }
+        if wasEvaluated, requirements?.pins == nil { return end(isTrusted: true, keys: []) }
         evaluate(isDecided: false)
     }
 
@@ -91,7 +91,7 @@ final class ServerTrustDecision {
     ///   wants to know is asked for.
     private func evaluate(isDecided: Bool) {
         do throws(TLSError) { _ = try pool.security.context() } catch { return fail(error) }
-        pool.security.evaluate(peer, wantsKeys: demands?.pins != nil, on: pool.loop) { [weak self] result in
+        pool.security.evaluate(peer, wantsKeys: requirements?.pins != nil, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
             switch result.verdict {
             case .accept, .acceptUnlessRevoked: end(isTrusted: true, keys: result.keys)
@@ -103,9 +103,9 @@ final class ServerTrustDecision {
     }
 
     private func end(isTrusted: Bool, keys: [[UInt8]]) {
-        let breach = demands?.breach(
+        let violation = requirements?.violation(
             isTrusted: isTrusted, version: agreement.version, cipher: agreement.cipherSuite, keys: keys)
-        if let breach { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: breach.rawValue)) }
+        if let violation { return fail(TLSError(code: TLSError.secureConnectionFailed, reason: violation.rawValue)) }
         let outcome = outcome
         self.outcome = nil
         outcome?(.success(isTrusted))

@@ -10,7 +10,7 @@ package final class AuthenticationMemory {
         var proof: AuthenticationProof
     }
 
-    private var areas = ProtectedAreas()
+    private var scopes = AuthenticationScopes()
     private var entries: [ProtectionSpace: Entry] = [:]
     /// What proxies have accepted; it is good for all that goes through them.
     private var proxies: [Proxy: (space: ProtectionSpace, entry: Entry)] = [:]
@@ -49,24 +49,25 @@ package final class AuthenticationMemory {
         if let known = identities[identity] { return known }
         lastIdentity &+= 1
         if credential?.isKept != false {
-            if identities.count >= ProtectedAreas.maximumCount { identities = [:] }
+            if identities.count >= AuthenticationScopes.maximumCount { identities = [:] }
             identities[identity] = lastIdentity
         }
         return lastIdentity
     }
 
     /// Notes what a server or proxy has accepted.
-    func remember(_ entry: Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+    func remember(_ entry: consuming Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+        entry.credential?.object = nil
         guard case .request(let request) = subject else {
-            if proxies.count >= ProtectedAreas.maximumCount { proxies = [:] }
+            if proxies.count >= AuthenticationScopes.maximumCount { proxies = [:] }
             return proxies[Proxy(subject)] = (space, entry)
         }
-        if entries[space] == nil, entries.count >= ProtectedAreas.maximumCount, let other = entries.keys.first {
+        if entries[space] == nil, entries.count >= AuthenticationScopes.maximumCount, let other = entries.keys.first {
             // Which one matters little: its server will ask again.
             forget(other)
         }
         entries[space] = entry
-        areas.add(entry.proof.area(acceptedAt: request.url), of: space, at: request.url)
+        scopes.add(entry.proof.scope(acceptedAt: request.url), of: space, at: request.url)
     }
 
     /// Whether there is anything to say to servers unasked.
@@ -76,7 +77,7 @@ package final class AuthenticationMemory {
     func entry(for subject: AuthenticationSubject) -> (space: ProtectionSpace, entry: Entry)? {
         guard case .request(let request) = subject else { return proxies.isEmpty ? nil : proxies[Proxy(subject)] }
         if entries.isEmpty { return nil }
-        guard let space = areas.space(of: request.url), let entry = entries[space] else { return nil }
+        guard let space = scopes.space(of: request.url), let entry = entries[space] else { return nil }
         return (space, entry)
     }
 
@@ -113,7 +114,7 @@ package final class AuthenticationMemory {
 
     private func forget(_ space: ProtectionSpace) {
         entries[space] = nil
-        areas.remove(space)
+        scopes.remove(space)
     }
 
     // MARK: FTP
@@ -121,8 +122,9 @@ package final class AuthenticationMemory {
     func login(in space: ProtectionSpace) -> LoadCredential? { logins[space] }
 
     func remember(login credential: LoadCredential, in space: ProtectionSpace) {
-        if logins.count >= ProtectedAreas.maximumCount { logins = [:] }
+        if logins.count >= AuthenticationScopes.maximumCount { logins = [:] }
         logins[space] = credential
+        logins[space]?.object = nil
     }
 
     /// The credential was refused, unless another is known by now.
@@ -134,7 +136,7 @@ package final class AuthenticationMemory {
         entries = [:]
         proxies = [:]
         logins = [:]
-        areas = ProtectedAreas()
+        scopes = AuthenticationScopes()
         identities = [:]
     }
 }

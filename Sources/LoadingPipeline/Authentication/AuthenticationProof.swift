@@ -32,7 +32,7 @@ enum AuthenticationProof {
     }
 
     /// Where else it is good after it was accepted at `url` (AUTH-26).
-    func area(acceptedAt url: HTTPURL) -> ProtectedArea {
+    func scope(acceptedAt url: HTTPURL) -> AuthenticationScope {
         switch self {
         case .basic: .basic(acceptedAt: url)
         case .digest(let session): .digest(domain: session.challenge.domain, acceptedAt: url)
@@ -45,7 +45,7 @@ enum AuthenticationProof {
 extension AuthenticationScheme {
     func fieldValue(_ token: [UInt8]) -> String { name + " " + Data(token).base64EncodedString() }
 
-    var mechanism: SecurityConversation.Mechanism? {
+    var mechanism: GSSSecurityContext.Mechanism? {
         switch self {
         case .negotiate: .negotiate
         case .ntlm: .ntlm
@@ -69,7 +69,7 @@ extension [AuthenticationChallenge] {
 extension DigestSession {
     /// Proves one request to be the user's. Nil if that cannot be done, as for the integrity of a body that can be read
     /// only once.
-    mutating func answer(_ subject: AuthenticationSubject) -> DigestAnswer? {
+    mutating func answer(_ subject: AuthenticationSubject) -> DigestCredentials? {
         var bodyDigest: [UInt8]?
         if let hash = bodyHash {
             guard subject.body.canBeHashed else { return nil }

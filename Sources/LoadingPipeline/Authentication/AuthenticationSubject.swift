@@ -59,8 +59,8 @@ enum AuthenticationSubject {
     /// Whether the caller has said himself who the user is (AUTH-27).
     var saysUser: Bool {
         switch self {
-        case .request(let request): request.fields.contains(AuthenticationAsker.server.credentialField)
-        case .forwarded(let request, _): request.fields.contains(AuthenticationAsker.proxy.credentialField)
+        case .request(let request): request.fields.contains(ChallengeSource.server.credentialField)
+        case .forwarded(let request, _): request.fields.contains(ChallengeSource.proxy.credentialField)
         case .tunnel: false
         }
     }

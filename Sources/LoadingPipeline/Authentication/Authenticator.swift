@@ -21,10 +21,10 @@ final class Authenticator {
     /// Counts what is found out about: what comes of the one before is dropped.
     private var number = 0
 
-    init(_ asker: AuthenticationAsker, for owner: any AuthenticatorOwner, in environment: LoadingEnvironment) {
+    init(_ source: ChallengeSource, for owner: any AuthenticatorOwner, in environment: LoadingEnvironment) {
         self.owner = owner
         loop = environment.loop
-        stage = AuthenticationStage(asker, environment.authentication, environment.loop)
+        stage = AuthenticationStage(source, environment.authentication, environment.loop)
     }
 
     // MARK: Requests
@@ -104,7 +104,7 @@ final class Authenticator {
         }
     }
 
-    private func speak(_ conversation: SecurityConversation, _ token: [UInt8], as identity: UInt64) {
+    private func speak(_ conversation: GSSSecurityContext, _ token: [UInt8], as identity: UInt64) {
         owner?.authenticator(self, goesOn: conversation.steps > 0, as: identity)
         let number = number
         conversation.next(token) { [self] outcome in

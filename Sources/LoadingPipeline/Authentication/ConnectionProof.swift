@@ -5,7 +5,7 @@ struct ConnectionProof {
     /// Tells the user's connections from those of others.
     let identity: UInt64
     /// What is being said on one of them; nil where all has been said.
-    var conversation: SecurityConversation?
+    var conversation: GSSSecurityContext?
     /// What goes out with the next request.
     var token: [UInt8] = []
 }

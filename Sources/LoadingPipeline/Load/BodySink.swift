@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension BodySinkOwner {
     /// Nothing but HTTP has bodies in parts.
     var wantedParts: WantedParts { .none }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer { .now }
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> { .now }
 }
 
 /// The load of a body sink.
@@ -25,7 +25,7 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkHasWritten(_ count: Int64)
     /// Which parts the client wants; and a part that begins.
     var wantedParts: WantedParts { get }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
     func bodySinkFailed(_ error: LoadError)
     /// The file is closed.
@@ -72,7 +72,7 @@ final class BodySink {
     }
 
     deinit {
-        if let buffer { ReadBuffers.giveBack(buffer) }
+        if let buffer { ReadBuffers.release(buffer) }
     }
 
     // MARK: Flow
@@ -262,7 +262,7 @@ final class BodySink {
         guard count >= Self.handedOutMinimum else { return deliver(Data(bytes: buffer, count: count)) }
         self.buffer = nil
         deliver(
-            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))
+            Data(bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.release(memory) }))
         )
     }
 
@@ -290,7 +290,7 @@ final class BodySink {
             // The buffer must not be delivered with one part while the next part is read from it.
             self.buffer = nil
             parse(UnsafeRawBufferPointer(start: buffer, count: count))
-            if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.giveBack(buffer) }
+            if self.buffer == nil { self.buffer = buffer } else { ReadBuffers.release(buffer) }
         }
     }
 

@@ -21,7 +21,7 @@ package final class ProxyRoutes {
     private var failedStretch: Stretch?
     private var flushCount = 0
     /// What the settings alone say, which do not change.
-    private var settled: [Place: ProxyRoute] = [:]
+    private var settled: [Place: ProxyRouteList] = [:]
 
     private static let mostSettled = 256
 
@@ -53,11 +53,11 @@ package final class ProxyRoutes {
     }
 
     /// The ways to a URL, if the settings alone tell them. Asked for each request.
-    func settledRoute(to url: HTTPURL) -> ProxyRoute? {
+    func settledRoute(to url: HTTPURL) -> ProxyRouteList? {
         let place = Place(traffic: ProxyDestination.Traffic(url.scheme), host: url.host, port: url.port)
         if let route = settled[place] { return route }
         let destination = ProxyDestination(url)
-        guard rules.adviser(for: destination) == nil else { return nil }
+        guard rules.externalSource(for: destination) == nil else { return nil }
         let route = rules.route(for: destination)
         if settled.count >= Self.mostSettled { settled = [:] }
         settled[place] = route
@@ -66,18 +66,19 @@ package final class ProxyRoutes {
 
     /// The ways to a URL, told at once if nobody has to be asked for them. Then there is no search; else it goes on until
     /// its end is told, or it is cancelled.
-    func find(_ url: HTTPURL, _ found: @escaping (ProxyRoute) -> Void) -> ProxySearch? {
-        find(ProxyDestination(url), { ProxyInquiry(url) }, found)
+    func find(_ url: HTTPURL, _ found: @escaping (ProxyRouteList) -> Void) -> ProxySearch? {
+        find(ProxyDestination(url), { ProxyQuery(url) }, found)
     }
 
-    func find(_ destination: ProxyDestination, _ found: @escaping (ProxyRoute) -> Void) -> ProxySearch? {
-        find(destination, { ProxyInquiry(destination) }, found)
+    func find(_ destination: ProxyDestination, _ found: @escaping (ProxyRouteList) -> Void) -> ProxySearch? {
+        find(destination, { ProxyQuery(destination) }, found)
     }
 
     private func find(
-        _ destination: ProxyDestination, _ inquiry: () -> ProxyInquiry, _ found: @escaping (ProxyRoute) -> Void
+        _ destination: ProxyDestination, _ inquiry: () -> ProxyQuery, _ found: @escaping (ProxyRouteList) -> Void
     ) -> ProxySearch? {
-        guard let adviser = rules.adviser(for: destination), adviser != .desktop || loop.now >= desktopPause else {
+        guard let adviser = rules.externalSource(for: destination), adviser != .desktop || loop.now >= desktopPause
+        else {
             found(rules.route(for: destination))
             return nil
         }
@@ -92,11 +93,11 @@ package final class ProxyRoutes {
     ///
     /// - Parameter patience: For how long silence is borne, in nanoseconds.
     func inOrder(
-        _ ways: [ProxyRoute.Way], to destination: ProxyDestination, patience: Int64
-    ) -> [ProxyRoute.Way] {
+        _ ways: [ProxyRoute], to destination: ProxyDestination, patience: Int64
+    ) -> [ProxyRoute] {
         if failed.isEmpty { return ways }
         forgetIfOver()
-        return failed.inOrder(ways, to: destination, patience: patience, at: loop.now)
+        return failed.inOrder(ways, to: destination, timeout: patience, at: loop.now)
     }
 
     /// - Parameters:
@@ -107,7 +108,7 @@ package final class ProxyRoutes {
         failed.failed(proxy, for: destination, after: silence, at: loop.now)
     }
 
-    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.works(proxy, for: destination) }
+    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.succeeded(proxy, for: destination) }
 
     func forgetFailures() { flushCount += 1 }
 

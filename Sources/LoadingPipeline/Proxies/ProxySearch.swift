@@ -6,17 +6,17 @@ internal import LoadingTransport
 /// the end once, never within `start`, and not after `cancel`.
 final class ProxySearch: LoopTimerTarget {
     private let destination: ProxyDestination
-    private let inquiry: ProxyInquiry
-    private let adviser: ProxyAdviser
+    private let inquiry: ProxyQuery
+    private let adviser: ExternalProxySource
     private let routes: ProxyRoutes
     /// Nil when it is over.
-    private var found: ((ProxyRoute) -> Void)?
+    private var found: ((ProxyRouteList) -> Void)?
     private var ticket: ProxyAdvisory.Ticket?
     private let timer = LoopTimer()
 
     init(
-        for destination: ProxyDestination, _ inquiry: ProxyInquiry, asking adviser: ProxyAdviser,
-        in routes: ProxyRoutes, found: @escaping (ProxyRoute) -> Void
+        for destination: ProxyDestination, _ inquiry: ProxyQuery, asking adviser: ExternalProxySource,
+        in routes: ProxyRoutes, found: @escaping (ProxyRouteList) -> Void
     ) {
         self.destination = destination
         self.inquiry = inquiry
@@ -55,7 +55,7 @@ final class ProxySearch: LoopTimerTarget {
             guard let self, found != nil else { return }
             switch script {
             case .success(let text): ask(text)
-            case .failure(.scriptNeedsCredentials): end(.route(.guarded))
+            case .failure(.scriptNeedsCredentials): end(.route(.scriptNeedsCredentials))
             case .failure: end(nil)
             }
         }
@@ -69,7 +69,7 @@ final class ProxySearch: LoopTimerTarget {
     private func end(_ advice: ProxyAdvice?) {
         guard let found else { return }
         cancel()
-        let answer: ProxyRoute? = if case .route(let route) = advice { route } else { nil }
+        let answer: ProxyRouteList? = if case .route(let route) = advice { route } else { nil }
         found(routes.rules.route(for: destination, answer: answer))
     }
 }

@@ -24,7 +24,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private weak var load: SourceLoad?
     private var search: ProxySearch?
     /// Where there are several.
-    private var ways: ProxyWays?
+    private var ways: RouteSelector?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -74,7 +74,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.load = load
         if let credential = url.credential {
             attempt = .ofURL(user: credential.user, password: credential.password)
-        } else if let known = environment.authentication.login(in: space), load.stillHas(known, for: space) {
+        } else if let known = environment.authentication.login(in: space),
+            environment.credentials?.mayUse(known, for: space) == true
+        {
             attempt = .known(known)
         }
         connect()
@@ -127,7 +129,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     // MARK: Connecting
 
     private func connect() {
-        if service.requiresProvedNames, !NameResolver.needsNoNameServer(url.host) {
+        if service.requiresDNSSEC, !NameResolver.needsNoNameServer(url.host) {
             // Before a script asks for it. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(.cannotFindHost) ?? () })
             return environment.loop.post { end.value() }
@@ -137,13 +139,13 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         search = proxies.find(ProxyDestination(url)) { [weak self] in self?.connect(by: $0) }
     }
 
-    private func connect(by route: ProxyRoute) {
+    private func connect(by route: ProxyRouteList) {
         search = nil
         ways?.rest()
-        ways = ProxyWays(
-            route.ways, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
+        ways = RouteSelector(
+            route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
-        guard let way = ways?.current ?? route.ways.first else {
+        guard let way = ways?.current ?? route.routes.first else {
             // A proxy is wanted, and there can be no such proxy. Not told before this returns.
             let end = LoopBox({ [weak self] in self?.ftpEnded(route.failure(.tunnel).loadError) ?? () })
             return environment.loop.post { end.value() }
@@ -151,7 +153,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         go(way)
     }
 
-    private func go(_ way: ProxyRoute.Way) {
+    private func go(_ way: ProxyRoute) {
         let proxy: ProxyServer? = if case .through(let server) = way { server } else { nil }
         let connection = FTPConnection(
             to: url, request, as: login, service: service, by: environment.pool, through: proxy, observer: self)
@@ -237,7 +239,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load.setHeldUp(true)
         load.ask(
             AuthenticationQuestion(
-                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false))
+                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false),
+            in: environment)
     }
 
     package func ftpBegins(_ transfer: FTPTransfer) {
@@ -245,7 +248,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.transfer = transfer
         if case .given(let credential) = attempt {
             if credential.isKept { environment.authentication.remember(login: credential, in: space) }
-            load.hasUsed(credential, for: space)
+            load.store(credential, for: space, in: environment)
         }
         load.record(.requestStarted)
         load.record(.requestEnded(bytes: 0, content: 0))

@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// was refused. What was accepted is sent unasked by later requests (`AuthenticationMemory`). Negotiate and NTLM are
 /// conversations of several steps, each of which is made by who runs the stage.
 struct AuthenticationStage {
-    private let asker: AuthenticationAsker
+    private let source: ChallengeSource
     private let memory: AuthenticationMemory
     private let loop: EventLoop
     /// What the request carries that is under way or next.
@@ -62,7 +62,7 @@ struct AuthenticationStage {
         var proof: AuthenticationProof
         let source: Source
         /// The last answer of a Digest session.
-        var answer: DigestAnswer?
+        var answer: DigestCredentials?
     }
 
     private enum Source {
@@ -88,7 +88,7 @@ struct AuthenticationStage {
 
     private struct Speaking {
         let credential: LoadCredential?
-        let conversation: SecurityConversation
+        let conversation: GSSSecurityContext
         let identity: UInt64
         let source: Source
     }
@@ -104,11 +104,11 @@ struct AuthenticationStage {
         case sendAgain
         /// The conversation has to take this. The connection is kept for what comes of it; if one begins, only if it is among
         /// the connections of that identity.
-        case speak(SecurityConversation, [UInt8], identity: UInt64)
+        case speak(GSSSecurityContext, [UInt8], identity: UInt64)
     }
 
-    init(_ asker: AuthenticationAsker, _ memory: AuthenticationMemory, _ loop: EventLoop) {
-        self.asker = asker
+    init(_ source: ChallengeSource, _ memory: AuthenticationMemory, _ loop: EventLoop) {
+        self.source = source
         self.memory = memory
         self.loop = loop
     }
@@ -116,7 +116,7 @@ struct AuthenticationStage {
     // MARK: Requests
 
     /// The field that the loader writes itself, in place of one that the caller may have set (AUTH-27).
-    var fieldName: String { asker.credentialField }
+    var fieldName: String { source.credentialField }
 
     /// Whose connection the request needs; 0 for nobody's.
     var identity: UInt64 {
@@ -129,7 +129,7 @@ struct AuthenticationStage {
     }
 
     /// Whether there is nothing to find out about a response with this status.
-    func ignores(_ status: Int) -> Bool { attempt == nil && AuthenticationAsker(status: status) != asker }
+    func ignores(_ status: Int) -> Bool { attempt == nil && ChallengeSource(status: status) != source }
 
     /// Looks what is known that a request should say unasked. Whose connection it needs shows after that.
     ///
@@ -204,16 +204,16 @@ struct AuthenticationStage {
         after head: ResponseHead, to subject: AuthenticationSubject, mayBeShared: Bool
     ) throws(LoadError) -> Step {
         turn(to: subject.peer)
-        if AuthenticationAsker(status: head.status) != asker {
+        if ChallengeSource(status: head.status) != source {
             // What a proxy asks says nothing of what the server makes of the user.
-            return asker == .server && head.status == 407 ? .deliver : try accept(head, subject)
+            return source == .server && head.status == 407 ? .deliver : try accept(head, subject)
         }
         askedCount += 1
         if askedCount > Self.mostChallenges {
             attempt = nil
             return .deliver
         }
-        let challenges = AuthenticationChallenge.all(in: head.fields, of: asker)
+        let challenges = AuthenticationChallenge.all(in: head.fields, of: source)
         if renew(challenges) { return .sendAgain }
         let options = AuthenticationOption.options(for: challenges, body: subject.body, mayBeShared: mayBeShared)[...]
         if let step = goOn(challenges, options, subject) { return step }
@@ -363,7 +363,7 @@ struct AuthenticationStage {
         switch attempt.proof {
         case .basic: break
         case .digest(var session):
-            let info = AuthenticationInfo(head.fields, of: asker)
+            let info = AuthenticationInfo(head.fields, of: source)
             if attempt.answer?.serverProof(in: info) == .wrong { throw .impostor }
             session.accept(info)
             attempt.proof = .digest(session)
@@ -375,7 +375,7 @@ struct AuthenticationStage {
                 }
             }
         case .connection(var proof):
-            let token = AuthenticationChallenge.all(in: head.fields, of: asker).token(attempt.space.scheme)
+            let token = AuthenticationChallenge.all(in: head.fields, of: source).token(attempt.space.scheme)
             if let conversation = proof.conversation, !conversation.isComplete, let token,
                 !conversation.verifies(token)
             {
@@ -401,7 +401,7 @@ struct AuthenticationStage {
         _ credential: LoadCredential?, identity: UInt64, from source: Source, _ subject: AuthenticationSubject
     ) -> Step {
         guard let pending, let mechanism = pending.option.scheme.mechanism else { return .deliver }
-        let conversation = SecurityConversation(
+        let conversation = GSSSecurityContext(
             mechanism, with: pending.space.host, as: credential.map { ($0.user, $0.password) }, on: loop)
         speaking = Speaking(
             credential: credential, conversation: conversation, identity: identity, source: source)
@@ -433,7 +433,7 @@ struct AuthenticationStage {
     }
 
     /// Takes what a step of the conversation has led to.
-    mutating func step(after outcome: SecurityConversation.Outcome, to subject: AuthenticationSubject) -> Step {
+    mutating func step(after outcome: GSSSecurityContext.Outcome, to subject: AuthenticationSubject) -> Step {
         guard let speaking, let pending else { return .deliver }
         self.speaking = nil
         switch outcome {

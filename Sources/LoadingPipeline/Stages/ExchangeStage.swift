@@ -8,16 +8,16 @@ internal import LoadingTransport
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
 final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
-    @exclusivity(unchecked) private var load: Load?
+    @exclusivity(unchecked) private var load: HTTPLoad?
     private let environment: LoadingEnvironment
     @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
     private let identity: UInt64
     /// How the server is gone to; nil if there is no way.
-    @exclusivity(unchecked) private(set) var way: ProxyRoute.Way?
+    @exclusivity(unchecked) private(set) var way: ProxyRoute?
     /// Where there are several.
-    @exclusivity(unchecked) private var ways: ProxyWays?
-    private let route: ProxyRoute
+    @exclusivity(unchecked) private var ways: RouteSelector?
+    private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: Origin
     private var priority: Float
     /// Whether it may go out a second time should its connection turn out dead (CONN-10).
@@ -48,7 +48,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
     /// How often the request, which may have been processed, was lost while the server answered others.
-    private var lossesAmongOthers = 0
+    private var lossesWhileServing = 0
     /// How often in a row the server has refused the request and answered no other.
     private var refusals = 0
     /// When the request was lost last, or begun.
@@ -68,14 +68,14 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     private var sentWireBytes: Int64 = 0
 
     init(
-        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRoute, identity: UInt64, priority: Float,
-        for load: Load
+        _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64, priority: Float,
+        for load: HTTPLoad
     ) {
         self.url = url
         self.identity = identity
         self.route = route
-        let all = url.scheme == .ftp ? route.ways.filter { $0.mayCarry(url) } : route.ways
-        ways = ProxyWays(
+        let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
+        ways = RouteSelector(
             all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         way = ways?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
@@ -93,7 +93,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute.Way?, for load: Load
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
     ) -> Origin {
         load.environment.pool.usable(
             url.origin(
@@ -162,7 +162,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     /// Whose connection the request has to the server, or to the proxy that loads it; nil for nobody's.
-    func identity(of asker: AuthenticationAsker) -> UInt64? {
+    func identity(of asker: ChallengeSource) -> UInt64? {
         var identity = identity
         if asker == .proxy, case .forwarding(_, let own) = origin.passage { identity = own }
         return identity == 0 ? nil : identity
@@ -170,7 +170,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     /// Whether who asks by this status was not told what there is to say, since its connection may be proved to be the user's.
     func withheldProof(askedBy status: Int) -> Bool {
-        guard !withheldFields.isEmpty, let asker = AuthenticationAsker(status: status) else { return false }
+        guard !withheldFields.isEmpty, let asker = ChallengeSource(status: status) else { return false }
         return withheldFields.contains(asker.credentialField)
     }
 
@@ -276,7 +276,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 
     private func show(_ head: MessageHead) {
-        guard let observer = environment.headObserver else { return log?.tellTrace(.messageHead(head)) ?? () }
+        guard let observer = environment.headObserver else { return log?.traceOnly(.messageHead(head)) ?? () }
         record(.messageHead(head))
         observer(head)
     }
@@ -387,7 +387,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         goNextWay(for: load)
     }
 
-    private func goNextWay(for load: Load) {
+    private func goNextWay(for load: HTTPLoad) {
         way = ways?.current
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
@@ -404,7 +404,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             scheme: url.scheme.name.description, authority: String(decoding: url.authority, as: UTF8.self), path: path,
             query: query)
         if let value = load?.authorization(for: forwarder, of: route) {
-            request.fields.append(AuthenticationAsker.proxy.credentialField, value)
+            request.fields.append(ChallengeSource.proxy.credentialField, value)
         }
         return request
     }
@@ -414,7 +414,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
 
     var tunnelSpeaker: (any TunnelSpeaker)? { load?.tunnelSpeaker }
 
-    private func end(_ tell: (Load) -> Void) {
+    private func end(_ tell: (HTTPLoad) -> Void) {
         guard let load else { return }
         self.load = nil
         connection = nil
@@ -495,7 +495,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts,
-            lossesAmongOthers: lossesAmongOthers + (failure.progress == .sent && isServing ? 1 : 0),
+            lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
             refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
@@ -512,7 +512,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
             refusals = isServing ? 0 : refusals + 1
         } else if isServing {
             attempts -= 1
-            lossesAmongOthers = lost.lossesAmongOthers
+            lossesWhileServing = lost.lossesWhileServing
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }
@@ -540,7 +540,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
         return true
     }
 
-    private func startAgain(for load: Load) {
+    private func startAgain(for load: HTTPLoad) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         if waitsWhileSuspended() { return }
@@ -574,7 +574,7 @@ final class ExchangeStage: ConnectionTaker, ExchangeObserver, LoopTimerTarget {
     }
 }
 
-extension ProxyRoute.Way {
+extension ProxyRoute {
     /// Whether a request for a URL can be sent that way: one for FTP to nobody but a proxy that loads it.
     fileprivate func mayCarry(_ url: HTTPURL) -> Bool {
         guard url.scheme == .ftp else { return true }

@@ -15,7 +15,7 @@ struct RedirectStage {
 
     /// Where a response leads; nil when it is a response like any other.
     mutating func next(for response: LoadResponse, to request: LoadRequest) throws(LoadError) -> Target? {
-        let from = RedirectedFrom(
+        let from = RedirectSource(
             method: request.method, url: request.urlText, fields: request.fields, hasBody: request.hasBody)
         switch RedirectRules.decide(
             status: response.head.status, location: response.head.fields.firstValue("Location"), from: from,

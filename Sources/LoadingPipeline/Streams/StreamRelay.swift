@@ -66,13 +66,13 @@ final class StreamRelay: ByteStreamOwner, LoopTimerTarget {
         } else if outward.isHeldUp, patience == nil, !remote.isClosed, isLocalGone {
             let now = remote.loop.now
             let limit = remote.loop.limits.capturedPeer
-            patience = PeerPatience(limit, taken: remote.bytesTaken, at: now)
+            patience = PeerPatience(limit, taken: remote.bytesAcknowledged, at: now)
             remote.loop.arm(timer, at: now &+ limit, for: self)
         }
     }
 
     func timerFired(_ timer: LoopTimer) {
-        guard let next = patience?.nextLook(taken: remote.bytesTaken, at: remote.loop.now) else { return end() }
+        guard let next = patience?.nextLook(taken: remote.bytesAcknowledged, at: remote.loop.now) else { return end() }
         remote.loop.arm(timer, at: next, for: self)
     }
 

@@ -96,7 +96,7 @@ package final class HSTSStore: @unchecked Sendable {
     /// of each; the follower does not hear of it.
     @discardableResult
     package func insert(_ records: [HSTSRecord]) -> [HSTSOutcome] {
-        suffixes.waitUntilAtHand(for: records.lazy.map(\.host))
+        suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
         let now = clock()
         return change { hosts in (records.map { hosts.insert($0, at: now) }, []) }
     }
@@ -120,7 +120,7 @@ package final class HSTSStore: @unchecked Sendable {
     @discardableResult
     package func complete(with records: [HSTSRecord]) -> [(HSTSRecord, HSTSOutcome)] {
         // Before the lock, for which loops wait.
-        suffixes.waitUntilAtHand(for: records.lazy.map(\.host))
+        suffixes.waitUntilLoaded(for: records.lazy.map(\.host))
         let now = clock()
         // Let go of outside the lock.
         var asked: (@Sendable () -> Void)?

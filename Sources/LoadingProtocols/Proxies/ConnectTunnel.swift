@@ -48,7 +48,7 @@ package struct ConnectTunnel {
         userAgent: String? = nil, authorization: String? = nil
     ) throws(HTTP1EncodingError) -> [UInt8] {
         var fields = HTTPFields([("Host", authority)])
-        if let authorization { fields.append(AuthenticationAsker.proxy.credentialField, authorization) }
+        if let authorization { fields.append(ChallengeSource.proxy.credentialField, authorization) }
         if let userAgent { fields.append("User-Agent", userAgent) }
         var bytes: [UInt8] = []
         try HTTP1RequestEncoder.appendHead(
@@ -85,7 +85,7 @@ package struct ConnectTunnel {
                 case .informational, .body, .end: continue
                 case .switchedProtocol(let head): return end(.open(head))
                 case .head(let head, let length):
-                    if AuthenticationAsker(status: head.status) != .proxy { return end(.refused(head)) }
+                    if ChallengeSource(status: head.status) != .proxy { return end(.refused(head)) }
                     state = .challenge(isWorthReading(head, length) ? limits.maximumChallengeLength : -1)
                     return .challenged(head)
                 }

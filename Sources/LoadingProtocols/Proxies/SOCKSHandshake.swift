@@ -75,12 +75,12 @@ package struct SOCKSHandshake: Sendable {
 
     private mutating func greet() -> Action {
         if destination.address == nil, !(1...255).contains(destination.host.utf8.count) {
-            return fail(.unspeakableHost)
+            return fail(.unencodableHost)
         }
         state = .method
         guard let credential else { return .send([5, 1, Method.none]) }
         if credential.user.utf8.count > 255 || credential.password.utf8.count > 255 {
-            return fail(.unspeakableCredential)
+            return fail(.unencodableCredential)
         }
         return .send([5, 2, Method.none, Method.password])
     }
@@ -155,7 +155,7 @@ package struct SOCKSHandshake: Sendable {
 
     private mutating func request4() -> Action {
         let user = Array((credential?.user ?? "").utf8)
-        if user.count > 255 || user.contains(0) { return fail(.unspeakableCredential) }
+        if user.count > 255 || user.contains(0) { return fail(.unencodableCredential) }
         var request: [UInt8] = [4, 1] + portBytes
         if let address = destination.address {
             // "0.0.0.x" would say that a name follows.
@@ -165,7 +165,7 @@ package struct SOCKSHandshake: Sendable {
             request += address + user + [0]
         } else {
             let name = Array(destination.host.utf8)
-            guard (1...255).contains(name.count), !name.contains(0) else { return fail(.unspeakableHost) }
+            guard (1...255).contains(name.count), !name.contains(0) else { return fail(.unencodableHost) }
             // An address that there is not says that a name follows.
             request += [0, 0, 0, 1] + user + [0] + name + [0]
         }

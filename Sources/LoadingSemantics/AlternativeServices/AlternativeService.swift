@@ -1,9 +1,10 @@
-/// Where else an origin speaks HTTP/3 (RFC 7838 §2). The server there still has to prove that it is the origin.
+/// An HTTP/3 endpoint other than the origin's own (RFC 7838 §2). The server there must still authenticate as the
+/// origin.
 package struct AlternativeService: Sendable, Hashable {
-    /// As in `ServerPlace`; nil for the origin's own.
+    /// In the form of `HostPort.host`; nil means the origin's host.
     package let host: String?
     package let port: UInt16
-    /// Whether it is meant to be good in other networks too (§3.1).
+    /// Whether the alternative stays valid after a change of network (§3.1, `persist`).
     package let persists: Bool
 
     package init(host: String? = nil, port: UInt16, persists: Bool = false) {
@@ -12,17 +13,18 @@ package struct AlternativeService: Sendable, Hashable {
         self.persists = persists
     }
 
-    package func place(for origin: ServerPlace) -> ServerPlace { ServerPlace(host ?? origin.host, port) }
+    package func hostPort(for origin: HostPort) -> HostPort { HostPort(host ?? origin.host, port) }
 
-    /// Whether that is the origin's own place.
-    package func isOwn(of origin: ServerPlace) -> Bool { place(for: origin) == origin }
+    /// Whether the endpoint is the origin's own host and port.
+    package func isOwn(of origin: HostPort) -> Bool { hostPort(for: origin) == origin }
 
-    /// Whether the origin may be reached there.
-    func isAllowed(for origin: ServerPlace) -> Bool { !BlockedPorts.contains(port) || isOwn(of: origin) }
+    /// False for a blocked port, unless the endpoint is the origin's own.
+    func isAllowed(for origin: HostPort) -> Bool { !BlockedPorts.contains(port) || isOwn(of: origin) }
 
-    func isSamePlace(as other: AlternativeService) -> Bool { host == other.host && port == other.port }
+    func hasSameHostPort(as other: AlternativeService) -> Bool { host == other.host && port == other.port }
 
-    /// The host of an `Alt-Svc` field or of a record: a name, or an address, of version 6 in brackets. Nil if it is none.
+    /// Parses the host of an `Alt-Svc` field or of an HTTPS record: a name, an IPv4 address, or an IPv6 address in
+    /// brackets. Returns nil for anything else.
     static func host(_ text: String) -> String? {
         guard text.utf8.first == UInt8(ascii: "[") else { return HSTSHosts.name(text) }
         guard text.utf8.last == UInt8(ascii: "]") else { return nil }

@@ -1,12 +1,12 @@
-/// What the `Alt-Svc` fields of a response say (RFC 7838 §3), of which only HTTP/3 matters here: who speaks anything else
-/// is reached by TCP where the origin is.
+/// The HTTP/3 alternatives in the `Alt-Svc` fields of a response (RFC 7838 §3). Alternatives of other protocols are
+/// ignored.
 ///
-/// What cannot be read is skipped up to the next comma outside quotes, which keeps the damage to one alternative. A field
-/// of which nothing can be read says nothing. Everything is read in one pass.
+/// The parser is lenient: it skips a malformed alternative up to the next comma outside quotes. A field without any
+/// well-formed alternative is ignored. Parsing is linear in the length of the field.
 package enum AlternativeServiceField: Sendable, Equatable {
     package struct Offer: Sendable, Equatable {
         package let service: AlternativeService
-        /// In seconds since the response was made, at most 2³¹.
+        /// In seconds since the response was generated, at most 2³¹.
         package let maximumAge: Int64
 
         package init(_ service: AlternativeService, maximumAge: Int64 = TimeLimits.standard.alternativeLifetime) {
@@ -15,23 +15,23 @@ package enum AlternativeServiceField: Sendable, Equatable {
         }
     }
 
-    /// Nothing that was said before counts any more.
+    /// `clear`: all known alternatives of the origin are invalid.
     case clear
-    /// In place of all that was said before. In the order of preference, each once; maybe none, since the origin may have
-    /// named none that speaks HTTP/3.
+    /// Replaces all known alternatives of the origin. In the order of preference, without duplicates. Empty if the
+    /// field has only alternatives of other protocols.
     case offers([Offer])
 
-    /// No more alternatives than these are taken, and no more bytes are looked at: nobody has as many.
-    static let mostOffers = 8
-    static let mostBytes = 8_192
+    /// Limits against oversized fields. Real fields have one or two alternatives.
+    static let maximumOffers = 8
+    static let maximumBytes = 8_192
 
-    /// Nil if there is no such field, or none that can be read.
+    /// Returns nil if the field is absent or has no well-formed alternative.
     package init?(_ fields: HTTPFields) {
         guard fields.contains("Alt-Svc") else { return nil }
         self.init(fields.values("Alt-Svc"))
     }
 
-    /// Reads the values of the fields, which are one list.
+    /// Parses the field values, which form one list.
     package init?(_ values: [String]) {
         if values.count == 1, OptionalWhitespace.trimmed(Array(values[0].utf8)).elementsEqual("clear".utf8) {
             self = .clear
@@ -39,16 +39,16 @@ package enum AlternativeServiceField: Sendable, Equatable {
         }
         var offers: [Offer] = []
         var hasAlternative = false
-        var left = Self.mostBytes
+        var left = Self.maximumBytes
         for value in values {
-            // What is cut off could have been half of something.
+            // The value is skipped whole, because a truncated value could be misread.
             guard value.utf8.count <= left else { break }
             left -= value.utf8.count
             var reader = AlternativeServiceReader(value)
             while let alternative = reader.nextAlternative() {
                 hasAlternative = true
-                guard let offer = alternative.offer, offers.count < Self.mostOffers,
-                    !offers.contains(where: { $0.service.isSamePlace(as: offer.service) })
+                guard let offer = alternative.offer, offers.count < Self.maximumOffers,
+                    !offers.contains(where: { $0.service.hasSameHostPort(as: offer.service) })
                 else { continue }
                 offers.append(offer)
             }

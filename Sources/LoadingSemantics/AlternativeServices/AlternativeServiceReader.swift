@@ -1,18 +1,19 @@
-/// Cuts the value of an `Alt-Svc` field into its alternatives.
+/// Splits the value of an `Alt-Svc` field into alternatives.
 struct AlternativeServiceReader {
     struct Alternative {
-        /// Nil if it is not HTTP/3.
+        /// Nil for a protocol other than HTTP/3.
         var offer: AlternativeServiceField.Offer?
     }
 
     private let bytes: [UInt8]
     private var offset = 0
-    /// Whether a quoted string was found to have no end: then none that begins later has one either.
+    /// Whether an unterminated quoted string was found. Every later quotation mark is unterminated too, so none is
+    /// scanned twice.
     private var isQuoteOpen = false
 
     init(_ value: String) { bytes = Array(value.utf8) }
 
-    /// The next alternative that can be read.
+    /// The next well-formed alternative.
     mutating func nextAlternative() -> Alternative? {
         while skipSeparators() {
             if let alternative = alternative() { return alternative }
@@ -21,17 +22,17 @@ struct AlternativeServiceReader {
         return nil
     }
 
-    /// Ends before a comma or at the end; nil if something else stands there.
+    /// Parses up to the next comma or the end. Returns nil if the alternative is malformed.
     private mutating func alternative() -> Alternative? {
         guard let name = token(), take(UInt8(ascii: "=")), let authority = quoted(),
-            let (host, port) = Self.place(authority)
+            let (host, port) = Self.hostPort(authority)
         else { return nil }
         var maximumAge: Int64?
         var persists: Bool?
         skipWhitespace()
         while take(UInt8(ascii: ";")) {
             skipWhitespace()
-            // Nothing between two semicolons, or behind the last, is no parameter.
+            // Empty parameters between or after semicolons are allowed.
             if isAtItemEnd || next == UInt8(ascii: ";") { continue }
             guard let key = token(), take(UInt8(ascii: "=")) else { return nil }
             guard let value = next == UInt8(ascii: "\"") ? quoted() : token().map(Array.init) else { return nil }
@@ -39,13 +40,13 @@ struct AlternativeServiceReader {
                 guard let seconds = DeltaSeconds.parse(value) else { return nil }
                 maximumAge = seconds
             } else if persists == nil, Self.isNamed(key, "persist") {
-                // Any other value means nothing (§3.1).
+                // Values other than "1" are ignored (§3.1).
                 persists = value == [UInt8(ascii: "1")]
             }
             skipWhitespace()
         }
         guard isAtItemEnd else { return nil }
-        // Only what is no token should be percent-encoded, but the name means the same.
+        // Encoding of token characters is not allowed, but unambiguous, so it is accepted.
         guard let identifier = PercentEncoding.decode(name), identifier.elementsEqual("h3".utf8) else {
             return Alternative(offer: nil)
         }
@@ -55,8 +56,8 @@ struct AlternativeServiceReader {
                 service, maximumAge: maximumAge ?? TimeLimits.standard.alternativeLifetime))
     }
 
-    /// Host, if there is one, and port.
-    private static func place(_ authority: [UInt8]) -> (host: String?, port: UInt16)? {
+    /// An empty host gives nil.
+    private static func hostPort(_ authority: [UInt8]) -> (host: String?, port: UInt16)? {
         guard let colon = authority.lastIndex(of: UInt8(ascii: ":")) else { return nil }
         let digits = authority[(colon + 1)...]
         guard let number = DeltaSeconds.parse(digits), let port = UInt16(exactly: number), port > 0 else { return nil }
@@ -85,13 +86,13 @@ struct AlternativeServiceReader {
         while let byte = next, OptionalWhitespace.contains(byte) { offset += 1 }
     }
 
-    /// False at the end of the list.
+    /// Returns false at the end of the list.
     private mutating func skipSeparators() -> Bool {
         while let byte = next, OptionalWhitespace.contains(byte) || byte == UInt8(ascii: ",") { offset += 1 }
         return next != nil
     }
 
-    /// Up to the next comma; one in a quoted string that has an end is none.
+    /// Skips to the next comma outside quotes. An unterminated quoted string does not hide a comma.
     private mutating func skipItem() {
         while let byte = next, byte != UInt8(ascii: ",") {
             if byte != UInt8(ascii: "\"") || quoted() == nil { offset += 1 }
@@ -104,7 +105,8 @@ struct AlternativeServiceReader {
         return start < offset ? bytes[start..<offset] : nil
     }
 
-    /// Without quotes and backslashes; nil, and nothing is read, if it is none or has no end.
+    /// Removes quotes and escapes. Returns nil and reads nothing if there is no quoted string, or if it is
+    /// unterminated.
     private mutating func quoted() -> [UInt8]? {
         let start = offset
         guard !isQuoteOpen, take(UInt8(ascii: "\"")) else { return nil }

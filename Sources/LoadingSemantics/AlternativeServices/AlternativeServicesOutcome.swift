@@ -1,11 +1,11 @@
-/// What became of a response's `Alt-Svc` fields, and what a copy on disk has to follow.
+/// The change that an update made, for a copy on disk to follow.
 package enum AlternativeServicesOutcome: Sendable, Equatable {
-    /// The record is known now, in place of what was known of its origin. Others had to go.
-    case stored(AlternativeServicesRecord, evicted: [ServerPlace])
-    /// Only its end has moved, and so little that a copy need not follow.
+    /// The record replaces that of its origin. The `evicted` origins were removed to make room.
+    case stored(AlternativeServicesRecord, evicted: [HostPort])
+    /// Only the expiry changed, by too little to be worth a write.
     case refreshed(AlternativeServicesRecord)
-    /// Nothing is known of that origin any more.
-    case removed(ServerPlace)
-    /// There was nothing to learn, or to forget.
+    /// The origin has no record any more.
+    case removed(HostPort)
+    /// Nothing changed.
     case nothing
 }

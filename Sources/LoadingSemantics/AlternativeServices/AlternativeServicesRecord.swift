@@ -1,8 +1,8 @@
-/// What is known of the alternatives of one origin.
+/// The known alternatives of one origin.
 package struct AlternativeServicesRecord: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
         package let service: AlternativeService
-        /// In seconds since 1970; at that moment it is over.
+        /// In seconds since 1970. The entry is invalid from that second on.
         package let expires: Int64
 
         package init(_ service: AlternativeService, expires: Int64) {
@@ -11,41 +11,43 @@ package struct AlternativeServicesRecord: Sendable, Hashable {
         }
     }
 
-    package let origin: ServerPlace
+    package let origin: HostPort
     /// In the order of preference.
     package let entries: [Entry]
 
-    package init(origin: ServerPlace, entries: [Entry]) {
+    package init(origin: HostPort, entries: [Entry]) {
         self.origin = origin
         self.entries = entries
     }
 
     package func isExpired(at now: Int64) -> Bool { entries.allSatisfy { $0.expires <= now } }
 
-    /// The same without what does not pass.
-    func keeping(where passes: (Entry) -> Bool) -> AlternativeServicesRecord {
+    /// The record with only the entries that satisfy the condition.
+    func filtered(where passes: (Entry) -> Bool) -> AlternativeServicesRecord {
         AlternativeServicesRecord(origin: origin, entries: entries.filter(passes))
     }
 
-    /// What of it a copy on disk has; nil if that is nothing. Who reads it later does not know whether the network is the same
-    /// still (RFC 7838 §2.2). The origin's own host is where it is in any network; another may be there for this one alone,
-    /// unless it was said to be good elsewhere.
-    package var lasting: AlternativeServicesRecord? { part { lasts($0) } }
+    /// The part that is written to disk; nil if that is empty.
+    ///
+    /// When the file is read, the network may be another (RFC 7838 §2.2). So an entry is persistent only if it has
+    /// `persist`, or if its host is the origin's own, which is valid in any network.
+    package var persistent: AlternativeServicesRecord? { part { isPersistent($0) } }
 
-    /// What is left of it in memory alone.
-    var passing: AlternativeServicesRecord? { part { !lasts($0) } }
+    /// The part that stays in memory only.
+    var transient: AlternativeServicesRecord? { part { !isPersistent($0) } }
 
-    private func lasts(_ entry: Entry) -> Bool {
-        entry.service.persists || entry.service.place(for: origin).host == origin.host
+    private func isPersistent(_ entry: Entry) -> Bool {
+        entry.service.persists || entry.service.hostPort(for: origin).host == origin.host
     }
 
     private func part(where passes: (Entry) -> Bool) -> AlternativeServicesRecord? {
-        let part = keeping(where: passes)
+        let part = filtered(where: passes)
         return part.entries.isEmpty ? nil : part
     }
 
-    /// Whether a copy that was told the other need not be told this: origins say the same with every response.
-    func isNearly(_ other: AlternativeServicesRecord, at now: Int64) -> Bool {
+    /// Whether the record differs from the other only by a small change of expiry. Origins repeat `Alt-Svc` in every
+    /// response, and each repetition would cost a write.
+    func isNearlyEqual(to other: AlternativeServicesRecord, at now: Int64) -> Bool {
         entries.count == other.entries.count
             && zip(entries, other.entries).allSatisfy { new, old in
                 let moved = DeltaSeconds.difference(new.expires, old.expires).magnitude

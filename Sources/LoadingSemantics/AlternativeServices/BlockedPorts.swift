@@ -1,7 +1,7 @@
-/// The ports of services that could take a request for something else, by the list of the Fetch Standard ("bad port").
+/// The "bad ports" of the Fetch Standard: ports of services that could misinterpret an HTTP request.
 ///
-/// An origin is where the caller says. But where else it is reached, a server says, or whoever answers for DNS: that is not
-/// to lead to another service.
+/// The caller chooses the port of an origin, so that is always allowed. The port of an alternative comes from a server
+/// or from DNS, which must not be able to direct requests to other services.
 enum BlockedPorts {
     private static let all: Set<UInt16> = [
         0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,

@@ -1,15 +1,15 @@
-/// Servers with which HTTP/3 has failed, and how long each is left alone (CONN-8). What is in the way may be the network, so
-/// a change of it forgets all.
+/// Endpoints where HTTP/3 has failed, each with the time until which HTTP/3 is not tried there (CONN-8). A change of
+/// network clears the list, because the network may have been the cause.
 ///
-/// A value without a clock; times are nanoseconds of a clock that never goes back. Bounded: who is left alone for the
-/// shortest time goes first.
+/// A value without a clock. Times are nanoseconds of a monotonic clock. The list is bounded; the entry that expires
+/// first is evicted.
 package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
     private struct Entry: Sendable {
         var failures: Int
         var end: Int64
     }
 
-    package static var most: Int { 256 }
+    package static var maximumCount: Int { 256 }
 
     private var entries: [Server: Entry] = [:]
 
@@ -17,20 +17,20 @@ package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
 
     package var count: Int { entries.count }
 
-    /// Whether QUIC is not to be tried there now. Costs next to nothing when nothing is broken.
+    /// Whether HTTP/3 must not be tried there now.
     package func contains(_ server: Server, at now: Int64) -> Bool {
         if entries.isEmpty { return false }
         guard let entry = entries[server] else { return false }
         return entry.end > now
     }
 
-    /// A failure while the server is left alone already is one of an attempt that began before, and counts with the one
-    /// that was first.
+    /// Records a failure. While the server is listed, further failures come from attempts that began earlier, and are
+    /// ignored.
     package mutating func failed(_ server: Server, at now: Int64) {
         var entry = entries[server] ?? Entry(failures: 0, end: now)
         if entry.end > now { return }
-        if entries.count >= Self.most, entries[server] == nil { makeRoom() }
-        // Ten times doubled is longer than the longest.
+        if entries.count >= Self.maximumCount, entries[server] == nil { evict() }
+        // The shift is bounded. Ten doublings exceed the longest time.
         let limits = TimeLimits.standard
         let time = min(limits.firstBrokenService << Int64(min(entry.failures, 10)), limits.longestBrokenService)
         entry.failures += 1
@@ -42,10 +42,10 @@ package struct BrokenServices<Server: Hashable & Sendable>: Sendable {
         if !entries.isEmpty { entries[server] = nil }
     }
 
-    /// The routes have changed.
-    package mutating func forgetAll() { entries = [:] }
+    /// For a change of routes.
+    package mutating func removeAll() { entries = [:] }
 
-    private mutating func makeRoom() {
+    private mutating func evict() {
         if let first = entries.min(by: { $0.value.end < $1.value.end })?.key { entries[first] = nil }
     }
 }

@@ -1,14 +1,14 @@
-/// Reads numbers and names from a message of DNS (RFC 1035 §4.1), or from a piece of one. Nil means that the message ends
-/// too soon, or is not well-formed; what is read after that does not matter.
+/// Reads integers and names from a DNS message or a part of one (RFC 1035 §4.1). Methods return nil if the message is
+/// truncated or malformed; the reader is not usable after that.
 struct DNSReader {
     struct Name: Equatable {
-        /// In lower case, without the dot at the end. Nil for the root, and for a name that no host has: with octets that
-        /// are neither letters, digits, hyphens nor underscores.
+        /// In lower case, without the final dot. Nil for the root, and for a name that is no host name: one with octets
+        /// other than letters, digits, hyphens and underscores.
         let text: String?
         let isRoot: Bool
     }
 
-    /// The whole message: positions in it count from its first byte (§4.1.4).
+    /// The whole message, because compression pointers count from its first byte (§4.1.4).
     private let message: ArraySlice<UInt8>
     private(set) var offset: Int
 
@@ -35,31 +35,31 @@ struct DNSReader {
         return message[offset..<(offset + count)]
     }
 
-    /// A name that may end with a pointer to another.
-    mutating func name() -> Name? { name(mayPoint: true) }
+    /// A name that may be compressed.
+    mutating func name() -> Name? { name(allowsPointers: true) }
 
-    /// A name that may not (RFC 9460 §2.2).
-    mutating func plainName() -> Name? { name(mayPoint: false) }
+    /// A name that must not be compressed (RFC 9460 §2.2).
+    mutating func plainName() -> Name? { name(allowsPointers: false) }
 
-    private mutating func name(mayPoint: Bool) -> Name? {
+    private mutating func name(allowsPointers: Bool) -> Name? {
         var text: [UInt8] = []
         var isHost = true
         var length = 1
-        var place = offset
-        // Each pointer leads to before where the last one has led to, so there is an end; and there are no more of them
-        // than a name has labels, or each of many names could lead through the whole message.
+        var position = offset
+        // Each pointer must point before the previous one, so the loop ends. The number of pointers is bounded too,
+        // otherwise many names could each traverse the whole message.
         var limit = offset
         var pointers = 0
         var end: Int?
         while true {
-            guard place < message.endIndex else { return nil }
-            let count = Int(message[place])
-            place += 1
+            guard position < message.endIndex else { return nil }
+            let count = Int(message[position])
+            position += 1
             switch count >> 6 {
             case 0:
-                guard count <= message.endIndex - place else { return nil }
+                guard count <= message.endIndex - position else { return nil }
                 if count == 0 {
-                    offset = end ?? place
+                    offset = end ?? position
                     let isRoot = length == 1
                     return Name(
                         text: isHost && !isRoot ? String(decoding: text, as: UTF8.self) : nil, isRoot: isRoot)
@@ -67,19 +67,19 @@ struct DNSReader {
                 length += count + 1
                 guard length <= 255 else { return nil }
                 if !text.isEmpty { text.append(UInt8(ascii: ".")) }
-                for byte in message[place..<(place + count)] {
+                for byte in message[position..<(position + count)] {
                     isHost = isHost && Self.isOfHost(byte)
                     text.append(asciiLowercase(byte))
                 }
-                place += count
+                position += count
             case 3:
-                guard mayPoint, place < message.endIndex else { return nil }
-                let target = message.startIndex + ((count & 63) << 8 | Int(message[place]))
+                guard allowsPointers, position < message.endIndex else { return nil }
+                let target = message.startIndex + ((count & 63) << 8 | Int(message[position]))
                 pointers += 1
                 guard target < limit, pointers < 128 else { return nil }
-                end = end ?? place + 1
+                end = end ?? position + 1
                 limit = target
-                place = target
+                position = target
             default: return nil
             }
         }

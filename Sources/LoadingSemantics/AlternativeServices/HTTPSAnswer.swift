@@ -1,16 +1,16 @@
-/// What a name server says about the HTTPS records of a name (RFC 9460 §3).
+/// The answer to a query for the HTTPS records of a name (RFC 9460 §3).
 package struct HTTPSAnswer: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
-        /// There is no record, or none of use.
+        /// There is no usable record.
         case none
-        /// The records are those of another name.
+        /// AliasMode: the records are those of another name.
         case alias(String)
-        /// At least one, in the order of preference.
+        /// ServiceMode: at least one, in the order of preference.
         case services([HTTPSRecord])
     }
 
     package let content: Content
-    /// How long it is to be believed, in seconds; nil if nothing says so.
+    /// The smallest TTL, in seconds; nil if the answer has no record.
     package let lifetime: UInt32?
 
     package init(_ content: Content, lifetime: UInt32?) {
@@ -18,22 +18,22 @@ package struct HTTPSAnswer: Sendable, Equatable {
         self.lifetime = lifetime
     }
 
-    /// How many records are taken, and how many names one is led on to: nobody has as many.
-    static let mostRecords = 32
-    static let mostLinks = 8
+    /// Limits against hostile answers: records, and aliases to follow.
+    static let maximumRecords = 32
+    static let maximumAliases = 8
 
-    /// Reads a response; nil if it is none, if it is cut off, or if one of the records that matter is malformed: then the
-    /// others are not to be used either.
+    /// Parses a DNS message. Returns nil if it is not a complete successful response, or if a relevant record is
+    /// malformed, which makes all of them unusable (§2.2).
     ///
     /// - Parameters:
-    ///   - message: As it came.
-    ///   - name: What was asked for, in lower case.
+    ///   - message: The DNS message.
+    ///   - name: The queried name, in lower case.
     package init?(_ message: [UInt8], about name: String) {
         var reader = DNSReader(message[...])
         guard reader.bytes(2) != nil, let flags = reader.number16(), let questions = reader.number16(),
             let answers = reader.number16(), reader.bytes(4) != nil
         else { return nil }
-        // A response, to a question, whole, and without an error (RFC 1035 §4.1.1).
+        // QR set, standard query, not truncated, RCODE 0 (RFC 1035 §4.1.1).
         guard flags & 0xFA0F == 0x8000 else { return nil }
         for _ in 0..<questions { guard reader.name() != nil, reader.bytes(4) != nil else { return nil } }
         guard let section = Section(&reader, count: Int(answers)) else { return nil }
@@ -43,10 +43,10 @@ package struct HTTPSAnswer: Sendable, Equatable {
     private init?(_ section: Section, about name: String) {
         var name = name
         var lifetime: UInt32?
-        for _ in 0..<Self.mostLinks {
-            guard let link = section.links[name] else { break }
-            lifetime = min(lifetime ?? link.lifetime, link.lifetime)
-            name = link.target
+        for _ in 0..<Self.maximumAliases {
+            guard let alias = section.aliases[name] else { break }
+            lifetime = min(lifetime ?? alias.lifetime, alias.lifetime)
+            name = alias.target
         }
         var alias: Content?
         var services: [HTTPSRecord] = []
@@ -54,11 +54,11 @@ package struct HTTPSAnswer: Sendable, Equatable {
             guard let content = HTTPSRecord.content(record.data, owner: name) else { return nil }
             lifetime = min(lifetime ?? record.lifetime, record.lifetime)
             switch content {
-            // There should be one alias at most, and beside it nothing else counts (RFC 9460 §2.4.1). One that leads
-            // nowhere says that there is no such service (§2.5.1).
+            // With an AliasMode record, ServiceMode records are ignored (RFC 9460 §2.4.1). The alias "." means that the
+            // service does not exist (§2.5.1).
             case .alias(let target): alias = alias ?? target.map { .alias($0) } ?? Content.none
             case .service(let service): services.append(service)
-            case .useless: break
+            case .unusable: break
             }
         }
         if let alias {
@@ -66,7 +66,7 @@ package struct HTTPSAnswer: Sendable, Equatable {
         } else if services.isEmpty {
             content = .none
         } else {
-            // Those of the same priority stay in the order in which the server gave them, which it shuffles.
+            // The sort is stable: records of one priority stay in the order of the server, which shuffles them.
             let ranked = services.enumerated().sorted {
                 ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset)
             }
@@ -77,9 +77,9 @@ package struct HTTPSAnswer: Sendable, Equatable {
 }
 
 extension HTTPSAnswer {
-    /// The records of an answer that matter.
+    /// The relevant records of the answer section.
     private struct Section {
-        struct Link {
+        struct Alias {
             let target: String
             let lifetime: UInt32
         }
@@ -89,11 +89,11 @@ extension HTTPSAnswer {
             let data: ArraySlice<UInt8>
         }
 
-        /// By name: what it is another name of.
-        var links: [String: Link] = [:]
+        /// CNAME records by owner name.
+        var aliases: [String: Alias] = [:]
         var records: [Record] = []
 
-        /// Nil if the message ends before its records do.
+        /// Returns nil if the message is truncated.
         init?(_ reader: inout DNSReader, count: Int) {
             for _ in 0..<count {
                 guard let owner = reader.name(), let type = reader.number16(), let kind = reader.number16(),
@@ -101,19 +101,19 @@ extension HTTPSAnswer {
                 else { return nil }
                 let start = reader
                 guard let data = reader.bytes(Int(length)) else { return nil }
-                // Of the Internet, and of a name that a host can have.
+                // Class IN, and an owner that is a host name.
                 guard kind == 1, let owner = owner.text else { continue }
-                // A number with the highest bit set is none (RFC 2181 §8).
+                // A TTL with the highest bit set counts as 0 (RFC 2181 §8).
                 let lifetime = time >> 31 == 0 ? time : 0
                 switch type {
-                case 5 where links.count < HTTPSAnswer.mostRecords:
-                    // Where the name stands matters, since it may point to others.
-                    var place = start
-                    guard let target = place.name(), place.offset == reader.offset else { return nil }
-                    if let target = target.text, links[owner] == nil {
-                        links[owner] = Link(target: target, lifetime: lifetime)
+                case 5 where aliases.count < HTTPSAnswer.maximumRecords:
+                    // Read within the message, because the name may be compressed.
+                    var position = start
+                    guard let target = position.name(), position.offset == reader.offset else { return nil }
+                    if let target = target.text, aliases[owner] == nil {
+                        aliases[owner] = Alias(target: target, lifetime: lifetime)
                     }
-                case 65 where records.count < HTTPSAnswer.mostRecords:
+                case 65 where records.count < HTTPSAnswer.maximumRecords:
                     records.append(Record(owner: owner, lifetime: lifetime, data: data))
                 default: break
                 }

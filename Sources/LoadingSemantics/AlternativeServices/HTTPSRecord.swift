@@ -1,16 +1,16 @@
-/// A service that an HTTPS record of DNS tells of (RFC 9460 §2, §7, §9).
+/// A ServiceMode HTTPS record (RFC 9460 §2, §7, §9).
 package struct HTTPSRecord: Sendable, Hashable {
-    /// The smallest is preferred; never 0.
+    /// The smallest is preferred. Never 0, which means AliasMode.
     package let priority: UInt16
-    /// The name of the server, in lower-case ASCII; the record's own where it says so.
+    /// The TargetName, in lower-case ASCII; the owner name where the record has ".".
     package let target: String
-    /// Of ALPN.
+    /// ALPN protocol identifiers.
     package let protocols: [[UInt8]]
-    /// Whether HTTP/1.1, which nobody names, is spoken too.
+    /// Whether HTTP/1.1 is offered, which is the default protocol and is not in `protocols`.
     package let hasDefaultProtocol: Bool
-    /// Nil for the origin's own.
+    /// Nil means the origin's port.
     package let port: UInt16?
-    /// To connect to before the server's addresses are known, and not instead of them. 4 and 16 bytes each.
+    /// Addresses to connect to before the A and AAAA records arrive (§7.3). 4 and 16 bytes each.
     package let ipv4Hints: [[UInt8]]
     package let ipv6Hints: [[UInt8]]
 
@@ -27,35 +27,35 @@ package struct HTTPSRecord: Sendable, Hashable {
         self.ipv6Hints = ipv6Hints
     }
 
-    /// Whether HTTP/3 is spoken there.
-    package var speaksHTTP3: Bool { protocols.contains { $0.elementsEqual("h3".utf8) } }
+    /// Whether the endpoint offers HTTP/3.
+    package var supportsHTTP3: Bool { protocols.contains { $0.elementsEqual("h3".utf8) } }
 
-    package func place(for origin: ServerPlace) -> ServerPlace { ServerPlace(target, port ?? origin.port) }
+    package func hostPort(for origin: HostPort) -> HostPort { HostPort(target, port ?? origin.port) }
 }
 
 extension HTTPSRecord {
-    /// What stands in a record.
+    /// The content of an HTTPS record.
     enum Content: Equatable {
         case alias(String?)
         case service(HTTPSRecord)
-        /// The record needs what nobody here understands, or names no server that a connection could go to.
-        case useless
+        /// The record has an unknown mandatory parameter, or no usable target or port.
+        case unusable
     }
 
-    /// How many of the protocols and of the hints of a record are kept: nobody has as many.
-    static let mostValues = 16
+    /// The number of protocols and of address hints that are kept.
+    static let maximumValues = 16
 
-    /// Reads the data of a record; nil if it is malformed, and then all records of the name are (§2.2, §2.4.1).
+    /// Parses RDATA. Returns nil if it is malformed, which makes all records of the name unusable (§2.2, §2.4.1).
     ///
-    /// - Parameter owner: The name of the record.
+    /// - Parameter owner: The owner name of the record.
     static func content(_ data: ArraySlice<UInt8>, owner: String) -> Content? {
         var reader = DNSReader(data)
         guard let priority = reader.number16(), let target = reader.plainName() else { return nil }
-        // An alias has no parameters, and if it has some they do not matter (§2.4.2).
+        // Parameters in AliasMode are ignored (§2.4.2).
         if priority == 0 { return .alias(target.isRoot ? nil : target.text) }
         var parameters = ServiceParameters()
         guard parameters.read(&reader) else { return nil }
-        guard parameters.isUnderstood, let name = target.isRoot ? owner : target.text else { return .useless }
+        guard parameters.isUnderstood, let name = target.isRoot ? owner : target.text else { return .unusable }
         return .service(
             HTTPSRecord(
                 priority: priority, target: name, protocols: parameters.protocols,

@@ -1,8 +1,8 @@
-/// The parameters of an HTTPS record (RFC 9460 §2.2, §7, §8).
+/// The SvcParams of an HTTPS record (RFC 9460 §2.2, §7, §8).
 struct ServiceParameters {
     private enum Key: UInt16 {
         case mandatory, protocols, noDefaultProtocol, port, ipv4Hints
-        // 5 is the key of encrypted hellos, which nobody here can make.
+        // Key 5 is `ech`, which is not supported.
         case ipv6Hints = 6
     }
 
@@ -11,10 +11,10 @@ struct ServiceParameters {
     private(set) var port: UInt16?
     private(set) var ipv4Hints: [[UInt8]] = []
     private(set) var ipv6Hints: [[UInt8]] = []
-    /// Whether all is known that has to be known, and means something together.
+    /// Whether all mandatory parameters are known, and the parameters do not contradict each other.
     private(set) var isUnderstood = true
 
-    /// Reads all that is left; false if it is malformed.
+    /// Parses the rest of the record. Returns false if it is malformed.
     mutating func read(_ reader: inout DNSReader) -> Bool {
         var mandatory: [UInt16] = []
         var missing = 0
@@ -23,10 +23,10 @@ struct ServiceParameters {
             guard let number = reader.number16(), let length = reader.number16(),
                 let value = reader.bytes(Int(length))
             else { return false }
-            // In order, and so each once.
+            // Keys must be in strictly increasing order (§2.2).
             if let last, number <= last { return false }
             last = number
-            // Both lists are in order, so what is next to come is first, or has not come at all.
+            // Both lists are in increasing order, so one index suffices to check that each mandatory key is present.
             if missing < mandatory.count {
                 if mandatory[missing] < number { return false }
                 if mandatory[missing] == number { missing += 1 }
@@ -42,12 +42,12 @@ struct ServiceParameters {
             case .noDefaultProtocol:
                 guard value.isEmpty else { return false }
                 hasDefaultProtocol = false
-                // Without another there is no protocol at all (§7.1.1).
+                // `no-default-alpn` requires `alpn` (§7.1.1).
                 if protocols.isEmpty { isUnderstood = false }
             case .port:
                 guard value.count == 2 else { return false }
                 port = value.reduce(0) { $0 << 8 | UInt16($1) }
-                // Nobody can be asked there.
+                // Port 0 cannot be connected to.
                 if port == 0 { isUnderstood = false }
             case .ipv4Hints:
                 guard let addresses = Self.pieces(value, of: 4) else { return false }
@@ -61,7 +61,7 @@ struct ServiceParameters {
         return missing == mandatory.count
     }
 
-    /// In order, each once, and not the list itself.
+    /// The keys must be in strictly increasing order, and must not contain `mandatory` itself (§8).
     private static func keys(_ value: ArraySlice<UInt8>) -> [UInt16]? {
         var reader = DNSReader(value)
         var keys: [UInt16] = []
@@ -79,14 +79,14 @@ struct ServiceParameters {
         while !reader.isAtEnd {
             guard let length = reader.number8(), length > 0, let name = reader.bytes(Int(length)) else { return nil }
             isEmpty = false
-            if names.count < HTTPSRecord.mostValues { names.append(Array(name)) }
+            if names.count < HTTPSRecord.maximumValues { names.append(Array(name)) }
         }
         return isEmpty ? nil : names
     }
 
     private static func pieces(_ value: ArraySlice<UInt8>, of size: Int) -> [[UInt8]]? {
         guard !value.isEmpty, value.count.isMultiple(of: size) else { return nil }
-        return stride(from: value.startIndex, to: value.endIndex, by: size).prefix(HTTPSRecord.mostValues)
+        return stride(from: value.startIndex, to: value.endIndex, by: size).prefix(HTTPSRecord.maximumValues)
             .map { Array(value[$0..<($0 + size)]) }
     }
 }

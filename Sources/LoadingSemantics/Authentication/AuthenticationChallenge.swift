@@ -1,8 +1,8 @@
-/// One challenge of a server or proxy (RFC 9110 §11.3), of a known scheme or another.
+/// One challenge of a server or proxy (RFC 9110 §11.3), of a supported scheme or not.
 package struct AuthenticationChallenge: Sendable, Equatable {
-    /// How much of the fields is read at all. What a server sends beyond it is left aside.
+    /// Limits of parsing. Anything beyond them is ignored.
     package enum Limit {
-        /// Bytes of all fields together; a Kerberos token takes up to 64 KiB.
+        /// Bytes of all fields together. A Kerberos token takes up to 64 KiB.
         package static let length = 128 << 10
         package static let challenges = 32
         package static let parametersOfEach = 32
@@ -10,7 +10,7 @@ package struct AuthenticationChallenge: Sendable, Equatable {
 
     /// In lower case.
     package var scheme: String
-    /// What stands in place of parameters: the data of NTLM and Negotiate.
+    /// A token68 in place of parameters: the data of NTLM and Negotiate.
     package var token: String?
     package var parameters: AuthenticationParameters
 
@@ -22,13 +22,13 @@ package struct AuthenticationChallenge: Sendable, Equatable {
 
     package var realm: String? { parameters["realm"] }
 
-    /// The challenges in a response, in order (AUTH-15).
+    /// The challenges of a response, in order (AUTH-15).
     ///
-    /// Each field is read alone, so that a broken one harms no other.
-    package static func all(in fields: HTTPFields, of asker: AuthenticationAsker) -> [AuthenticationChallenge] {
+    /// Each field line is parsed separately, so a malformed one does not affect the others.
+    package static func all(in fields: HTTPFields, of source: ChallengeSource) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         var length = 0
-        for value in fields.values(asker.challengeField) {
+        for value in fields.values(source.challengeField) {
             length += value.utf8.count
             if length > Limit.length { break }
             var reader = ChallengeReader(value)

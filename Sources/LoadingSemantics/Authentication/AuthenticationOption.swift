@@ -1,4 +1,4 @@
-/// A challenge that can be met.
+/// A challenge that the client can answer.
 package struct AuthenticationOption: Sendable, Equatable {
     package var scheme: AuthenticationScheme
     package var challenge: AuthenticationChallenge
@@ -8,16 +8,16 @@ package struct AuthenticationOption: Sendable, Equatable {
         self.challenge = challenge
     }
 
-    /// The challenges that can be met, the one to try first first; who rejects one is offered the next (AUTH-5,
-    /// AUTH-16).
+    /// The challenges that the client can answer, the preferred one first. If the delegate rejects one, it is offered
+    /// the next (AUTH-5, AUTH-16).
     ///
-    /// Within a scheme the server's order counts. Of several Digest challenges for one realm, which differ in their
-    /// algorithms, only the first that can be met is left (RFC 7616 §3.7): they are one protection space.
+    /// Within a scheme the order of the server applies. Digest challenges for one realm that differ only in their
+    /// algorithm are one protection space, so only the first supported one is kept (RFC 7616 §3.7).
     ///
     /// - Parameters:
-    ///   - possible: What can be used here and now: no scheme whose library is missing, none that authenticates
-    ///     connections where requests share one (AUTH-19).
-    ///   - hashes: What the cryptographic library offers.
+    ///   - possible: The schemes that can be used. Excludes those whose library is missing, and those that authenticate
+    ///     a connection when requests share it (AUTH-19).
+    ///   - hashes: The hash functions of the cryptographic library.
     package static func options(
         for challenges: [AuthenticationChallenge], possible: Set<AuthenticationScheme>,
         hashes: Set<DigestHash> = Set(DigestHash.allCases)

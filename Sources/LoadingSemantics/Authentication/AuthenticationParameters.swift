@@ -12,14 +12,14 @@ package struct AuthenticationParameters: Sendable, Equatable {
         }
     }
 
-    /// In the order in which they came.
+    /// In the order of the field.
     package var all: [Parameter]
 
     package init(_ all: [Parameter] = []) {
         self.all = all
     }
 
-    /// The first of that lower-case name: each may come once only.
+    /// The first parameter of that name, in lower case. A parameter must not occur twice, so later ones are ignored.
     package subscript(name: String) -> String? {
         all.first { $0.name == name }?.value
     }

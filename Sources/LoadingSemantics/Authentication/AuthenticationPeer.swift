@@ -1,11 +1,11 @@
-/// Who asks for credentials: a server, or a proxy for one kind of traffic (AUTH-12, AUTH-14).
+/// The server or proxy that requests credentials. A proxy has one identity for each kind of traffic (AUTH-12, AUTH-14).
 package struct AuthenticationPeer: Sendable, Hashable {
     package let place: ProtectionSpace.Place
     /// In lower case.
     package let host: String
     package let port: UInt16
-    /// Whether TLS ends at the proxy: what was said within it is not said in the clear to the same place. Of a server its place
-    /// tells.
+    /// Whether the connection to the proxy uses TLS. Credentials that were used over TLS must not be used in cleartext
+    /// with the same host and port. For a server, `place` has this information.
     private let isSecureProxy: Bool
 
     package init(serverOf url: HTTPURL) {

@@ -1,4 +1,4 @@
-/// A way to prove who the user is (RFC 9110 §11.1), as far as sessions know them. Any other is ignored (AUTH-15).
+/// An authentication scheme (RFC 9110 §11.1) that sessions support. Others are ignored (AUTH-15).
 package enum AuthenticationScheme: UInt8, Sendable, CaseIterable {
     /// RFC 7617
     case basic
@@ -8,7 +8,7 @@ package enum AuthenticationScheme: UInt8, Sendable, CaseIterable {
     /// RFC 4559
     case negotiate
 
-    /// The one to try first comes first (AUTH-16).
+    /// In the order in which they are tried (AUTH-16).
     package static let byPreference: [AuthenticationScheme] = [.negotiate, .ntlm, .digest, .basic]
 
     /// - Parameter name: In any case.
@@ -22,7 +22,7 @@ package enum AuthenticationScheme: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// As it is written in front of credentials.
+    /// The scheme as it is written in front of credentials.
     package var name: String {
         switch self {
         case .basic: "Basic"
@@ -32,6 +32,6 @@ package enum AuthenticationScheme: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Whether it is the connection that is proved to be the user's, in several legs, and not each request (AUTH-19).
+    /// Whether the scheme authenticates the connection, with several messages, and not each request (AUTH-19).
     package var authenticatesConnection: Bool { self == .ntlm || self == .negotiate }
 }

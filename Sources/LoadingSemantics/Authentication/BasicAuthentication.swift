@@ -2,12 +2,13 @@ internal import FoundationEssentials
 
 /// Credentials of the Basic scheme (RFC 7617).
 package enum BasicAuthentication {
-    /// The value of `Authorization`, or nil if there is none: a user's name cannot hold a colon (§2).
+    /// The value of `Authorization`. Returns nil if the user name contains a colon, which the scheme cannot represent
+    /// (§2).
     ///
     /// - Parameters:
-    ///   - user: In Unicode's form NFC, as `password`: composing is not done here.
-    ///   - isUTF8: Whether the server wants UTF-8. If not, Latin-1 is what it probably reads, unless the text has
-    ///     other characters (AUTH-17).
+    ///   - user: In Unicode normalization form C, as `password`. This function does not normalize.
+    ///   - isUTF8: Whether the server requests UTF-8. Otherwise the value is Latin-1, which most such servers expect,
+    ///     unless the text has other characters (AUTH-17).
     package static func fieldValue(user: String, password: String, isUTF8: Bool) -> String? {
         if user.utf8.contains(UInt8(ascii: ":")) { return nil }
         let text = user + ":" + password
@@ -15,7 +16,7 @@ package enum BasicAuthentication {
         return "Basic " + Data(latin ?? Array(text.utf8)).base64EncodedString()
     }
 
-    /// Whether the challenge asks for UTF-8 (§2.1).
+    /// Whether the challenge has `charset="UTF-8"` (§2.1).
     package static func isUTF8(_ challenge: AuthenticationChallenge) -> Bool {
         challenge.parameters["charset"]?.lowercased() == "utf-8"
     }

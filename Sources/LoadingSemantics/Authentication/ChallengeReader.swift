@@ -1,8 +1,8 @@
-/// Reads a list of challenges or of parameters (RFC 9110 §11.3, §11.6.1, §5.6.1).
+/// Parses a list of challenges or of parameters (RFC 9110 §11.3, §11.6.1, §5.6.1).
 ///
-/// Both lists are separated by commas, so only what follows a token tells whether it begins a challenge or names a
-/// parameter. What cannot be read is skipped up to the next comma, which keeps the damage to one item. Everything is
-/// read in one pass with a bounded look ahead: a quoted string that turns out to be broken is read twice.
+/// Both lists are separated by commas, so what follows a token decides whether it is a scheme or a parameter name. A
+/// malformed item is skipped up to the next comma. Parsing is linear; only an unterminated quoted string is scanned
+/// twice.
 struct ChallengeReader {
     private let bytes: [UInt8]
     private var offset = 0
@@ -45,7 +45,7 @@ struct ChallengeReader {
         return result
     }
 
-    /// The parameters of `Authentication-Info`, which has no scheme (RFC 9110 §11.6.3).
+    /// Parses the parameters of `Authentication-Info`, which has no scheme (RFC 9110 §11.6.3).
     mutating func parameters() -> AuthenticationParameters {
         var result = AuthenticationParameters()
         while skipSeparators() {
@@ -70,7 +70,7 @@ struct ChallengeReader {
 
     private var isAtItemEnd: Bool { next == nil || next == UInt8(ascii: ",") }
 
-    /// Whether a token and "=" come next.
+    /// Whether a token and "=" follow.
     private var isAtParameter: Bool {
         var ahead = self
         guard ahead.token() != nil else { return false }
@@ -82,7 +82,7 @@ struct ChallengeReader {
         while let byte = next, Self.isWhitespace(byte) { offset += 1 }
     }
 
-    /// False at the end of the list.
+    /// Returns false at the end of the list.
     private mutating func skipSeparators() -> Bool {
         while let byte = next, Self.isWhitespace(byte) || byte == UInt8(ascii: ",") { offset += 1 }
         return next != nil
@@ -98,7 +98,7 @@ struct ChallengeReader {
         return start < offset ? String(decoding: bytes[start..<offset], as: UTF8.self) : nil
     }
 
-    /// A token68 that is all there is before the next comma, else nil and nothing is read.
+    /// Reads a token68 if it extends to the next comma. Otherwise returns nil and reads nothing.
     private mutating func token68() -> String? {
         let start = offset
         while let byte = next, Self.isToken68(byte) { offset += 1 }
@@ -112,21 +112,21 @@ struct ChallengeReader {
         return nil
     }
 
-    /// Starts at the "=" and ends before a comma, or before the next parameter if the comma is missing.
+    /// Starts at the "=". Ends before a comma, or before the next parameter if the comma is missing.
     private mutating func parameterValue() -> String {
         offset += 1
         skipWhitespace()
         if next == UInt8(ascii: "\"") { return quoted() }
         let start = offset
-        // More than a token: nonces are often written without the quotes they need.
+        // Accepts more than a token, because nonces are often sent without the required quotes.
         while let byte = next, byte != UInt8(ascii: ","), !Self.isWhitespace(byte) { offset += 1 }
         let value = String(decoding: bytes[start..<offset], as: UTF8.self)
         skipWhitespace()
         return value
     }
 
-    /// A quoted string. If its end is missing, or if it ended at the start of another one because its own end is
-    /// missing, the next comma ends it.
+    /// Reads a quoted string. If its closing quotation mark is missing, so that the string extends to the end or to the
+    /// opening quotation mark of another string, the value ends at the first comma.
     private mutating func quoted() -> String {
         offset += 1
         let start = offset
@@ -146,7 +146,7 @@ struct ChallengeReader {
             offset += 1
             let end = offset
             skipWhitespace()
-            // White space and a token: only the comma was forgotten.
+            // White space and a token follow, so only the comma is missing.
             if isAtItemEnd || offset > end && next.map(Self.isToken) == true {
                 return String(decoding: value, as: UTF8.self)
             }
@@ -171,7 +171,7 @@ struct ChallengeReader {
 
     private static let tokenMarks = Array("!#$%&'*+-.^_`|~".utf8)
 
-    /// RFC 9110 §11.2, without the "=" at its end
+    /// RFC 9110 §11.2, without the trailing "=".
     private static func isToken68(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

@@ -1,7 +1,7 @@
-/// What the `algorithm` parameter says (RFC 7616 §3.3).
+/// The `algorithm` parameter (RFC 7616 §3.3).
 package struct DigestAlgorithm: Sendable, Equatable {
     package var hash: DigestHash
-    /// `-sess`: the password goes into a secret that the first nonces make the session's own.
+    /// `-sess`: H(A1) also covers the first nonce and cnonce of the session.
     package var isSession: Bool
 
     package init(_ hash: DigestHash, isSession: Bool = false) {

@@ -1,25 +1,25 @@
-/// A challenge of the Digest scheme (RFC 7616 §3.3) that can be met.
+/// A challenge of the Digest scheme (RFC 7616 §3.3) that the client can answer.
 package struct DigestChallenge: Sendable, Equatable {
     package var realm: String
-    /// Where else the same credentials are good; nil means all of the server.
+    /// The URIs of the protection space; nil means the whole server.
     package var domain: String?
     package var nonce: String
     package var opaque: String?
-    /// Whether only the nonce was too old: the credentials themselves were not refused.
+    /// `stale`: the nonce has expired, but the credentials were not rejected.
     package var isStale: Bool
     package var algorithm: DigestAlgorithm
-    package var protection: DigestProtection
+    package var protection: DigestQOP
     package var hashesUser: Bool
     package var isUTF8: Bool
-    /// Whether the server has named the algorithm, and so expects to hear it.
+    /// Whether the challenge has an `algorithm` parameter. If so, the credentials repeat it.
     var namesAlgorithm: Bool
 
-    /// Nil if it is no Digest challenge, has no nonce, or wants what nobody here knows.
+    /// Returns nil if this is not a Digest challenge, has no nonce, or uses an unknown algorithm or qop.
     package init?(_ challenge: AuthenticationChallenge) {
         let parameters = challenge.parameters
         guard challenge.scheme == "digest", let nonce = parameters["nonce"],
             let algorithm = DigestAlgorithm(parameters["algorithm"]),
-            let protection = DigestProtection(options: parameters["qop"])
+            let protection = DigestQOP(options: parameters["qop"])
         else { return nil }
         realm = challenge.realm ?? ""
         domain = parameters["domain"]
@@ -31,11 +31,11 @@ package struct DigestChallenge: Sendable, Equatable {
         hashesUser = parameters["userhash"]?.lowercased() == "true"
         isUTF8 = parameters["charset"]?.lowercased() == "utf-8"
         namesAlgorithm = parameters["algorithm"] != nil
-        // All three are sent back, and a field value cannot hold controls.
+        // The credentials repeat all three, and a field value must not contain control characters.
         if Self.hasControls(realm) || Self.hasControls(nonce) || opaque.map(Self.hasControls) == true { return nil }
     }
 
-    /// Whether a text cannot stand in a quoted string (RFC 9110 §5.6.4).
+    /// Whether a text contains characters that a quoted string must not (RFC 9110 §5.6.4).
     static func hasControls(_ text: String) -> Bool {
         text.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }

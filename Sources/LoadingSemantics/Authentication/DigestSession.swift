@@ -1,30 +1,30 @@
-/// An authentication session of the Digest scheme (RFC 7616 §3.6): one user's answers to one challenge, and what has to
-/// be remembered between them.
+/// An authentication session of the Digest scheme (RFC 7616 §3.6): the state that is kept between the requests of one
+/// user.
 ///
-/// User and password are hashed as UTF-8, in the form (NFC, if they are to be understood) in which they are given.
+/// User and password are hashed as UTF-8, without normalization. The caller passes them in normalization form C.
 package struct DigestSession: Sendable {
     package let user: String
     package private(set) var challenge: DigestChallenge
     private let password: String
     private let hash: DigestFunction
-    /// The nonce in use: the challenge's, or a later one that the server has announced.
+    /// The current nonce: that of the challenge, or a later `nextnonce`.
     private var nonce: String
-    /// How often it was used.
+    /// The nonce count (`nc`).
     private var count: UInt32 = 0
     /// H(user:realm:password)
     private var secret: String
-    /// H(A1) of a `-sess` algorithm. It stays the same under later nonces of the same challenge (RFC 7616 §3.4.2).
+    /// H(A1) of a `-sess` algorithm. It stays the same for later nonces of the same challenge (RFC 7616 §3.4.2).
     private var sessionSecret: String?
-    /// What was said first under a `-sess` algorithm. It is said again each time, since many servers take the session's
-    /// secret to be made of what they hear now.
+    /// The first cnonce under a `-sess` algorithm. All requests repeat it, because many servers compute H(A1) from the
+    /// cnonce of the current request.
     private var sessionClientNonce: String?
-    /// Renewals without an accepted answer between them.
+    /// Consecutive stale nonces without an accepted request.
     private var renewals = 0
 
-    /// How often a server may call a nonce stale before its word is taken for a refusal.
+    /// After so many stale nonces in a row the credentials count as rejected.
     private static let maximumRenewals = 3
 
-    /// Nil if the hash function is not to be had.
+    /// Returns nil if the hash function is not available.
     package init?(_ challenge: DigestChallenge, user: String, password: String, hash: @escaping DigestFunction) {
         guard
             let secret = Self.secret(
@@ -38,21 +38,21 @@ package struct DigestSession: Sendable {
         nonce = challenge.nonce
     }
 
-    /// The hash of the body that `answer` needs to know, or nil if it needs none.
+    /// The hash function for the body that `answer` needs; nil unless the qop is `auth-int`.
     package var bodyHash: DigestHash? {
         challenge.protection == .integrity ? challenge.algorithm.hash : nil
     }
 
-    /// Proves who the user is for one request. Each call uses up a count of the nonce.
+    /// The credentials of one request. Each call increments the nonce count.
     ///
     /// - Parameters:
-    ///   - target: As it stands in the request line.
-    ///   - bodyDigest: The hash of the body if `bodyHash` asks for one; nil means no body.
-    ///   - clientNonce: Unpredictable, of 128 bits or more, in letters and digits.
-    /// - Returns: Nil if the nonce is used up, or if the user's name cannot be written.
+    ///   - target: The request target, as in the request line.
+    ///   - bodyDigest: The hash of the body if `bodyHash` is not nil; nil means that there is no body.
+    ///   - clientNonce: Unpredictable, at least 128 bits, in letters and digits.
+    /// - Returns: Nil if the nonce count is exhausted, or if the user name contains control characters.
     package mutating func answer(
         method: String, target: String, bodyDigest: [UInt8]? = nil, clientNonce: String
-    ) -> DigestAnswer? {
+    ) -> DigestCredentials? {
         guard count < .max, let name = userParameter() else { return nil }
         count += 1
         var secret = secret
@@ -64,14 +64,14 @@ package struct DigestSession: Sendable {
             guard let sessionSecret else { return nil }
             secret = sessionSecret
         }
-        let answer = DigestAnswer(
+        let answer = DigestCredentials(
             target: target, nonce: nonce, count: count, clientNonce: clientNonce, protection: challenge.protection,
             algorithm: challenge.algorithm, secret: secret, hash: hash)
         guard let response = answer.response(method: method, bodyDigest: bodyDigest) else { return nil }
         return answer.writing(fieldValue(name, answer, response))
     }
 
-    /// Takes what came with a response to an accepted answer.
+    /// Processes `Authentication-Info` after an accepted request.
     package mutating func accept(_ info: AuthenticationInfo?) {
         renewals = 0
         guard let next = info?.nextNonce, next != nonce else { return }
@@ -79,8 +79,8 @@ package struct DigestSession: Sendable {
         count = 0
     }
 
-    /// Takes a new challenge after an answer. True if the request is to be sent again with another answer: only the
-    /// nonce had become stale (AUTH-18). False if user or password were refused.
+    /// Processes a challenge that follows a request with credentials. Returns true if only the nonce was stale, so the
+    /// request is repeated with new credentials (AUTH-18). Returns false if the credentials were rejected.
     package mutating func renew(with challenge: DigestChallenge) -> Bool {
         guard challenge.isStale, challenge.realm == self.challenge.realm, challenge.nonce != nonce,
             renewals < Self.maximumRenewals,
@@ -99,7 +99,7 @@ package struct DigestSession: Sendable {
 
     // MARK: The field
 
-    private func fieldValue(_ name: String, _ answer: DigestAnswer, _ response: String) -> String {
+    private func fieldValue(_ name: String, _ answer: DigestCredentials, _ response: String) -> String {
         var parameters = [
             name, "realm=" + Self.quoted(challenge.realm), "uri=" + Self.quoted(answer.target),
         ]
@@ -108,7 +108,7 @@ package struct DigestSession: Sendable {
         if let protection = challenge.protection.name {
             parameters += ["nc=" + answer.countText, "cnonce=" + Self.quoted(answer.clientNonce), "qop=" + protection]
         } else if challenge.algorithm.isSession {
-            // Without it nobody could compute the session's secret.
+            // The server needs the cnonce to compute H(A1).
             parameters.append("cnonce=" + Self.quoted(answer.clientNonce))
         }
         parameters.append("response=\"\(response)\"")
@@ -117,10 +117,10 @@ package struct DigestSession: Sendable {
         return "Digest " + parameters.joined(separator: ", ")
     }
 
-    /// The user's name in clear, hashed, or encoded (RFC 7616 §3.4).
+    /// The user name in cleartext, hashed, or extended (RFC 7616 §3.4).
     private func userParameter() -> String? {
         if challenge.hashesUser { return hashed("\(user):\(challenge.realm)").map { "username=\"\($0)\"" } }
-        // Only a server that names a charset knows the standard in which the encoded form came up.
+        // `username*` is newer than `charset`, so only a server that sends `charset` knows it.
         if challenge.isUTF8, !user.utf8.allSatisfy({ $0 < 0x80 }) {
             let encoded = PercentEncoding.encode(user.utf8) { byte in
                 byte &- 0x30 < 10 || asciiLowercase(byte) &- 0x61 < 26
@@ -143,12 +143,12 @@ package struct DigestSession: Sendable {
     // MARK: Hashes
 
     private func hashed(_ text: String) -> String? {
-        hash(challenge.algorithm.hash, Array(text.utf8)).map(DigestAnswer.hexadecimal)
+        hash(challenge.algorithm.hash, Array(text.utf8)).map(DigestCredentials.hexadecimal)
     }
 
     private static func secret(
         of user: String, _ password: String, realm: String, algorithm: DigestAlgorithm, _ hash: DigestFunction
     ) -> String? {
-        hash(algorithm.hash, Array("\(user):\(realm):\(password)".utf8)).map(DigestAnswer.hexadecimal)
+        hash(algorithm.hash, Array("\(user):\(realm):\(password)".utf8)).map(DigestCredentials.hexadecimal)
     }
 }

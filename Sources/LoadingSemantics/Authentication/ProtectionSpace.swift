@@ -1,4 +1,4 @@
-/// Where a credential is good: a realm of a server or proxy, under one scheme (AUTH-12, RFC 9110 §11.5).
+/// A realm of a server or proxy under one scheme: the scope of a credential (AUTH-12, RFC 9110 §11.5).
 package struct ProtectionSpace: Sendable, Hashable {
     package enum Place: Sendable, Hashable {
         case server(ServerProtocol)
@@ -34,7 +34,7 @@ package struct ProtectionSpace: Sendable, Hashable {
     package let realm: String?
     package let scheme: AuthenticationScheme
 
-    /// - Parameter port: 0 for the protocol's own.
+    /// - Parameter port: 0 means the default port of the protocol.
     package init(place: Place, host: String, port: UInt16, realm: String?, scheme: AuthenticationScheme) {
         self.place = place
         self.host = host.lowercased()
@@ -47,14 +47,14 @@ package struct ProtectionSpace: Sendable, Hashable {
         self.scheme = scheme
     }
 
-    /// The space of who asks.
+    /// The space of a challenge.
     package init(of option: AuthenticationOption, at peer: AuthenticationPeer) {
         self.init(
             place: peer.place, host: peer.host, port: peer.port, realm: option.challenge.realm, scheme: option.scheme)
     }
 
-    /// The realm under which challenges are shown and credentials are stored. A Basic challenge has to name one (RFC 7617
-    /// §2); one that does not has the name of its host for a realm (AUTH-12).
+    /// The realm that challenges show and under which credentials are stored. A Basic challenge without the required
+    /// realm (RFC 7617 §2) uses the host as its realm (AUTH-12).
     package var effectiveRealm: String? {
         guard realm == nil, scheme == .basic, place != .server(.ftp) else { return realm }
         return host
@@ -64,7 +64,7 @@ package struct ProtectionSpace: Sendable, Hashable {
         if case .proxy = place { true } else { false }
     }
 
-    /// Whether nobody on the way can read the password.
+    /// Whether the password is protected from eavesdroppers on the path.
     package var receivesCredentialSecurely: Bool {
         place == .server(.https) || scheme != .basic
     }

@@ -1,24 +1,24 @@
-/// The directives of `Cache-Control` that mean something to a private cache (RFC 9111 §5.2, RFC 8246).
+/// The directives of `Cache-Control` that apply to a private cache (RFC 9111 §5.2, RFC 8246).
 ///
-/// All others are read over: those for shared caches, `no-transform`, extensions, and `stale-while-revalidate` and
-/// `stale-if-error` (CACHE-32). Of a directive that comes twice the first counts. An argument that cannot be read has
-/// the most cautious meaning, and one that nobody asked for has none: `no-cache="Set-Cookie"` is `no-cache`.
+/// Others are ignored: those for shared caches, `no-transform`, extensions, `stale-while-revalidate` and
+/// `stale-if-error` (CACHE-32). The first of duplicate directives applies. A malformed argument has the most cautious
+/// meaning. An unexpected argument is ignored: `no-cache="Set-Cookie"` means `no-cache`.
 package struct CacheControl: Sendable, Equatable {
-    /// How stale a response a request takes.
+    /// The value of `max-stale`.
     package enum Staleness: Sendable, Equatable {
         case any
         case atMost(Int64)
     }
 
-    /// In seconds; 0 if it cannot be read.
+    /// In seconds. 0 if malformed.
     package private(set) var maxAge: Int64?
-    /// Of requests. Nil also if it cannot be read.
+    /// Request directive. Nil also if malformed.
     package private(set) var maxStale: Staleness?
-    /// Of requests, in seconds; more than anything lasts if it cannot be read.
+    /// Request directive, in seconds. If malformed, longer than any lifetime.
     package private(set) var minFresh: Int64?
     package private(set) var noCache = false
     package private(set) var noStore = false
-    /// Of requests.
+    /// Request directive.
     package private(set) var onlyIfCached = false
     package private(set) var mustRevalidate = false
     package private(set) var mustUnderstand = false
@@ -28,10 +28,10 @@ package struct CacheControl: Sendable, Equatable {
 
     package init() {}
 
-    /// The directives of a request or a response.
+    /// Parses the directives of a request or a response.
     package init(_ fields: HTTPFields) {
         var hasStaleness = false
-        // Line by line, so that a quoted string without an end cannot reach into the next.
+        // Each line is parsed separately, so an unterminated quoted string does not extend into the next line.
         for line in fields.values("Cache-Control") {
             var reader = CacheDirectiveReader(line)
             while let directive = reader.next() {

@@ -1,15 +1,15 @@
-/// What the cache has a load do before anything is sent.
+/// What a load does after a cache lookup, before anything is sent.
 package enum CacheDecision: Sendable, Equatable {
-    /// The stored response of that index is the answer, at that age; nil if the clock does not tell.
+    /// Serve the stored response with that index. `age` is nil if the clock moved back since it was stored.
     case serve(Int, age: Int64?, because: CacheReason)
-    /// The request is sent with these fields besides its own. They ask whether one of the stored responses of those
-    /// indices still is what the server has; `CacheValidation` reads the answer.
+    /// Send the request with additional conditional fields, which validate the stored responses with these indices.
+    /// `CacheValidation` interprets the response.
     case revalidate([Int], adding: HTTPFields, because: CacheReason)
-    /// The request is sent with these fields besides its own.
+    /// Send the request with these additional fields.
     case load(adding: HTTPFields, because: CacheReason)
     case fail(LoadError, because: CacheReason)
 
-    /// What it is, for a log.
+    /// The name in traces.
     package var name: String {
         switch self {
         case .serve: "serve"

@@ -1,12 +1,12 @@
-/// Reads the directives of one `Cache-Control` line (RFC 9111 §5.2), in one pass.
+/// Parses the directives of one `Cache-Control` line (RFC 9111 §5.2), in linear time.
 ///
-/// What is malformed is kept to the item in which it stands: a quoted string without an end ends at the next comma, so
-/// that it cannot hide the directives behind it.
+/// A malformed item does not affect others: an unterminated quoted string ends at the next comma, so it cannot hide
+/// later directives.
 struct CacheDirectiveReader {
     struct Directive: Equatable {
         enum Argument: Equatable {
             case none
-            /// A token, or a quoted string without quotes and backslashes.
+            /// A token, or a quoted string without quotes and escapes.
             case text([UInt8])
             case malformed
         }
@@ -53,7 +53,7 @@ struct CacheDirectiveReader {
         while let byte = current, OptionalWhitespace.contains(byte) { offset += 1 }
     }
 
-    /// False at the end of the line.
+    /// Returns false at the end of the line.
     private mutating func skipSeparators() -> Bool {
         while let byte = current, OptionalWhitespace.contains(byte) || byte == UInt8(ascii: ",") { offset += 1 }
         return current != nil

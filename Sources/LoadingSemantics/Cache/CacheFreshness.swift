@@ -1,17 +1,17 @@
-/// How old a stored response is and how long it lasts, in seconds (RFC 9111 §4.2).
+/// The age and the freshness lifetime of a stored response, in seconds (RFC 9111 §4.2).
 package struct CacheFreshness: Sendable, Equatable {
     package enum Basis: Sendable, Equatable {
         case maxAge
         case expires
-        /// A tenth of the time for which it had not changed.
+        /// Heuristic: a tenth of the time since the last modification.
         case lastModified
-        /// Nothing says how long it lasts (CACHE-7).
+        /// The response has no expiration time, and no heuristic applies (CACHE-7).
         case nothing
     }
 
     package let basis: Basis
     package let lifetime: Int64
-    /// Nil if it cannot be told: by the clock it has not come yet.
+    /// Nil if unknown, because the response was received in the future of the present clock.
     package let age: Int64?
 
     package init(_ response: StoredResponse, now: Int64) {
@@ -20,7 +20,7 @@ package struct CacheFreshness: Sendable, Equatable {
         age = Self.age(of: response, now: now)
     }
 
-    /// For how long it is fresh yet; not positive if it is stale. Nil if the age is not known.
+    /// The remaining freshness lifetime; 0 or negative if the response is stale. Nil if the age is unknown.
     package var remaining: Int64? { age.map { DeltaSeconds.difference(lifetime, $0) } }
 
     /// §4.2.1, §4.2.2, CACHE-17
@@ -28,7 +28,7 @@ package struct CacheFreshness: Sendable, Equatable {
         if let maxAge = control.maxAge { return (.maxAge, maxAge) }
         let date = response.date
         if let text = response.fields.firstValue("Expires") {
-            // What is no date, such as "0", is in the past.
+            // A malformed date, such as "0", is in the past (RFC 9111 §5.3).
             let expires = HTTPDate.parse(text) ?? .min
             return (.expires, max(0, DeltaSeconds.difference(expires, date)))
         }
@@ -43,7 +43,7 @@ package struct CacheFreshness: Sendable, Equatable {
     /// §4.2.3
     private static func age(of response: StoredResponse, now: Int64) -> Int64? {
         let resident = DeltaSeconds.difference(now, response.responseTime)
-        // A cache that does not know the time has to ask.
+        // The clock has moved back, so the age is unknown and the response must be validated.
         if resident < 0 { return nil }
         let apparent = max(0, DeltaSeconds.difference(response.responseTime, response.date))
         let delay = max(0, DeltaSeconds.difference(response.responseTime, response.requestTime))
@@ -51,7 +51,7 @@ package struct CacheFreshness: Sendable, Equatable {
         return DeltaSeconds.sum(max(apparent, corrected), resident)
     }
 
-    /// §5.1: the first of several; none if it is not a number.
+    /// §5.1: the first of several values; 0 if malformed.
     private static func receivedAge(_ fields: HTTPFields) -> Int64 {
         guard let text = fields.firstValue("Age") else { return 0 }
         let first = text.utf8.prefix { $0 != UInt8(ascii: ",") }

@@ -1,6 +1,6 @@
-/// What a request that may have changed something makes of what is stored (RFC 9111 §4.4, CACHE-19).
+/// Invalidation of stored responses after an unsafe request (RFC 9111 §4.4, CACHE-19).
 package enum CacheInvalidation {
-    /// The keys whose stored responses, all variants, are removed.
+    /// The keys to remove, with all their variants.
     package static func keys(
         method: String, url: HTTPURL, status: Int, fields: HTTPFields, partition: String? = nil
     ) -> [CacheKey] {
@@ -10,7 +10,7 @@ package enum CacheInvalidation {
         var keys = [own]
         let base = String(decoding: url.absoluteForm, as: UTF8.self)
         for name in ["Location", "Content-Location"] {
-            // Another origin's responses are not for this server to remove.
+            // URLs of other origins are not invalidated, otherwise a server could remove responses of another.
             guard let reference = fields.firstValue(name),
                 let target = RedirectRules.target(of: reference, from: base), target.isSameOrigin,
                 let named = try? HTTPURL(target.url), let key = CacheKey(url: named, partition: partition)

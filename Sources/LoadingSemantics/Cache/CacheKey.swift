@@ -1,25 +1,25 @@
-/// What tells stored responses apart: the address of a GET without user-info and fragment, and the cookie jar
-/// (CACHE-19).
+/// The key of a stored response: the URL of a GET without userinfo and fragment, and the cookie jar (CACHE-19).
 package struct CacheKey: Sendable, Hashable {
-    /// One line.
+    /// On one line: the URL, and after a space the partition.
     package let text: String
-    /// Without the jar.
+    /// The URL without the partition.
     package var address: String { String(text.prefix { $0 != " " }) }
 
-    /// Nil for what is never stored: other methods, and other schemes than http and https (CACHE-1).
+    /// Returns nil for methods and schemes that are not cacheable (CACHE-1).
     package init?(method: String, url: HTTPURL, partition: String? = nil) {
         guard method == "GET" else { return nil }
         self.init(url: url, partition: partition)
     }
 
-    /// The key of what a GET of that address would have brought.
+    /// The key of a GET of that URL.
     package init?(url: HTTPURL, partition: String? = nil) {
         guard url.scheme == .http || url.scheme == .https else { return nil }
         let address = String(decoding: url.absoluteForm, as: UTF8.self)
         self.init(address: address, partition: partition)
     }
 
-    /// The key of an address of any scheme, which has neither a fragment nor a space: what a program has stored itself.
+    /// The key of a response that the application stores itself. The URL may have any scheme; it has no fragment and no
+    /// space.
     package init(address: String, partition: String?) {
         text = partition.map { address + " " + $0 } ?? address
     }

@@ -1,28 +1,28 @@
-/// How a load may use stored responses, as a session or a request asks for it.
+/// `URLRequest.CachePolicy`.
 package enum CachePolicy: UInt8, Sendable, CaseIterable {
-    /// What the protocol says: fresh responses are served, stale ones are validated first.
+    /// RFC 9111: fresh responses are served, stale ones are validated.
     case useProtocolCachePolicy
-    /// No lookup; what comes may be stored (CACHE-10).
+    /// No lookup. The response may be stored (CACHE-10).
     case reloadIgnoringLocalCacheData
-    /// Anything stored, whatever its age and directives; else the network (CACHE-8).
+    /// Any stored response, regardless of age and directives; otherwise a load (CACHE-8).
     case returnCacheDataElseLoad
-    /// Anything stored, whatever its age and directives; else an error (CACHE-8, CACHE-9).
+    /// Any stored response, regardless of age and directives; otherwise an error (CACHE-8, CACHE-9).
     case returnCacheDataDontLoad
-    /// No lookup, and none in the caches on the way (CACHE-11).
+    /// No lookup, and `no-cache` for intermediate caches (CACHE-11).
     case reloadIgnoringLocalAndRemoteCacheData
-    /// A stored response only after the origin has confirmed it (CACHE-12).
+    /// A stored response only after the origin has validated it (CACHE-12).
     case reloadRevalidatingCacheData
 
-    /// The policy of a load whose request has set one of its own, or none (C-4, C-5).
+    /// The policy of a load, from its session and from its request, if that sets one (C-4, C-5).
     ///
-    /// More restrictive than what a request asks for is only a session that forbids the network, as it may forbid
-    /// cellular networks: all other policies say what is preferred, and the request knows that better.
+    /// The policy of the request applies, except that a session can forbid network access. All other policies are
+    /// preferences, for which the request is more specific.
     package static func effective(request: CachePolicy?, session: CachePolicy) -> CachePolicy {
         if session == .returnCacheDataDontLoad { return session }
         return request ?? session
     }
 
-    /// Whether nobody even looks for what is stored.
+    /// Whether the policy skips the lookup.
     package var ignoresStored: Bool {
         self == .reloadIgnoringLocalCacheData || self == .reloadIgnoringLocalAndRemoteCacheData
     }

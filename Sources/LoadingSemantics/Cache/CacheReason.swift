@@ -1,30 +1,30 @@
-/// Why the cache decides as it does, for the event log and for tests.
+/// The reason of a cache decision, for traces and tests.
 package enum CacheReason: Sendable, Equatable {
-    /// The policy of the load asks for it.
+    /// The cache policy of the load.
     case policy
     /// The session has no cache (C-27).
-    case noCacheThere
-    /// Neither stored nor served: another method than GET, or another scheme than http and https.
-    case notForCaches
-    /// A part is asked for (CACHE-20).
+    case noCache
+    /// The method is not GET, or the scheme is neither http nor https.
+    case notCacheable
+    /// The request has `Range` (CACHE-20).
     case range
-    /// The caller makes conditions of his own (CACHE-15).
-    case callersConditions
+    /// The caller has set conditional fields (CACHE-15).
+    case conditionalRequest
     case nothingStored
-    /// What is stored answers requests with other fields (CACHE-18).
+    /// The stored responses are for requests with other field values (CACHE-18).
     case otherVariant
     case fresh
-    /// Stale, as the request allows.
+    /// Stale, but the request allows it (`max-stale`).
     case staleAllowed
     case stale
-    /// Older, or not fresh for as long, as the request wants.
+    /// Older than `max-age`, or fresh for less than `min-fresh`.
     case notFreshEnough
-    /// The request wants an answer of the origin.
+    /// `no-cache` in the request.
     case requestNoCache
-    /// The response wants to be validated each time.
+    /// `no-cache` in the response.
     case responseNoCache
-    /// A response to HEAD contradicts it.
-    case doubted
-    /// By the clock it has not come yet.
-    case clockWentBack
+    /// A response to HEAD or another variant contradicts the stored one.
+    case needsValidation
+    /// The response was received in the future of the present clock.
+    case clockMovedBack
 }

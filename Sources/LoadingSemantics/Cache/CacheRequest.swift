@@ -1,16 +1,16 @@
-/// What the rules of the cache want to know of a request.
+/// The parts of a request that the cache rules use.
 package struct CacheRequest: Sendable {
-    /// Makes a short value of a long or secret one; two different values must not get the same.
+    /// Maps a long or secret value to a short one. Distinct values must have distinct results.
     package typealias Fingerprint = @Sendable ([UInt8]) -> [UInt8]
 
     package var method: String
     package var url: HTTPURL
-    /// As they are sent, with those that the loader adds: `Vary` may name any of them.
+    /// All fields as sent, including those of the loader, because `Vary` may name any.
     package var fields: HTTPFields
     /// See `CachePolicy.effective`.
     package var policy: CachePolicy
-    /// What variants are told apart by. A store that outlives the process gives a cryptographic hash, since `Vary`
-    /// may name `Cookie` and `Authorization`.
+    /// Identifies variants. Persistent stores use a cryptographic hash, because `Vary` may name `Cookie` and
+    /// `Authorization`.
     package var fingerprint: Fingerprint
 
     package init(
@@ -24,7 +24,7 @@ package struct CacheRequest: Sendable {
         self.fingerprint = fingerprint
     }
 
-    /// `Pragma` speaks for those who know no `Cache-Control` (RFC 9111 §5.4).
+    /// `Pragma: no-cache` applies if there is no `Cache-Control` (RFC 9111 §5.4).
     var directives: (control: CacheControl, noCache: Bool) {
         let control = CacheControl(fields)
         if fields.contains("Cache-Control") { return (control, control.noCache) }
@@ -33,7 +33,7 @@ package struct CacheRequest: Sendable {
         return (control, words.contains { $0.map(asciiLowercase).elementsEqual("no-cache".utf8) })
     }
 
-    /// Whether the caller makes conditions of his own (CACHE-15).
+    /// Whether the caller has set conditional fields (CACHE-15).
     var isConditional: Bool {
         fields.contains("If-None-Match") || fields.contains("If-Modified-Since") || fields.contains("If-Match")
             || fields.contains("If-Unmodified-Since") || fields.contains("If-Range")

@@ -1,18 +1,18 @@
-/// When a stored response answers a request (RFC 9111 §4, as a private cache).
+/// Decides whether a stored response satisfies a request (RFC 9111 §4, as a private cache).
 package enum CacheRules {
     /// - Parameters:
-    ///   - stored: What is stored for the request's `CacheKey`; nil if the session has no cache (C-27).
+    ///   - stored: The stored responses for the request's `CacheKey`; nil if the session has no cache (C-27).
     ///   - now: Seconds since 1970.
     package static func decide(_ request: CacheRequest, stored: [StoredResponse]?, now: Int64) -> CacheDecision {
         guard let stored else {
-            // Not a cache: what the request says to caches is for those on the way.
+            // The directives of the request are for intermediate caches only.
             return request.policy == .returnCacheDataDontLoad
-                ? .fail(.resourceUnavailable, because: .noCacheThere)
-                : .load(adding: reloadFields(of: request), because: .noCacheThere)
+                ? .fail(.resourceUnavailable, because: .noCache)
+                : .load(adding: reloadFields(of: request), because: .noCache)
         }
         if request.policy.ignoresStored { return .load(adding: reloadFields(of: request), because: .policy) }
         guard CacheKey(method: request.method, url: request.url) != nil else {
-            return miss(request, because: .notForCaches)
+            return miss(request, because: .notCacheable)
         }
         if request.isForRange { return miss(request, because: .range) }
 
@@ -21,7 +21,7 @@ package enum CacheRules {
             let age = CacheFreshness(stored[selected], now: now).age
             return .serve(selected, age: age, because: .policy)
         }
-        if request.isConditional { return miss(request, because: .callersConditions) }
+        if request.isConditional { return miss(request, because: .conditionalRequest) }
         guard let selected else {
             if stored.isEmpty { return miss(request, because: .nothingStored) }
             return askForVariant(of: stored, for: request)
@@ -36,33 +36,33 @@ package enum CacheRules {
             : validate(selected, of: stored, for: request, because: reason)
     }
 
-    /// §4.1: of those that match, one that says for which requests it is meant before one that does not, if there are
-    /// both, and of these the last that was made.
+    /// §4.1: of the matching responses, those with `Vary` come before those without, and then the most recent.
     private static func select(_ stored: [StoredResponse], for request: CacheRequest) -> Int? {
         let matching = stored.indices.filter { stored[$0].matches(request) }
         let withVary = matching.filter { stored[$0].variant?.names.isEmpty == false }
         return (withVary.isEmpty ? matching : withVary).max { stored[$0].isOlder(than: stored[$1]) }
     }
 
-    /// Whether a response is served without asking (§4.2, §5.2.1).
+    /// Whether a response is served without validation (§4.2, §5.2.1).
     private static func judge(
         _ response: StoredResponse, _ freshness: CacheFreshness, for request: CacheRequest
     ) -> (isServed: Bool, because: CacheReason) {
         let control = CacheControl(response.fields)
         let (wanted, requestNoCache) = request.directives
-        if response.needsValidation { return (false, .doubted) }
+        if response.needsValidation { return (false, .needsValidation) }
         if control.noCache { return (false, .responseNoCache) }
         if requestNoCache { return (false, .requestNoCache) }
-        guard let age = freshness.age, let remaining = freshness.remaining else { return (false, .clockWentBack) }
+        guard let age = freshness.age, let remaining = freshness.remaining else { return (false, .clockMovedBack) }
 
-        // What never changes need not be asked about while it is fresh, if it is certain who said so (RFC 8246).
+        // RFC 8246: an immutable response is not validated while fresh. Only over https, which protects the directive
+        // from changes on the path.
         let isImmutable = control.isImmutable && request.url.scheme == .https && remaining > 0
-        // Ages are in whole seconds: one of 0 may be almost 1.
+        // Ages are rounded down to seconds, so an age equal to `max-age` may exceed it.
         if let maxAge = wanted.maxAge, age >= maxAge, !isImmutable { return (false, .notFreshEnough) }
         if let minFresh = wanted.minFresh, remaining < minFresh { return (false, .notFreshEnough) }
         if remaining > 0 { return (true, .fresh) }
 
-        // What never was fresh is not stale by so many seconds (CACHE-7).
+        // `max-stale` applies only to a response that had a freshness lifetime (CACHE-7).
         guard !control.mustRevalidate, freshness.basis != .nothing else { return (false, .stale) }
         switch wanted.maxStale {
         case .any: return (true, .staleAllowed)
@@ -71,21 +71,23 @@ package enum CacheRules {
         }
     }
 
-    /// The request cannot be answered from what is stored.
+    /// No stored response satisfies the request.
     private static func miss(_ request: CacheRequest, because reason: CacheReason) -> CacheDecision {
         if mustNotLoad(request) { return .fail(.resourceUnavailable, because: reason) }
         return .load(adding: reloadFields(of: request), because: reason)
     }
 
-    /// CACHE-9, and RFC 9111 §5.2.1.7. What has to be sent in any case is not for a cache to refuse.
+    /// CACHE-9, RFC 9111 §5.2.1.7. Other methods than GET and HEAD always reach the server.
     private static func mustNotLoad(_ request: CacheRequest) -> Bool {
         request.policy == .returnCacheDataDontLoad
-            || isRead(request) && CacheControl(request.fields).onlyIfCached
+            || isRetrieval(request) && CacheControl(request.fields).onlyIfCached
     }
 
-    private static func isRead(_ request: CacheRequest) -> Bool { request.method == "GET" || request.method == "HEAD" }
+    private static func isRetrieval(_ request: CacheRequest) -> Bool {
+        request.method == "GET" || request.method == "HEAD"
+    }
 
-    /// A conditional GET (CACHE-13), or a plain one if there is nothing to compare with (§4.3.1).
+    /// A conditional request (CACHE-13), or an unconditional one if the response has no validator (§4.3.1).
     private static func validate(
         _ index: Int, of stored: [StoredResponse], for request: CacheRequest, because reason: CacheReason
     ) -> CacheDecision {
@@ -99,7 +101,7 @@ package enum CacheRules {
         return .revalidate([index], adding: fields, because: reason)
     }
 
-    /// The origin may know that one of the other variants is the answer too. A date does not tell them apart.
+    /// Asks the server whether one of the other variants matches. Only entity tags distinguish variants.
     private static func askForVariant(of stored: [StoredResponse], for request: CacheRequest) -> CacheDecision {
         var tagged: [Int] = []
         var tags: [String] = []
@@ -114,17 +116,17 @@ package enum CacheRules {
         return .revalidate(tagged, adding: fields, because: .otherVariant)
     }
 
-    /// What a policy says to caches on the way, unless the caller speaks to them himself.
+    /// The fields by which a policy controls intermediate caches, unless the caller has set them.
     private static func reloadFields(of request: CacheRequest) -> HTTPFields {
         var fields = HTTPFields()
-        guard isRead(request) else { return fields }
+        guard isRetrieval(request) else { return fields }
         let isSilent = !request.fields.contains("Cache-Control")
         switch request.policy {
         // CACHE-10, CACHE-11
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData:
             if isSilent { fields.append("Cache-Control", "no-cache") }
             if !request.fields.contains("Pragma") { fields.append("Pragma", "no-cache") }
-        // CACHE-12: the origin is to confirm it, not a cache.
+        // CACHE-12: the origin must validate, not an intermediate cache.
         case .reloadRevalidatingCacheData:
             if isSilent { fields.append("Cache-Control", "max-age=0") }
         default:

@@ -1,6 +1,6 @@
-/// What status codes mean to the cache.
+/// Cache rules by status code.
 enum CacheStatus {
-    /// May be stored, and its lifetime guessed, without a word from the server (RFC 9110 §15.1).
+    /// Heuristically cacheable: may be stored without explicit directives (RFC 9110 §15.1).
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -8,7 +8,8 @@ enum CacheStatus {
         }
     }
 
-    /// The codes that this cache keeps: successes, but not parts (CACHE-3, CACHE-20), and lasting redirects.
+    /// The status codes that this cache stores: successes except 206 (CACHE-3, CACHE-20), and permanent redirects
+    ///
     static func isKept(_ status: Int) -> Bool {
         switch status {
         case 206: false
@@ -17,7 +18,7 @@ enum CacheStatus {
         }
     }
 
-    /// What `must-understand` asks for (RFC 9111 §5.2.2.3): those kept codes whose rules for caches are known.
+    /// The status codes whose caching requirements are implemented, for `must-understand` (RFC 9111 §5.2.2.3).
     static func isUnderstood(_ status: Int) -> Bool {
         isKept(status) && isHeuristicallyCacheable(status)
     }

@@ -1,25 +1,25 @@
-/// What becomes of a response that came from the network.
+/// Whether a response from the network is stored.
 package enum CacheStorageDecision: Sendable, Equatable {
-    /// Stored in place of what its key and variant had.
+    /// Replaces the stored response of the same key and variant.
     case store(StoredResponse)
-    /// Not stored. An older response of its key is removed if this one has shown that it no longer holds.
+    /// Not stored. `removesOlder` is true if the response shows that the stored one is outdated.
     case discard(Reason, removesOlder: Bool)
 
     package enum Reason: Sendable, Equatable {
-        /// Another method than GET, or another scheme than http and https (CACHE-1, CACHE-19).
-        case notForCaches
-        /// Answers a part or a condition of the caller's (CACHE-15, CACHE-20).
+        /// The method is not GET, or the scheme is neither http nor https (CACHE-1, CACHE-19).
+        case notCacheable
+        /// The request has `Range`, or conditional fields of the caller (CACHE-15, CACHE-20).
         case range
-        case callersConditions
+        case conditionalRequest
         /// CACHE-3
         case status
         case requestNoStore
         case noStore
-        /// `must-understand`, and the status has rules that are not known here.
+        /// `must-understand`, with a status whose requirements are not implemented.
         case notUnderstood
         /// `Vary: *` (CACHE-18)
         case variesOnEverything
-        /// Nothing says that it may be stored, and its status alone does not either.
+        /// Neither the fields nor the status allow storing.
         case notMarked
         case incomplete
     }

@@ -1,14 +1,14 @@
-/// Whether a response may be stored (RFC 9111 §3, as a private cache; CACHE-3).
+/// Decides whether a response may be stored (RFC 9111 §3, as a private cache; CACHE-3).
 ///
-/// Every policy allows it, and so does `Authorization` (CACHE-21). Results of downloads are not stored (CACHE-2), and
-/// how much may be is the business of `CacheRoom`: neither is asked here.
+/// All cache policies and `Authorization` allow storing (CACHE-21). The caller excludes downloads (CACHE-2), and
+/// `CacheEntryLimits` bounds the size.
 package enum CacheStorageRules {
-    /// Asked when the head is there, to know whether the body is worth keeping, and when all of it has come.
+    /// Called after the head, to decide whether to collect the body, and again after the body.
     ///
     /// - Parameters:
     ///   - request: Without the fields that a `CacheDecision` has added.
-    ///   - requestTime: When the request was sent; seconds since 1970.
-    ///   - isComplete: False for a body that ended before its end.
+    ///   - requestTime: When the request was sent, in seconds since 1970.
+    ///   - isComplete: False if the body ended prematurely.
     package static func decide(
         _ request: CacheRequest, status: Int, fields: HTTPFields, requestTime: Int64, responseTime: Int64,
         isComplete: Bool
@@ -23,20 +23,21 @@ package enum CacheStorageRules {
                 status: status, fields: kept, requestTime: requestTime, responseTime: responseTime, variant: variant))
     }
 
-    /// Whether a response of a status that is understood says that it may not be kept, or not be found again.
+    /// Whether the fields forbid storing, or match no request (`Vary: *`). For a status whose requirements are
+    /// implemented.
     static func isForbidden(_ fields: HTTPFields) -> Bool {
         forbidsStoring(CacheControl(fields)) || CacheVariant.names(fields) == nil
     }
 
-    /// Who knows the rules of the status goes by these (RFC 9111 §5.2.2.3).
+    /// `must-understand` overrides `no-store` for such a status (RFC 9111 §5.2.2.3).
     private static func forbidsStoring(_ control: CacheControl) -> Bool { control.noStore && !control.mustUnderstand }
 
     private static func obstacle(
         _ request: CacheRequest, status: Int, fields: HTTPFields, isComplete: Bool
     ) -> CacheStorageDecision.Reason? {
-        guard CacheKey(method: request.method, url: request.url) != nil else { return .notForCaches }
+        guard CacheKey(method: request.method, url: request.url) != nil else { return .notCacheable }
         if request.isForRange { return .range }
-        if request.isConditional { return .callersConditions }
+        if request.isConditional { return .conditionalRequest }
         guard CacheStatus.isKept(status) else { return .status }
         let control = CacheControl(fields)
         if control.mustUnderstand, !CacheStatus.isUnderstood(status) { return .notUnderstood }
@@ -50,11 +51,11 @@ package enum CacheStorageRules {
         return isComplete ? nil : .incomplete
     }
 
-    /// An answer about the whole resource that cannot be kept still tells that the one before is history. A server in
-    /// trouble, or one that asks who is there, tells nothing.
+    /// A complete response that cannot be stored still replaces the older one. Server errors and authentication
+    /// challenges do not, since they say nothing about the resource.
     private static func removesOlder(status: Int, _ reason: CacheStorageDecision.Reason) -> Bool {
         switch reason {
-        case .notForCaches, .range, .callersConditions, .requestNoStore, .incomplete: return false
+        case .notCacheable, .range, .conditionalRequest, .requestNoStore, .incomplete: return false
         default: break
         }
         switch status {

@@ -1,13 +1,13 @@
-/// What the answer to a conditional request means for what is stored.
+/// The meaning of the response to a conditional request.
 package enum CacheValidation: Sendable, Equatable {
-    /// A stored response that was confirmed, with the fields that it has now.
+    /// A validated stored response with its updated fields.
     package struct Confirmed: Sendable, Equatable {
         package enum Fate: Sendable, Equatable {
-            /// Stored in place of the old one.
+            /// Replaces the stored response.
             case stored
-            /// It says now that it may not be stored.
+            /// The updated fields forbid storing.
             case removed
-            /// The request says that nothing of its answer may be stored.
+            /// `no-store` in the request: the stored response stays as it was.
             case untouched
         }
 
@@ -16,10 +16,12 @@ package enum CacheValidation: Sendable, Equatable {
         package var fate: Fate
     }
 
-    /// The first is the answer, with its own status and body (CACHE-14); the others are the same by their tags.
+    /// 304: the first is served, with its stored status and body (CACHE-14). The others have the same entity tag and
+    /// are updated too.
     case confirmed(Confirmed, others: [Confirmed])
-    /// The response is the answer. Server errors too: a stale response does not stand in for them (CACHE-32).
+    /// Any other status: the response itself is served, including server errors (CACHE-32: a stale response does not
+    /// replace them).
     case answered
-    /// A 304 about something else than was asked: the request is sent again, without conditions.
+    /// A 304 that matches no stored response. The request is repeated without conditional fields.
     case unusable
 }

@@ -1,18 +1,18 @@
-/// For which requests a stored response is meant: the fields that its `Vary` names, as they were in the request that
-/// it answered (RFC 9111 §4.1).
+/// The requests for which a stored response is valid: the fields that `Vary` names, with their values in the original
+/// request (RFC 9111 §4.1).
 package struct CacheVariant: Sendable, Hashable {
-    /// In lower case, sorted, each once. Empty without `Vary`.
+    /// In lower case, sorted, without duplicates. Empty without `Vary`.
     package let names: [String]
-    /// Equal for requests whose named fields are equal in meaning.
+    /// Equal for requests whose named fields have equivalent values.
     package let fingerprint: [UInt8]
 
-    /// What was once made by the other initializer.
+    /// A variant that was stored.
     package init(names: [String], fingerprint: [UInt8]) {
         self.names = names
         self.fingerprint = fingerprint
     }
 
-    /// Nil if no request can be told to be the same (`Vary: *`).
+    /// Returns nil for `Vary: *`, which no request matches.
     init?(varyOf fields: HTTPFields, for request: CacheRequest) {
         guard let names = Self.names(fields) else { return nil }
         self.init(names: names, for: request)
@@ -27,27 +27,27 @@ package struct CacheVariant: Sendable, Hashable {
         var text: [UInt8] = []
         for name in names {
             text += name.utf8
-            // Neither can stand in a field, so nothing that is sent looks like two fields or like a missing one.
+            // A field value contains neither LF nor NUL, so the encoding is unambiguous.
             text.append(0x0A)
             if let value = Self.normalized(name, in: request.fields) { text += value } else { text.append(0x00) }
             text.append(0x0A)
         }
-        let isPlain = text.count <= Self.longestPlainText && names.allSatisfy(Self.plainNames.contains)
-        fingerprint = isPlain ? text : request.fingerprint(text)
+        let isPublic = text.count <= Self.longestPublicText && names.allSatisfy(Self.publicFields.contains)
+        fingerprint = isPublic ? text : request.fingerprint(text)
     }
 
-    /// What these say is no secret, and most responses that vary do so by them: a hash is not worth its price.
-    private static let plainNames: Set<String> = [
+    /// Fields without secrets. Short values are stored without a hash, which costs more than the comparison.
+    private static let publicFields: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "origin",
     ]
-    private static let longestPlainText = 256
+    private static let longestPublicText = 256
 
-    /// Whether a request has the same fields.
+    /// Whether the named fields of the request have equivalent values.
     func matches(_ request: CacheRequest) -> Bool {
         names.isEmpty || CacheVariant(names: names, for: request).fingerprint == fingerprint
     }
 
-    /// What `Vary` names: nil for `*`, also among others.
+    /// The field names in `Vary`; nil if `*` is among them.
     static func names(_ fields: HTTPFields) -> [String]? {
         var names: Set<String> = []
         for value in fields.values("Vary") {
@@ -60,16 +60,16 @@ package struct CacheVariant: Sendable, Hashable {
         return names.sorted()
     }
 
-    /// The field's lines as one, without what means nothing; nil if there is none.
+    /// The field lines combined and normalized; nil if the field is absent.
     private static func normalized(_ name: String, in fields: HTTPFields) -> [UInt8]? {
         let lines = fields.values(name).map { OptionalWhitespace.trimmed($0.utf8) }
         guard !lines.isEmpty else { return nil }
         let joined = Array(lines.joined(separator: ", ".utf8))
         switch name {
-        // Lists of tokens, whose case means nothing.
+        // Lists of case-insensitive tokens.
         case "accept-encoding", "accept-language", "accept-charset":
             return joined.filter { !OptionalWhitespace.contains($0) }.map(asciiLowercase)
-        // A list too, but its parameters may be quoted and may be in either case.
+        // The parameters of `Accept` may be quoted and case-sensitive.
         case "accept" where !joined.contains(UInt8(ascii: "\"")):
             return joined.filter { !OptionalWhitespace.contains($0) }
         default:

@@ -1,9 +1,10 @@
-/// Spans of time in fields of caches (RFC 9111 §1.2.2), and arithmetic that no stored or received number can break.
+/// delta-seconds (RFC 9111 §1.2.2), and arithmetic that saturates, since stored and received numbers can have any
+/// value.
 enum DeltaSeconds {
-    /// What a larger number is taken for.
+    /// Larger values are reduced to this one.
     static let maximum: Int64 = 1 << 31
 
-    /// Nil unless it is nothing but digits.
+    /// Returns nil unless the text consists of digits.
     static func parse(_ digits: some Collection<UInt8>) -> Int64? {
         if digits.isEmpty { return nil }
         var result: Int64 = 0

@@ -1,14 +1,14 @@
-/// A response as the cache's rules see it: all but its body.
+/// A stored response without its body.
 package struct StoredResponse: Sendable, Equatable {
     package var status: Int
-    /// As they are kept: see `CachedFields`.
+    /// The fields that `CachedFields` keeps.
     package var fields: HTTPFields
-    /// When the request was sent, and when the response came: seconds since 1970, by this machine's clock.
+    /// When the request was sent and when the response arrived, in seconds since 1970 by the local clock.
     package var requestTime: Int64
     package var responseTime: Int64
-    /// Nil if it is not known for which requests it is meant.
+    /// Nil if the matching requests are unknown.
     package var variant: CacheVariant?
-    /// Whether something has cast doubt on it (RFC 9111 §4.3.5).
+    /// Whether the response must be validated before its next use (RFC 9111 §4.3.5).
     package var needsValidation: Bool
 
     package init(
@@ -23,7 +23,7 @@ package struct StoredResponse: Sendable, Equatable {
         self.needsValidation = needsValidation
     }
 
-    /// A response of which nobody has noted when it came and what it answered: all there is to know is in its fields.
+    /// A response without recorded times and request: they are derived from its fields.
     package init(status: Int, fields: HTTPFields) {
         let date = fields.firstValue("Date").flatMap(HTTPDate.parse)
         let isForAll = CacheVariant.names(fields)?.isEmpty == true
@@ -32,30 +32,30 @@ package struct StoredResponse: Sendable, Equatable {
             variant: isForAll ? CacheVariant(names: [], fingerprint: []) : nil)
     }
 
-    /// When the origin made it, as far as is known.
+    /// When the origin generated the response: `Date`, or else the time of arrival.
     var date: Int64 { fields.firstValue("Date").flatMap(HTTPDate.parse) ?? responseTime }
 
-    /// The entity tag as it is sent back. What a disk or the caller's cache has kept may be no field's value.
+    /// The entity tag, if it is a valid field value. Values from disk or from the application may not be.
     var tag: String? {
         guard let tag = fields.firstValue("ETag"), !tag.isEmpty, tag.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { return nil }
         return tag
     }
 
-    /// The date of the last change as it is sent back. What is none would be read over by the server.
+    /// The value of `Last-Modified`, if it is a date. Servers ignore other values.
     var lastModified: String? {
         guard let text = fields.firstValue("Last-Modified"), HTTPDate.parse(text) != nil else { return nil }
         return text
     }
 
-    /// The fields with which it is served at that age (RFC 9111 §4, §5.1).
+    /// The fields of the response when it is served at that age (RFC 9111 §4, §5.1).
     package func fields(age: Int64) -> HTTPFields {
         var result = fields.filtered { !fields.isNamed("Age", at: $0) }
         result.append("Age", String(min(age, DeltaSeconds.maximum)))
         return result
     }
 
-    /// The later of two with one date is the one that came later.
+    /// Of two responses with one date, the one that arrived earlier is older.
     func isOlder(than other: StoredResponse) -> Bool {
         (date, responseTime) < (other.date, other.responseTime)
     }

@@ -1,26 +1,27 @@
-/// One cookie as a jar keeps it (RFC 6265bis §5.7). Times are seconds since 1970.
+/// A stored cookie (RFC 6265bis §5.7). Times are seconds since 1970.
 package struct Cookie: Sendable, Hashable {
-    /// Of domain and path, in octets. An attribute is not longer, and a URL's path could fill the memory.
+    /// The limit for domain and path, in octets: that of attribute values. A default path comes from a URL, which has
+    /// no limit of its own.
     package static let maximumPlaceLength = SetCookie.maximumAttributeLength
 
     package var name: String
     package var value: String
     /// In lower-case ASCII, without a leading dot.
     package var domain: String
-    /// Whether the cookie is for that host alone, not for those below.
+    /// `host-only-flag`: whether the cookie is sent to that host only, and not to its subdomains.
     package var isHostOnly: Bool
     package var path: String
     package var isSecure = false
     package var isHTTPOnly = false
     package var sameSite = CookieSameSite.unspecified
-    /// Nil if it ends with the session.
+    /// Nil for a session cookie.
     package var expires: Double?
     package var created: Double
-    /// The jar of its own it lies in, or nil (COOK-24).
+    /// The partition of the cookie, or nil (COOK-24).
     package var partition: String?
-    /// The ports it is for, or nil for any (COOK-6). No response can say that.
+    /// The ports to which the cookie is sent, or nil for any (COOK-6). `Set-Cookie` cannot set them.
     package var ports: [UInt16]?
-    /// What no rule looks at, but those may ask for who set the cookie, such as a comment.
+    /// Properties that no rule uses, such as a comment. The application may read them back.
     package var annotations: [String: String] = [:]
 
     package init(
@@ -34,13 +35,13 @@ package struct Cookie: Sendable, Hashable {
         self.created = created
     }
 
-    /// The cookie that a response sets: what its field says, made whole by the request.
+    /// The cookie that a `Set-Cookie` field describes, with defaults from the request.
     ///
-    /// Here is checked only what cannot be seen in a cookie any more. Whether this server may set it is for the jar.
+    /// Checks only what the resulting cookie no longer shows. `CookieJar` checks whether the server may set it.
     package init(_ field: SetCookie, from request: CookieRequest, at now: Double) throws(CookieRefusal) {
         if let domain = field.domain, !domain.isEmpty {
-            // A host in other letters would have come in ASCII.
-            guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { throw .foreignDomain }
+            // `HTTPURL` hosts are ASCII, so another domain cannot match.
+            guard domain.utf8.allSatisfy({ $0 < 0x80 }) else { throw .domainMismatch }
             self.domain = domain
             isHostOnly = false
         } else {
@@ -66,10 +67,10 @@ package struct Cookie: Sendable, Hashable {
         }
 
         if sameSite == .none, !isSecure { throw .sameSiteNoneWithoutSecure }
-        if field.isPartitioned, !isSecure || partition == nil { throw .noPartition }
-        // A path that happens to be "/" is not one that was asked for.
+        if field.isPartitioned, !isSecure || partition == nil { throw .missingPartition }
+        // `__Host-` requires the attribute itself: a default path "/" does not count.
         if field.path == nil, CookiePrefix(of: name).map({ $0 == .host || $0 == .hostHTTP }) ?? false {
-            throw .brokenPrefix
+            throw .prefixViolation
         }
     }
 
@@ -79,12 +80,12 @@ package struct Cookie: Sendable, Hashable {
 
     package func isExpired(at now: Double) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Whether the cookie goes to that address, whatever document asks for it (§5.8.3).
+    /// Whether the URL is in the scope of the cookie, regardless of the document (§5.8.3).
     ///
     /// - Parameters:
-    ///   - path: The address's path.
-    ///   - isSuffix: Whether the host is a public suffix. Then a cookie for all below it is one of the program's
-    ///     own, or older than the list, and goes nowhere.
+    ///   - path: The path of the URL.
+    ///   - isSuffix: Whether the host is a public suffix. A domain cookie of a public suffix was set by the
+    ///     application, or before the list named the suffix, and is not sent.
     func isFor(_ url: HTTPURL, path: String, isSuffix: Bool) -> Bool {
         (isHostOnly || isSuffix
             ? isHostOnly && url.host == domain : CookieDomain.matches(host: url.host, domain: domain))
@@ -92,7 +93,7 @@ package struct Cookie: Sendable, Hashable {
             && (ports?.contains(url.port) ?? true)
     }
 
-    /// The value of the `Cookie` field with these, in their order; nil without any (COOK-9).
+    /// The value of a `Cookie` field, in the order of the cookies; nil if there are none (COOK-9).
     package static func field(_ cookies: [Cookie]) -> String? {
         if cookies.isEmpty { return nil }
         var result = ""

@@ -1,8 +1,8 @@
-/// The date of an `Expires` attribute (RFC 6265bis §5.1.1): its pieces in any order, and nearly anything between them.
+/// Parses the date of an `Expires` attribute (RFC 6265bis §5.1.1): its parts in any order, with almost any delimiter.
 package enum CookieDate {
     private typealias Token = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// Seconds since 1970, or nil if a piece is missing or out of range, or if there is no such day.
+    /// In seconds since 1970. Returns nil if a part is missing or out of range, or if the date does not exist.
     package static func parse(_ text: String) -> Int64? {
         var text = text
         return text.withUTF8 { parse($0) }
@@ -51,7 +51,7 @@ package enum CookieDate {
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-    /// The number a token begins with, if it has that many digits and no more.
+    /// The leading number of a token, if it has that many digits.
     private static func leadingNumber(_ token: Token, digits: ClosedRange<Int>) -> Int? {
         let prefix = token.prefix(while: isDigit)
         guard digits ~= prefix.count else { return nil }
@@ -63,7 +63,7 @@ package enum CookieDate {
         return HTTPDate.monthNumber(letters: token.prefix(3).map(asciiLowercase))
     }
 
-    /// Three numbers of one digit or two, with colons between.
+    /// Three numbers of one or two digits, separated by colons.
     private static func clock(_ token: Token) -> (hour: Int, minute: Int, second: Int)? {
         guard let (hour, afterHour) = clockField(token), let (minute, afterMinute) = clockField(afterHour),
             let second = leadingNumber(afterMinute, digits: 1...2)
@@ -71,7 +71,7 @@ package enum CookieDate {
         return (hour, minute, second)
     }
 
-    /// A number up to a colon, and what follows it.
+    /// A number before a colon, and the rest.
     private static func clockField(_ text: Token) -> (Int, Token)? {
         guard let number = leadingNumber(text, digits: 1...2) else { return nil }
         let rest = text.drop(while: isDigit)

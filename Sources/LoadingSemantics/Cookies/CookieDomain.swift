@@ -1,6 +1,6 @@
-/// Hosts and the domains of cookies, both in lower-case ASCII (RFC 6265bis §5.1.2, §5.1.3).
+/// Domain matching, with hosts and domains in lower-case ASCII (RFC 6265bis §5.1.2, §5.1.3).
 package enum CookieDomain {
-    /// Whether a host is a domain or lies below it. An IP address lies below nothing.
+    /// Whether a host equals a domain or is a subdomain of it. An IP address has no parent domain.
     package static func matches(host: String, domain: String) -> Bool {
         let isBelow = CookieText.compare(host, domain) { host, domain in
             let start = host.count - domain.count
@@ -11,8 +11,8 @@ package enum CookieDomain {
         return isBelow ? !isAddress(host) : host == domain
     }
 
-    /// Whether a host is an IP address: of version 6 if it has a colon, and of version 4 if its last label is a number,
-    /// which that of a name never is.
+    /// Whether a host is an IP address: IPv6 if it contains a colon, IPv4 if its last label is a number, which no
+    /// top-level domain is.
     package static func isAddress(_ host: String) -> Bool {
         var host = host
         return host.withUTF8 { host in

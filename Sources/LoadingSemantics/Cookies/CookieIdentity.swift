@@ -1,4 +1,4 @@
-/// What a jar has one cookie of at most (RFC 6265bis §5.7, step 23; COOK-15).
+/// The key of a cookie in a jar (RFC 6265bis §5.7 step 23; COOK-15).
 package struct CookieIdentity: Sendable, Hashable {
     package var partition: String?
     package var domain: String
@@ -19,7 +19,7 @@ package struct CookieIdentity: Sendable, Hashable {
             && CookieText.areSame(left.domain, right.domain)
     }
 
-    /// By the texts themselves: what hosts choose is not to find one place in a table.
+    /// Hashes the strings themselves. `fingerprint` is not seeded, so servers could choose names that collide.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(path)
@@ -28,11 +28,12 @@ package struct CookieIdentity: Sendable, Hashable {
         hasher.combine(isHostOnly)
     }
 
-    /// Alike for those that are equal, and seldom for others, but not hard to make alike: for the few cookies of one site.
+    /// Equal for equal identities, and usually different for others. Not collision-resistant, so used only among the
+    /// few cookies of one site.
     var fingerprint: UInt64 {
         var result: UInt64 = isHostOnly ? 0xCBF2_9CE4_8422_2325 : 0x8422_2325_CBF2_9CE4
         for text in [name, path, domain] {
-            // 0xFF is in no UTF-8, so it stands between the texts.
+            // 0xFF does not occur in UTF-8, so it separates the strings.
             for byte in text.utf8 { result = (result ^ UInt64(byte)) &* 0x100_0000_01B3 }
             result = (result ^ 0xFF) &* 0x100_0000_01B3
         }

@@ -1,20 +1,20 @@
-/// Cookies, and the rules by which responses fill the jar and requests draw from it (RFC 6265bis §5.7, §5.8).
+/// A cookie store, and the rules for storing and retrieving (RFC 6265bis §5.7, §5.8).
 ///
-/// A value without a clock: each call says what time it is. Nothing that a server sends makes it larger than its
-/// limits allow. Cookies lie by site, so that neither storing nor looking up depends on how many there are of others.
+/// A value without a clock: callers pass the time. Limits bound the number of cookies. Cookies are grouped by site, so
+/// the cost of an operation does not depend on the cookies of other sites.
 package struct CookieJar: Sendable {
-    /// Where the cookies of one site lie.
-    private struct Place: Hashable {
+    /// The group of the cookies of one site.
+    private struct SiteKey: Hashable {
         var partition: String?
         var site: String
     }
 
-    /// A cookie behind one reference: jars are searched, and a cookie is a dozen of them.
-    private final class Kept: Sendable {
+    /// A cookie behind a reference, so that entries are small: searches traverse them, and `Cookie` has a dozen fields.
+    private final class StoredCookie: Sendable {
         let cookie: Cookie
-        /// Alike for cookies of one identity.
+        /// Equal for cookies of one identity.
         let fingerprint: UInt64
-        /// The order of making, for cookies that were made at one time.
+        /// Creation order, for cookies with equal creation times.
         let order: UInt64
 
         init(_ cookie: Cookie, fingerprint: UInt64, order: UInt64) {
@@ -25,20 +25,20 @@ package struct CookieJar: Sendable {
     }
 
     private struct Entry: Sendable {
-        let kept: Kept
-        /// When it was stored or sent last, as a count: the time of day may jump.
+        let stored: StoredCookie
+        /// Order of storing and sending. A count, because the wall clock may jump.
         var lastUse: UInt64
 
-        func isExpired(at now: Double) -> Bool { kept.cookie.isExpired(at: now) }
+        func isExpired(at now: Double) -> Bool { stored.cookie.isExpired(at: now) }
     }
 
-    private typealias Sites = [Place: [Entry]]
+    private typealias Sites = [SiteKey: [Entry]]
 
     private let suffixes: PublicSuffixes
     private let limits: CookieLimits
     private var sites: Sites = [:]
     private var useCount: UInt64 = 0
-    /// With those that have ended and have not been looked at since.
+    /// Includes expired cookies that were not looked up since.
     package private(set) var count = 0
 
     package init(suffixes: PublicSuffixes = .topLevelDomains, limits: CookieLimits = CookieLimits()) {
@@ -48,7 +48,7 @@ package struct CookieJar: Sendable {
 
     package var isEmpty: Bool { sites.isEmpty }
 
-    /// Reads a `Set-Cookie` field and does what it says, if the response may.
+    /// Parses a `Set-Cookie` field and stores or removes the cookie, if the response may.
     package mutating func receive(
         _ field: String, from request: CookieRequest, policy: CookieAcceptPolicy = .always, at now: Double
     ) -> CookieOutcome {
@@ -67,72 +67,72 @@ package struct CookieJar: Sendable {
         do throws(CookieRefusal) {
             guard policy.accepts(request) else { throw .policy }
             let site = suffixes.site(of: request.url.host)
-            let place = Place(partition: request.partition, site: site.name)
-            return put(try accepted(cookie, from: request, of: site, at: place, now: now), at: place, now: now)
+            let key = SiteKey(partition: request.partition, site: site.name)
+            return put(try accepted(cookie, from: request, of: site, at: key, now: now), at: key, now: now)
         } catch {
             return .refused(error)
         }
     }
 
-    /// Stores a cookie of the program's own: any that can be sent.
+    /// Stores a cookie of the application. Any cookie that can be sent is accepted.
     package mutating func insert(_ cookie: Cookie, at now: Double) -> CookieOutcome {
         do throws(CookieRefusal) {
             try checkText(of: cookie)
         } catch {
             return .refused(error)
         }
-        return put(cookie, at: place(of: cookie.identity), now: now)
+        return put(cookie, at: key(of: cookie.identity), now: now)
     }
 
-    /// The cookies that a request carries: the longest path first, then the oldest (COOK-16).
+    /// The cookies of a request: longest path first, then oldest first (COOK-16).
     package mutating func cookies(for request: CookieRequest, at now: Double) -> [Cookie] {
         if sites.isEmpty { return [] }
         let site = suffixes.site(of: request.url.host)
-        guard let index = sites.index(forKey: Place(partition: request.partition, site: site.name)) else { return [] }
+        guard let index = sites.index(forKey: SiteKey(partition: request.partition, site: site.name)) else { return [] }
         let path = request.path
         let isSameSite = request.isSameSite(by: suffixes)
         let isLaxEnough = isSameSite || request.isTopLevelNavigation && request.isSafe
         let entries = sites.values[index]
         let found = entries.indices.filter { position in
-            let kept = entries[position].kept
-            return (isSameSite || kept.cookie.sameSite != .strict) && (isLaxEnough || kept.cookie.sameSite != .lax)
-                && kept.cookie.isFor(request.url, path: path, isSuffix: site.isSuffix)
-                && !kept.cookie.isExpired(at: now)
-        }.sorted { Self.isSentBefore(entries[$0].kept, entries[$1].kept) }
-        let cookies = found.map { entries[$0].kept.cookie }
+            let stored = entries[position].stored
+            return (isSameSite || stored.cookie.sameSite != .strict) && (isLaxEnough || stored.cookie.sameSite != .lax)
+                && stored.cookie.isFor(request.url, path: path, isSuffix: site.isSuffix)
+                && !stored.cookie.isExpired(at: now)
+        }.sorted { Self.isSentBefore(entries[$0].stored, entries[$1].stored) }
+        let cookies = found.map { entries[$0].stored.cookie }
         for position in found { sites.values[index][position].lastUse = nextUse() }
         return cookies
     }
 
-    /// Every cookie that has not ended, the oldest first.
+    /// All unexpired cookies, oldest first.
     package func all(at now: Double) -> [Cookie] {
         sites.values.joined().filter { !$0.isExpired(at: now) }
-            .sorted { Self.isOlder($0.kept, $1.kept) }
-            .map(\.kept.cookie)
+            .sorted { Self.isOlder($0.stored, $1.stored) }
+            .map(\.stored.cookie)
     }
 
-    /// Takes out the one with that identity. False if there was none.
+    /// Removes the cookie with that identity. Returns false if there is none.
     package mutating func remove(_ identity: CookieIdentity) -> Bool {
-        guard let index = sites.index(forKey: place(of: identity)),
+        guard let index = sites.index(forKey: key(of: identity)),
             let position = position(of: identity, fingerprint: identity.fingerprint, at: index)
         else { return false }
         remove(position, at: index)
         return true
     }
 
-    /// Takes out every cookie for which the condition holds, and says which those were.
+    /// Removes all cookies that satisfy the condition. Returns their identities.
     package mutating func removeAll(where condition: (Cookie) -> Bool) -> [CookieIdentity] {
-        take { condition($0.kept.cookie) }
+        take { condition($0.stored.cookie) }
     }
 
-    /// Takes out those that have ended.
+    /// Removes expired cookies.
     package mutating func removeExpired(at now: Double) -> [CookieIdentity] { removeAll { $0.isExpired(at: now) } }
 }
 
 extension CookieJar {
-    /// The cookie as it is to be stored (§5.7, from step 9 on).
+    /// The cookie as it is stored (§5.7, from step 9).
     private func accepted(
-        _ cookie: Cookie, from request: CookieRequest, of site: PublicSuffixes.Site, at place: Place, now: Double
+        _ cookie: Cookie, from request: CookieRequest, of site: PublicSuffixes.Site, at key: SiteKey, now: Double
     ) throws(CookieRefusal) -> Cookie {
         var cookie = cookie
         let host = request.url.host
@@ -145,36 +145,37 @@ extension CookieJar {
             throw .tooLong
         }
         if host == cookie.domain {
-            // A suffix may have cookies of its own, and so may an address, but not for others (COOK-27).
+            // A public suffix or an IP address may set only host-only cookies (COOK-27).
             if site.isSuffix || CookieDomain.isAddress(host) { cookie.isHostOnly = true }
         } else {
-            if cookie.isHostOnly || !CookieDomain.matches(host: host, domain: cookie.domain) { throw .foreignDomain }
-            // Shorter than the site is the suffix, or what lies above even that.
+            if cookie.isHostOnly || !CookieDomain.matches(host: host, domain: cookie.domain) { throw .domainMismatch }
+            // A domain shorter than the site is a public suffix or a parent of one.
             if cookie.domain.utf8.count < site.name.utf8.count { throw .publicSuffix }
         }
         if !request.url.scheme.isSecure {
             if cookie.isSecure { throw .insecureOrigin }
-            if hidesSecureCookie(cookie, at: place, now: now) { throw .hidesSecureCookie }
+            if hidesSecureCookie(cookie, at: key, now: now) { throw .hidesSecureCookie }
         }
         if cookie.sameSite == .lax || cookie.sameSite == .strict,
             !request.isTopLevelNavigation, !request.isSameSite(by: suffixes)
         {
             throw .crossSite
         }
-        if let prefix = CookiePrefix(of: cookie.name), !prefix.isKept(by: cookie) { throw .brokenPrefix }
+        if let prefix = CookiePrefix(of: cookie.name), !prefix.isSatisfied(by: cookie) { throw .prefixViolation }
         return cookie
     }
 
-    /// Nothing in a cookie may end the field it is sent in, or start another cookie there.
+    /// Rejects characters that would end the `Cookie` field or start another cookie in it.
     private func checkText(of cookie: Cookie) throws(CookieRefusal) {
-        if cookie.name.isEmpty { throw .nameless }
+        if cookie.name.isEmpty { throw .missingName }
         if !CookieText.isSendable(cookie.name) || !CookieText.isSendable(cookie.value) { throw .badCharacter }
     }
 
-    /// Whether a cookie without `Secure` would be sent along with, or in place of, a secure one of that name (step 16).
-    private func hidesSecureCookie(_ cookie: Cookie, at place: Place, now: Double) -> Bool {
-        (sites[place] ?? []).contains { entry in
-            let other = entry.kept
+    /// Whether a cookie without `Secure` would be sent together with, or instead of, a secure cookie of the same name
+    /// (step 16).
+    private func hidesSecureCookie(_ cookie: Cookie, at key: SiteKey, now: Double) -> Bool {
+        (sites[key] ?? []).contains { entry in
+            let other = entry.stored
             return other.cookie.isSecure && CookieText.areSame(other.cookie.name, cookie.name)
                 && (CookieDomain.matches(host: other.cookie.domain, domain: cookie.domain)
                     || CookieDomain.matches(host: cookie.domain, domain: other.cookie.domain))
@@ -182,10 +183,10 @@ extension CookieJar {
         }
     }
 
-    private mutating func put(_ cookie: Cookie, at place: Place, now: Double) -> CookieOutcome {
+    private mutating func put(_ cookie: Cookie, at key: SiteKey, now: Double) -> CookieOutcome {
         let identity = cookie.identity
         let fingerprint = identity.fingerprint
-        if let index = sites.index(forKey: place) {
+        if let index = sites.index(forKey: key) {
             if let position = position(of: identity, fingerprint: fingerprint, at: index) {
                 if cookie.isExpired(at: now) {
                     remove(position, at: index)
@@ -203,23 +204,23 @@ extension CookieJar {
         }
         if cookie.isExpired(at: now) { return .nothing(identity) }
         var evicted: [CookieIdentity] = []
-        if sites[place].map({ $0.count >= limits.site }) ?? false { evicted += makeRoom(at: place, now: now) }
-        if count >= limits.total { evicted += makeRoom(at: now) }
-        sites[place, default: []].append(newEntry(cookie, fingerprint: fingerprint))
+        if sites[key].map({ $0.count >= limits.site }) ?? false { evicted += evict(at: key, now: now) }
+        if count >= limits.total { evicted += evict(at: now) }
+        sites[key, default: []].append(newEntry(cookie, fingerprint: fingerprint))
         count += 1
         return .stored(cookie, evicted: evicted)
     }
 
     private mutating func newEntry(_ cookie: Cookie, fingerprint: UInt64) -> Entry {
         let use = nextUse()
-        return Entry(kept: Kept(cookie, fingerprint: fingerprint, order: use), lastUse: use)
+        return Entry(stored: StoredCookie(cookie, fingerprint: fingerprint, order: use), lastUse: use)
     }
 
-    /// The new one is as old as the one it replaces (step 23.3), unless that was over.
+    /// The new cookie keeps the creation time of the old one (step 23.3), unless that has expired.
     private mutating func replace(
         _ position: Int, at index: Sites.Index, with cookie: Cookie, fingerprint: UInt64, now: Double
     ) -> Cookie {
-        let old = sites.values[index][position].kept
+        let old = sites.values[index][position].stored
         if old.cookie.isExpired(at: now) {
             sites.values[index][position] = newEntry(cookie, fingerprint: fingerprint)
             return cookie
@@ -227,12 +228,12 @@ extension CookieJar {
         var cookie = cookie
         cookie.created = old.cookie.created
         sites.values[index][position] = Entry(
-            kept: Kept(cookie, fingerprint: fingerprint, order: old.order), lastUse: nextUse())
+            stored: StoredCookie(cookie, fingerprint: fingerprint, order: old.order), lastUse: nextUse())
         return cookie
     }
 
     private func position(of identity: CookieIdentity, fingerprint: UInt64, at index: Sites.Index) -> Int? {
-        sites.values[index].firstIndex { $0.kept.fingerprint == fingerprint && $0.kept.cookie.identity == identity }
+        sites.values[index].firstIndex { $0.stored.fingerprint == fingerprint && $0.stored.cookie.identity == identity }
     }
 
     private mutating func remove(_ position: Int, at index: Sites.Index) {
@@ -241,28 +242,28 @@ extension CookieJar {
         count -= 1
     }
 
-    /// Makes room among a site's: those that have ended go first, then those without `Secure`, then the others, each by
-    /// how long they have not been used (§5.7, "remove excess cookies").
-    private mutating func makeRoom(at place: Place, now: Double) -> [CookieIdentity] {
-        var entries = sites[place] ?? []
+    /// Evicts cookies of a site: expired ones first, then those without `Secure`, then the others, least recently used
+    /// first (§5.7, "remove excess cookies").
+    private mutating func evict(at key: SiteKey, now: Double) -> [CookieIdentity] {
+        var entries = sites[key] ?? []
         let middle = entries.partition { !$0.isExpired(at: now) }
-        var leaving = entries[..<middle]
+        var evicted = entries[..<middle]
         entries = Array(entries[middle...])
         if entries.count >= limits.site {
             entries.sort { left, right in
-                let isSecure = right.kept.cookie.isSecure
-                return left.kept.cookie.isSecure == isSecure ? left.lastUse < right.lastUse : isSecure
+                let isSecure = right.stored.cookie.isSecure
+                return left.stored.cookie.isSecure == isSecure ? left.lastUse < right.lastUse : isSecure
             }
-            leaving += entries[..<(entries.count - limits.siteAfterwards)]
+            evicted += entries[..<(entries.count - limits.siteAfterwards)]
             entries.removeFirst(entries.count - limits.siteAfterwards)
         }
-        sites[place] = entries.isEmpty ? nil : entries
-        count -= leaving.count
-        return leaving.map(\.kept.cookie.identity)
+        sites[key] = entries.isEmpty ? nil : entries
+        count -= evicted.count
+        return evicted.map(\.stored.cookie.identity)
     }
 
-    /// Makes room in the jar: those that have ended go first, then those that have not been used for longest.
-    private mutating func makeRoom(at now: Double) -> [CookieIdentity] {
+    /// Evicts cookies of the jar: expired ones first, then the least recently used.
+    private mutating func evict(at now: Double) -> [CookieIdentity] {
         let evicted = removeExpired(at: now)
         if count < limits.total { return evicted }
         let uses = sites.values.joined().map(\.lastUse).sorted()
@@ -272,23 +273,23 @@ extension CookieJar {
 
     private mutating func take(where isLeaving: (Entry) -> Bool) -> [CookieIdentity] {
         var taken: [CookieIdentity] = []
-        var changed: [(place: Place, rest: [Entry])] = []
-        for (place, entries) in sites {
-            // Most sites lose nothing, and need no array for it.
+        var changed: [(key: SiteKey, rest: [Entry])] = []
+        for (key, entries) in sites {
+            // Most sites lose no cookie, so no array is built for them.
             guard let first = entries.firstIndex(where: isLeaving) else { continue }
             var rest = Array(entries[..<first])
             for entry in entries[first...] {
-                if isLeaving(entry) { taken.append(entry.kept.cookie.identity) } else { rest.append(entry) }
+                if isLeaving(entry) { taken.append(entry.stored.cookie.identity) } else { rest.append(entry) }
             }
-            changed.append((place, rest))
+            changed.append((key, rest))
         }
-        for (place, rest) in changed { sites[place] = rest.isEmpty ? nil : rest }
+        for (key, rest) in changed { sites[key] = rest.isEmpty ? nil : rest }
         count -= taken.count
         return taken
     }
 
-    private func place(of identity: CookieIdentity) -> Place {
-        Place(partition: identity.partition, site: suffixes.site(of: identity.domain).name)
+    private func key(of identity: CookieIdentity) -> SiteKey {
+        SiteKey(partition: identity.partition, site: suffixes.site(of: identity.domain).name)
     }
 
     private mutating func nextUse() -> UInt64 {
@@ -296,12 +297,12 @@ extension CookieJar {
         return useCount
     }
 
-    private static func isSentBefore(_ left: Kept, _ right: Kept) -> Bool {
+    private static func isSentBefore(_ left: StoredCookie, _ right: StoredCookie) -> Bool {
         let (leftLength, rightLength) = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
         return leftLength == rightLength ? isOlder(left, right) : leftLength > rightLength
     }
 
-    private static func isOlder(_ left: Kept, _ right: Kept) -> Bool {
+    private static func isOlder(_ left: StoredCookie, _ right: StoredCookie) -> Bool {
         left.cookie.created == right.cookie.created
             ? left.order < right.order : left.cookie.created < right.cookie.created
     }

@@ -1,10 +1,11 @@
-/// How many cookies a jar holds (RFC 6265bis §6.1).
+/// The capacity of a cookie jar (RFC 6265bis §6.1).
 ///
-/// Where one more would be too many, a tenth or so goes at once, so that room need not be made for every cookie.
+/// Eviction removes about a tenth at once, so that it does not run for every cookie.
 package struct CookieLimits: Sendable, Equatable {
-    /// Of one site: a domain and all below it, so that a server gains nothing by making up names.
+    /// The number of cookies of one site, which includes all subdomains, so that a server cannot evade the limit with
+    /// made-up host names.
     package let site: Int
-    /// In all.
+    /// The total number of cookies.
     package let total: Int
 
     package init(site: Int = 180, total: Int = 3300) {
@@ -12,8 +13,8 @@ package struct CookieLimits: Sendable, Equatable {
         self.total = max(total, 1)
     }
 
-    /// How many of a site's are left when room has been made.
+    /// The number of cookies of a site after eviction.
     package var siteAfterwards: Int { site - max(site / 6, 1) }
-    /// How many are left in all when room has been made.
+    /// The total number of cookies after eviction.
     package var totalAfterwards: Int { total - max(total / 11, 1) }
 }

@@ -1,10 +1,10 @@
-/// What became of a cookie that was given to a jar, and what a copy of the jar on disk has to follow.
+/// The result of storing a cookie, for a copy of the jar on disk to follow.
 package enum CookieOutcome: Sendable, Equatable {
-    /// It is in the jar, in the place of the one with its identity if there was one. Others had to go.
+    /// The cookie is stored, and replaces the one with its identity. The `evicted` cookies were removed to make room.
     case stored(Cookie, evicted: [CookieIdentity])
-    /// It had ended already: a server's way to remove the one that was there.
+    /// The cookie had expired, by which a server deletes it. The stored one was removed.
     case removed(CookieIdentity)
-    /// It had ended already, and there was none in the jar. A copy may have one that the jar has not heard of.
+    /// The cookie had expired, and none was stored. The copy may still contain one that the jar has not read.
     case nothing(CookieIdentity)
     case refused(CookieRefusal)
 }

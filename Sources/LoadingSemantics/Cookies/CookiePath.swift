@@ -1,6 +1,6 @@
-/// Paths of cookies and requests (RFC 6265bis §5.1.4).
+/// Default paths and path matching (RFC 6265bis §5.1.4).
 package enum CookiePath {
-    /// The directory of a request, without the slash at its end: the path of a cookie that names none.
+    /// The default path: the directory of the request path, without the trailing slash.
     package static func `default`(of path: String) -> String {
         guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
             slash > path.startIndex
@@ -8,7 +8,7 @@ package enum CookiePath {
         return String(path[..<slash])
     }
 
-    /// Whether a path is the cookie's or below it.
+    /// Whether a request path path-matches the path of a cookie.
     package static func matches(_ path: String, _ cookiePath: String) -> Bool {
         CookieText.compare(path, cookiePath) { path, cookiePath in
             guard path.count >= cookiePath.count else { return false }

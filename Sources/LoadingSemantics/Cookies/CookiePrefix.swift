@@ -1,5 +1,5 @@
-/// What the beginning of a cookie's name promises to the server that gets it back (RFC 6265bis §5.4; the two that ask
-/// for `HttpOnly` are those of draft-ietf-httpbis-layered-cookies).
+/// A prefix of cookie names that guarantees properties to the server (RFC 6265bis §5.4). The two that require
+/// `HttpOnly` are from draft-ietf-httpbis-layered-cookies.
 package enum CookiePrefix: Sendable, Equatable {
     /// `__Secure-`
     case secure
@@ -10,9 +10,9 @@ package enum CookiePrefix: Sendable, Equatable {
     /// `__Host-Http-`
     case hostHTTP
 
-    /// The prefix a text begins with, in any case: there are servers that compare names so.
+    /// The prefix of a name, case-insensitively, because some servers compare names so.
     package init?(of text: String) {
-        // What nearly every name begins with is told by one octet.
+        // One octet excludes almost all names.
         guard text.utf8.first == UInt8(ascii: "_") else { return nil }
         if CookieText.hasPrefix(text, "__secure-") {
             self = .secure
@@ -27,8 +27,8 @@ package enum CookiePrefix: Sendable, Equatable {
         }
     }
 
-    /// Whether the cookie keeps the promise.
-    package func isKept(by cookie: Cookie) -> Bool {
+    /// Whether the cookie has the properties that the prefix requires.
+    package func isSatisfied(by cookie: Cookie) -> Bool {
         switch self {
         case .secure: cookie.isSecure
         case .http: cookie.isSecure && cookie.isHTTPOnly

@@ -1,27 +1,27 @@
-/// Why a cookie is not taken.
+/// Why a cookie is rejected.
 package enum CookieRefusal: Error, Sendable, Equatable, CaseIterable {
-    /// A control character, or a semicolon in a cookie that did not come in a field.
+    /// A control character, or a semicolon in a cookie that was not parsed from a field.
     case badCharacter
-    /// No name, or no "=" that would part it from a value (COOK-1).
-    case nameless
-    /// Name and value, the path, or the domain have more octets than allowed.
+    /// The name is empty, or the "=" is missing (COOK-1).
+    case missingName
+    /// Name and value, path, or domain exceed their limits.
     case tooLong
-    /// The domain is not the host that sent the cookie, nor one above it.
-    case foreignDomain
-    /// The domain is one under which strangers have theirs.
+    /// The domain is neither the host of the response nor a parent of it.
+    case domainMismatch
+    /// The domain is a public suffix.
     case publicSuffix
-    /// `Secure`, from a server that could not have kept it secret.
+    /// `Secure` over an insecure connection.
     case insecureOrigin
-    /// It would stand before a secure cookie of that name, and comes over a connection that anyone can write to.
+    /// Over an insecure connection, and would hide a secure cookie of the same name.
     case hidesSecureCookie
-    /// It is for its own site alone, and came in a document of another.
+    /// `SameSite=Lax` or `Strict` in a cross-site response.
     case crossSite
     /// `SameSite=None` without `Secure`.
     case sameSiteNoneWithoutSecure
-    /// The name begins with what promises more than the cookie keeps.
-    case brokenPrefix
-    /// `Partitioned` without `Secure`, or without a partition to put it in (COOK-24).
-    case noPartition
-    /// The accept policy.
+    /// The cookie does not have the properties that its name prefix requires.
+    case prefixViolation
+    /// `Partitioned` without `Secure`, or without a partition (COOK-24).
+    case missingPartition
+    /// Rejected by the accept policy.
     case policy
 }

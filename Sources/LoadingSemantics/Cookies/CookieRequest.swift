@@ -1,21 +1,21 @@
-/// What the rules of cookies want to know of a request: that which carries cookies, or whose response sets them.
+/// The parts of a request that the cookie rules use, for retrieval and for the cookies of its response.
 package struct CookieRequest: Sendable, Equatable {
-    /// What a request is part of.
+    /// The document of which the request is part.
     package enum Document: Sendable, Equatable {
-        /// Nothing, so it is first-party (COOK-14).
+        /// No document, so the request is first-party (COOK-14).
         case none
         case web(HTTPURL)
-        /// One that did not come from the web, such as a file: of no site.
+        /// A document without a site, such as a file.
         case other
     }
 
     package var url: HTTPURL
-    /// Whether the method is a safe one (RFC 9110 §9.2.1).
+    /// Whether the method is safe (RFC 9110 §9.2.1).
     package var isSafe: Bool
     package var document: Document
-    /// Whether the response is to become the document.
+    /// Whether the response becomes the document.
     package var isTopLevelNavigation: Bool
-    /// The jar of its own that the request uses, or nil for the common one (COOK-24).
+    /// The cookie partition, or nil for the common jar (COOK-24).
     package var partition: String?
 
     package init(
@@ -34,7 +34,7 @@ package struct CookieRequest: Sendable, Equatable {
         String(decoding: url.target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     }
 
-    /// Whether the request goes to the site whose document it belongs to (RFC 6265bis §5.2).
+    /// Whether the request is same-site with its document (RFC 6265bis §5.2).
     package func isSameSite(by suffixes: PublicSuffixes) -> Bool {
         switch document {
         case .none: true

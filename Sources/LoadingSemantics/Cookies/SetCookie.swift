@@ -1,11 +1,10 @@
-/// What a `Set-Cookie` field says (RFC 6265bis §5.6). What that means is for ``Cookie`` to say.
+/// A parsed `Set-Cookie` field (RFC 6265bis §5.6). ``Cookie`` applies defaults and checks.
 ///
-/// Of several attributes with one name the last counts. Unknown ones, and those longer than 1024 octets, count as not
-/// there.
+/// The last of duplicate attributes applies. Unknown attributes, and those longer than 1024 octets, are ignored.
 package struct SetCookie: Sendable, Equatable {
-    /// Of name and value together, in octets.
+    /// The limit for name and value together, in octets.
     package static let maximumPairLength = 4096
-    /// Of an attribute's value, in octets.
+    /// The limit for an attribute value, in octets.
     package static let maximumAttributeLength = 1024
 
     /// Never empty.
@@ -13,22 +12,22 @@ package struct SetCookie: Sendable, Equatable {
     package let value: String
     /// In seconds since 1970.
     package private(set) var expires: Int64?
-    /// In seconds, as near to it as 64 bits come.
+    /// In seconds. Saturates at 64 bits.
     package private(set) var maximumAge: Int64?
-    /// In lower case, without the leading dot; empty for the host alone.
+    /// In lower case, without the leading dot. Empty means host-only.
     package private(set) var domain: String?
-    /// Empty for the default path.
+    /// Empty means the default path.
     package private(set) var path: String?
     package private(set) var isSecure = false
     package private(set) var isHTTPOnly = false
     package private(set) var isPartitioned = false
     package private(set) var sameSite = CookieSameSite.unspecified
 
-    /// Reads the value of one field.
+    /// Parses the value of one field.
     package init(_ field: String) throws(CookieRefusal) {
-        // The standard library's closures know no typed errors.
+        // Closures of the standard library do not support typed throws.
         var field = field
-        var refusal = CookieRefusal.nameless
+        var refusal = CookieRefusal.missingName
         let read = field.withUTF8 { (bytes: UnsafeBufferPointer<UInt8>) -> SetCookie? in
             do throws(CookieRefusal) {
                 return try SetCookie(bytes)
@@ -45,11 +44,11 @@ package struct SetCookie: Sendable, Equatable {
         for byte in field where CookieText.isControl(byte) { throw .badCharacter }
         var rest = field[...]
         var value = Self.cut(&rest, at: UInt8(ascii: ";"))
-        // RFC 6265bis would keep what has no name. Apple's platforms do not, and an `HTTPCookie` has one (COOK-1).
-        guard value.contains(UInt8(ascii: "=")) else { throw .nameless }
+        // RFC 6265bis accepts cookies without a name. Apple's platforms do not, and `HTTPCookie` requires one (COOK-1).
+        guard value.contains(UInt8(ascii: "=")) else { throw .missingName }
         let name = Self.trimmed(Self.cut(&value, at: UInt8(ascii: "=")))
         value = Self.trimmed(value)
-        if name.isEmpty { throw .nameless }
+        if name.isEmpty { throw .missingName }
         if name.count + value.count > Self.maximumPairLength { throw .tooLong }
         self.name = Self.text(name)
         self.value = Self.text(value)
@@ -92,7 +91,7 @@ package struct SetCookie: Sendable, Equatable {
         }
     }
 
-    /// Digits, with "-" before them or not.
+    /// Digits with an optional "-".
     private static func seconds(_ text: Octets) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         let digits = text.dropFirst(isNegative ? 1 : 0)
@@ -100,7 +99,7 @@ package struct SetCookie: Sendable, Equatable {
         return Int64(Self.text(text)) ?? (isNegative ? .min : .max)
     }
 
-    /// Takes what comes before a separator, and the separator; all if there is none.
+    /// Removes and returns the text before the separator, and removes the separator; all text if there is none.
     private static func cut(_ text: inout Octets, at separator: UInt8) -> Octets {
         let end = text.firstIndex(of: separator) ?? text.endIndex
         defer { text = text[min(end + 1, text.endIndex)...] }
@@ -114,12 +113,12 @@ package struct SetCookie: Sendable, Equatable {
         return text
     }
 
-    /// What is cut at ASCII characters is as well-formed as it was.
+    /// Splitting at ASCII characters keeps UTF-8 well-formed.
     private static func text(_ octets: Octets) -> String {
         String(decoding: UnsafeBufferPointer(rebasing: octets), as: UTF8.self)
     }
 
-    /// Whether both are the same in some case of letters. The word is in lower case.
+    /// Case-insensitive comparison. The word is in lower case.
     private static func isSame(_ text: Octets, _ word: StaticString) -> Bool {
         guard text.count == word.utf8CodeUnitCount else { return false }
         return word.withUTF8Buffer { word in

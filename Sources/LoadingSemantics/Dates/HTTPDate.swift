@@ -1,4 +1,4 @@
-/// Dates of HTTP fields (RFC 9110 §5.6.7), as seconds since 1970, by integer arithmetic alone.
+/// HTTP dates (RFC 9110 §5.6.7) in seconds since 1970, by integer arithmetic.
 package enum HTTPDate {
     private static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -8,11 +8,11 @@ package enum HTTPDate {
         "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
     ]
 
-    /// Reads an IMF-fixdate, an RFC 850 date or a date of C's `asctime`, exactly as they are defined; nil for anything else,
-    /// since a cache takes what is no date for one in the past (RFC 9111 §5.3).
+    /// Parses an IMF-fixdate, an RFC 850 date or an asctime date, strictly by the grammar. Returns nil for anything
+    /// else, which a cache treats as a date in the past (RFC 9111 §5.3).
     ///
-    /// The case of letters does not matter (RFC 9111 §4.2). The name of the day is not compared with the date: a wrong one
-    /// is the sender's slip, and the date is clear.
+    /// Case-insensitive (RFC 9111 §4.2). The day name is not compared with the date, because the date is unambiguous
+    /// without it.
     package static func parse(_ text: String) -> Int64? {
         let text = Array(text.utf8)
         return text.firstIndex(of: UInt8(ascii: ",")) == nil ? asctimeDate(text) : dateWithComma(text)
@@ -42,7 +42,7 @@ package enum HTTPDate {
         return seconds(year: year, month: month + 1, day: day, time: time)
     }
 
-    /// The IMF-fixdate of a moment, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Years outside 0…9999 are clamped.
+    /// The IMF-fixdate of a time, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Years outside 0…9999 are clamped.
     package static func text(_ seconds: Int64) -> String {
         // 0000-01-01 and 9999-12-31T23:59:59.
         let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
@@ -63,17 +63,17 @@ package enum HTTPDate {
         return days(year: year, month: month, day: day) * 86400 + Int64(time)
     }
 
-    /// The century in which the web lives (RFC 6265 §5.1.1 draws the same line).
+    /// Two-digit years from 70 on are in the 1900s (as RFC 6265 §5.1.1).
     private static func fullYear(_ lastDigits: Int) -> Int {
         lastDigits >= 70 ? 1900 + lastDigits : 2000 + lastDigits
     }
 
-    /// From 1 to 12, by the first three letters of an English month's name in lower case.
+    /// From 1 to 12, by the first three letters of the English name in lower case.
     static func monthNumber(letters: [UInt8]) -> Int? {
         monthNames.firstIndex { $0.utf8.lazy.map(asciiLowercase).elementsEqual(letters) }.map { $0 + 1 }
     }
 
-    /// Takes the pieces of a date from the front.
+    /// Consumes the parts of a date from the front.
     private struct Reader {
         private var rest: ArraySlice<UInt8>
 
@@ -87,7 +87,7 @@ package enum HTTPDate {
             return true
         }
 
-        /// A number of so many digits.
+        /// A number of exactly that many digits.
         mutating func number(_ count: Int) -> Int? {
             let digits = rest.prefix(count)
             guard digits.count == count, digits.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
@@ -95,7 +95,7 @@ package enum HTTPDate {
             return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
         }
 
-        /// The index of the name that stands before that character, which is taken too, or before the end.
+        /// The index of the name before that character, which is consumed too, or before the end.
         mutating func name(of names: [String], before end: Unicode.Scalar?) -> Int? {
             let word = end.map { end in rest.prefix { $0 != UInt8(ascii: end) } } ?? rest
             guard end == nil || word.endIndex < rest.endIndex,
@@ -107,7 +107,7 @@ package enum HTTPDate {
             return index
         }
 
-        /// In seconds. A leap second counts as the first of the next minute.
+        /// In seconds. A leap second counts as the first second of the next minute.
         mutating func timeOfDay() -> Int? {
             guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2),
                 hour < 24, minute < 60, second <= 60
@@ -124,8 +124,7 @@ package enum HTTPDate {
         }
     }
 
-    /// Days since 1970 of a date of the Gregorian calendar. The year is counted from March, so that the leap day is
-    /// its last.
+    /// Days since 1970 of a Gregorian date. Years are counted from March, so that the leap day is the last of a year.
     static func days(year: Int, month: Int, day: Int) -> Int64 {
         let shifted = month > 2 ? year : year - 1
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

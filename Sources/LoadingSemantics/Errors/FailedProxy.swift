@@ -1,8 +1,8 @@
-/// The proxy that a load has failed at, for whoever tells people about it.
+/// The proxy that caused a failure, for error messages.
 package struct FailedProxy: Sendable, Equatable {
-    /// As the settings write it, without the user: `socks5://proxy.example:1080`.
+    /// As in proxy environment variables, without credentials: `socks5://proxy.example:1080`.
     package let url: String
-    /// What it has answered CONNECT with, if that is how it has failed.
+    /// The status of the response to CONNECT, if that was the failure.
     package let status: Int?
 
     package init(_ server: ProxyServer, status: Int? = nil) {

@@ -1,4 +1,5 @@
-/// An error that passes through the engine as it is. Equal only to itself: of two errors nobody can say more.
+/// An error from outside the engine, passed through unchanged. Equal only to itself, because errors are not comparable
+/// in general.
 package final class ForeignError: Sendable, Equatable {
     package let error: any Error
 

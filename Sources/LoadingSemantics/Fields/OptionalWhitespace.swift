@@ -1,8 +1,8 @@
-/// Spaces and tabs where a field allows them (RFC 9110 §5.6.3).
+/// Optional white space (OWS) in fields: spaces and tabs (RFC 9110 §5.6.3).
 enum OptionalWhitespace {
     static func contains(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// What is left without them at both ends.
+    /// Removes white space at both ends.
     static func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
         let end = bytes.lastIndex { !contains($0) }.map(bytes.index(after:)) ?? bytes.startIndex
         return bytes[..<end].drop(while: contains).map { $0 }

@@ -1,29 +1,29 @@
-/// What `FindProxyForURL` has said: "PROXY a:80; SOCKS5 b:1080; DIRECT".
+/// The result of `FindProxyForURL`: "PROXY a:80; SOCKS5 b:1080; DIRECT".
 package struct PACResult: Sendable, Equatable {
     package enum Limit {
-        /// Bytes that are read at all.
+        /// The number of bytes that are parsed.
         package static let length = 64 << 10
-        package static let ways = 32
+        package static let routes = 32
     }
 
-    /// Entries that nobody understands are left out. Nothing at all is a script's word for "direct"; if all of it is left
-    /// out there is no way, since the script wanted one.
-    package let route: ProxyRoute
+    /// Unknown entries are skipped. An empty result means direct. If all entries are skipped there is no route, because
+    /// the script requires a proxy.
+    package let route: ProxyRouteList
 
     package init(_ text: String) {
-        var ways: [ProxyRoute.Way] = []
+        var routes: [ProxyRoute] = []
         var isEmpty = text.utf8.count <= Limit.length
-        for entry in Self.entries(text) where ways.count < Limit.ways {
+        for entry in Self.entries(text) where routes.count < Limit.routes {
             let words = entry.split { $0 <= 0x20 }
             guard let keyword = words.first else { continue }
             isEmpty = false
-            guard let way = Self.way(keyword, words.dropFirst()), !ways.contains(way) else { continue }
-            ways.append(way)
+            guard let route = Self.route(keyword, words.dropFirst()), !routes.contains(route) else { continue }
+            routes.append(route)
         }
-        route = isEmpty ? .direct : ProxyRoute(ways)
+        route = isEmpty ? .direct : ProxyRouteList(routes)
     }
 
-    /// Those that are whole within the limit.
+    /// The entries that lie completely within the limit.
     private static func entries(_ text: String) -> [Substring.UTF8View] {
         let semicolon = UInt8(ascii: ";")
         var read = text.utf8[...]
@@ -34,15 +34,15 @@ package struct PACResult: Sendable, Equatable {
         return read.split(separator: semicolon)
     }
 
-    private static func way(
+    private static func route(
         _ keyword: Substring.UTF8View, _ words: ArraySlice<Substring.UTF8View>
-    ) -> ProxyRoute.Way? {
+    ) -> ProxyRoute? {
         let kind: ProxyServer.Kind
         switch String(Substring(keyword)).uppercased() {
         case "DIRECT": return words.isEmpty ? .direct : nil
         case "PROXY", "HTTP": kind = .http
         case "HTTPS": kind = .https
-        // What Apple's system speaks to a SOCKS proxy of which nothing else is said.
+        // Apple's system uses SOCKS5 for an unversioned SOCKS proxy.
         case "SOCKS", "SOCKS5": kind = .socks5
         case "SOCKS4": kind = .socks4
         default: return nil
@@ -50,6 +50,6 @@ package struct PACResult: Sendable, Equatable {
         guard words.count == 1, let place = words.first, let (host, port) = ProxyServer.hostAndPort(place) else {
             return nil
         }
-        return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.Way.through)
+        return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.through)
     }
 }

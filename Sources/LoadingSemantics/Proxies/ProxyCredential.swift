@@ -1,4 +1,4 @@
-/// Who the user is to a proxy. Neither part shows in a description.
+/// A user and password for a proxy, from the proxy settings. Descriptions do not reveal them.
 package struct ProxyCredential: Sendable, Hashable {
     package let user: String
     package let password: String

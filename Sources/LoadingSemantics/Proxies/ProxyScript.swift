@@ -1,6 +1,6 @@
-/// A script that picks the proxies (PAC).
+/// A proxy auto-configuration (PAC) script.
 package enum ProxyScript: Sendable, Hashable {
-    /// Where it is: an address of HTTP (PROXY-6).
+    /// An http or https URL (PROXY-6).
     case url(String)
     case source(ProxyScriptText)
 }

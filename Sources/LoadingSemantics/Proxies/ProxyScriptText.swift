@@ -1,4 +1,4 @@
-/// What stands in a script that picks proxies. Many questions are looked up by it, and it may be long, so it is read through once.
+/// The source of a PAC script. Used as part of cache keys and possibly long, so it is hashed once.
 package struct ProxyScriptText: Sendable, Hashable {
     package let content: String
     private let fingerprint: Int

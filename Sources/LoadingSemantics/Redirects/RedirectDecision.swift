@@ -1,8 +1,8 @@
-/// What a response means for the way of its task.
+/// The effect of a response on the redirects of its task.
 package enum RedirectDecision: Sendable, Equatable {
-    /// The response is the result.
+    /// The response is the result of the task.
     case notARedirect
     case follow(RedirectedRequest)
-    /// One hop more than allowed; the URL is where it would have gone.
+    /// The limit is exceeded. The URL is the target that is not loaded.
     case tooMany(url: String)
 }

@@ -1,10 +1,10 @@
-/// What the head of a response says about the length of its body, content codings included.
+/// The length of a response body by its head, before content decoding.
 package enum BodyLength: Sendable, Equatable {
-    /// There is no body, whatever the fields say.
+    /// The response has no body, whatever its fields say.
     case none
     case known(Int64)
-    /// Its end is marked.
+    /// The protocol marks the end.
     case unknown
-    /// It ends where the connection does.
+    /// The body ends with the connection.
     case untilClose
 }

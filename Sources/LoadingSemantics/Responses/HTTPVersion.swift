@@ -1,12 +1,12 @@
-/// The version of HTTP that a message came in.
+/// The HTTP version of a message.
 package enum HTTPVersion: Sendable, Equatable {
     case http10
-    /// Also for a later minor version of HTTP/1.
+    /// Also later minor versions of HTTP/1.
     case http11
     case http2
     case http3
 
-    /// As `HTTPURLResponse` and status lines have it.
+    /// As in `HTTPURLResponse` and status lines.
     package var text: String {
         switch self {
         case .http10: "HTTP/1.0"

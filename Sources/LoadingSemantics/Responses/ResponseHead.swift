@@ -1,12 +1,12 @@
-/// The status and the fields of one response, interim or final.
+/// The status and the fields of an interim or final response.
 package struct ResponseHead: Sendable, Equatable {
-    /// Three digits, 100 to 999.
+    /// 100 to 999.
     package var status: Int
     package var version: HTTPVersion
-    /// Often empty: servers may leave it out, and HTTP/2 has none.
+    /// Often empty: optional in HTTP/1.1, absent in HTTP/2.
     package var reason: String
     package var fields: HTTPFields
-    /// Length on the wire, with all that frames it.
+    /// The size on the wire, including framing.
     package var byteCount: Int
 
     package init(status: Int, version: HTTPVersion, reason: String = "", fields: HTTPFields, byteCount: Int) {

@@ -1,8 +1,8 @@
-/// What becomes of a request whose connection was lost.
+/// What happens to a request whose connection was lost.
 package enum RetryDecision: Sendable, Equatable {
-    /// On a new connection: another idle one may be as stale.
+    /// Retry on a new connection, because another idle one may be stale too.
     case retry
-    /// The same, after so many nanoseconds.
+    /// The same after a pause in nanoseconds.
     case retryAfter(Int64)
     case fail(LoadError)
 }

@@ -1,12 +1,12 @@
-/// What became of a response's wish, and what a copy of the hosts on disk has to follow.
+/// The change that a response made to the hosts, for a copy on disk to follow.
 package enum HSTSOutcome: Sendable, Equatable {
-    /// The host is known now, in place of what was known of it. Others had to go.
+    /// The record is stored, and replaces that of its host. The `evicted` hosts were removed to make room.
     case stored(HSTSRecord, evicted: [String])
-    /// Only its end has moved, and so little that a copy need not follow: hosts say the same with every response.
+    /// Only the expiry changed, by too little to be worth a write. Hosts repeat the field in every response.
     case refreshed(HSTSRecord)
-    /// The host wants to be forgotten, and is.
+    /// `max-age=0`: the host was removed.
     case removed(String)
-    /// There was no wish, or it was to be forgotten and the host was not known.
+    /// There was no field, or `max-age=0` of an unknown host.
     case nothing
     case refused(HSTSRefusal)
 }

@@ -1,8 +1,8 @@
-/// What is known of one host that wants secure connections only (RFC 6797 §5.3).
+/// An HSTS host (RFC 6797 §5.3).
 package struct HSTSRecord: Sendable, Hashable {
-    /// In lower-case ASCII, without a dot at the end.
+    /// In lower-case ASCII, without a final dot.
     package var host: String
-    /// In seconds since 1970; at that moment it is over.
+    /// In seconds since 1970. The record is invalid from that second on.
     package var expires: Int64
     package var includesSubdomains: Bool
 

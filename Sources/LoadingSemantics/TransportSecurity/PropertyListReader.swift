@@ -1,36 +1,35 @@
-/// Takes the values of a dictionary by their keys, and complains about what is not as it should be: such a value
-/// counts as not there.
+/// Removes values from a dictionary by key, and reports invalid ones, which are ignored.
 struct PropertyListReader {
     let path: [String]
     private var values: [String: PropertyListValue]
-    private(set) var complaints: [TransportSecurityComplaint] = []
+    private(set) var issues: [TransportSecurityIssue] = []
 
     init(_ values: [String: PropertyListValue], path: [String] = []) {
         self.values = values
         self.path = path
     }
 
-    /// Of those that have not been taken, in order.
+    /// The remaining keys, sorted.
     var keys: [String] { values.keys.sorted() }
 
     func contains(_ key: String) -> Bool { values[key] != nil }
 
-    mutating func complain(_ reason: TransportSecurityComplaint.Reason, about keys: String...) {
-        complaints.append(TransportSecurityComplaint(path: path + keys, reason: reason))
+    mutating func report(_ reason: TransportSecurityIssue.Reason, about keys: String...) {
+        issues.append(TransportSecurityIssue(path: path + keys, reason: reason))
     }
 
-    mutating func take(complaintsOf other: PropertyListReader) {
-        complaints += other.complaints
+    mutating func take(issuesOf other: PropertyListReader) {
+        issues += other.issues
     }
 
-    /// 0 and 1 will do: not everything that writes property lists or JSON knows booleans.
+    /// Accepts 0 and 1, because some writers of property lists and JSON have no booleans.
     mutating func boolean(_ key: String) -> Bool? {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .boolean(let value): return value
         case .integer(0): return false
         case .integer(1): return true
-        default: complain(.notBoolean, about: key)
+        default: report(.notBoolean, about: key)
         }
         return nil
     }
@@ -39,7 +38,7 @@ struct PropertyListReader {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .string(let value): return value
-        default: complain(.notString, about: key)
+        default: report(.notString, about: key)
         }
         return nil
     }
@@ -48,24 +47,24 @@ struct PropertyListReader {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .array(let value): return value
-        default: complain(.notArray, about: key)
+        default: report(.notArray, about: key)
         }
         return nil
     }
 
-    /// What a dictionary within this one holds.
+    /// The contents of a nested dictionary.
     mutating func dictionary(_ key: String) -> PropertyListReader? {
         switch values.removeValue(forKey: key) {
         case nil: return nil
         case .dictionary(let value): return PropertyListReader(value, path: path + [key])
-        default: complain(.notDictionary, about: key)
+        default: report(.notDictionary, about: key)
         }
         return nil
     }
 
-    /// Nothing more will be taken: what is left is known to nobody.
+    /// Reports the remaining keys as unknown.
     mutating func finish() {
-        for key in keys { complain(.unknownKey, about: key) }
+        for key in keys { report(.unknownKey, about: key) }
         values = [:]
     }
 }

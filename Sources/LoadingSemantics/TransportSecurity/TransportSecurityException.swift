@@ -1,33 +1,33 @@
-/// How a domain of `NSExceptionDomains` differs from what App Transport Security wants of all.
+/// An entry of `NSExceptionDomains`.
 struct TransportSecurityException: Sendable, Equatable {
     var allowsInsecureLoads: Bool
-    var demands: TransportSecurityDemands
+    var requirements: TransportSecurityRequirements
 
-    /// None.
+    /// No exception.
     static let strictest = TransportSecurityException()
 
     private init() {
         allowsInsecureLoads = false
-        demands = .standard
+        requirements = .standard
     }
 
     init(_ reader: inout PropertyListReader) {
         allowsInsecureLoads = reader.boolean("NSExceptionAllowsInsecureHTTPLoads") ?? false
-        demands = .standard
-        // Who may do without TLS may do with any.
-        demands.needsTrust = !allowsInsecureLoads
+        requirements = .standard
+        // A domain that allows cleartext also allows untrusted TLS.
+        requirements.needsTrust = !allowsInsecureLoads
         if reader.contains("NSExceptionMinimumTLSVersion") {
-            // It may have been meant to be any of them.
-            demands.minimumVersion = .tls13
+            // If the value is invalid, the strictest version applies.
+            requirements.minimumVersion = .tls13
             if let text = reader.string("NSExceptionMinimumTLSVersion") {
-                if let version = TransportSecurityDemands.Version(text) {
-                    demands.minimumVersion = version
+                if let version = TransportSecurityRequirements.Version(text) {
+                    requirements.minimumVersion = version
                 } else {
-                    reader.complain(.notVersion, about: "NSExceptionMinimumTLSVersion")
+                    reader.report(.notVersion, about: "NSExceptionMinimumTLSVersion")
                 }
             }
         }
-        demands.needsForwardSecrecy = reader.boolean("NSExceptionRequiresForwardSecrecy") ?? true
-        demands.needsCertificateTransparency = reader.boolean("NSRequiresCertificateTransparency") ?? false
+        requirements.needsForwardSecrecy = reader.boolean("NSExceptionRequiresForwardSecrecy") ?? true
+        requirements.needsCertificateTransparency = reader.boolean("NSRequiresCertificateTransparency") ?? false
     }
 }

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
 
-/// Fields as one value: how many there are, the lengths of each name and value, and then all bytes.
+/// Encodes fields as one value: the number of fields, the lengths of each name and value, and all bytes.
 enum FieldBlock {
     static func data(_ fields: HTTPFields) -> Data {
         var lengths: [UInt32] = [UInt32(truncatingIfNeeded: fields.count)]
@@ -16,7 +16,7 @@ enum FieldBlock {
         return data + bytes
     }
 
-    /// Nil if it is none.
+    /// Returns nil if the data are malformed.
     static func fields(_ data: Data) -> HTTPFields? {
         let octets = [UInt8](data)
         let number = { (index: Int) in

@@ -14,7 +14,7 @@ package enum ReadBuffers {
     /// A buffer of `size` bytes, or nil when there is no memory.
     package static func take() -> UnsafeMutableRawPointer? { free.pop() ?? malloc(size) }
 
-    package static func giveBack(_ buffer: UnsafeMutableRawPointer) {
+    package static func release(_ buffer: UnsafeMutableRawPointer) {
         if !free.push(buffer) { Glibc.free(buffer) }
     }
 

@@ -85,7 +85,7 @@ final class OpenFile {
 
     private func copy(from pipe: SplicePipe, _ count: Int) throws(FileWriter.Failure) {
         guard let buffer = ReadBuffers.take() else { throw .writing(POSIXFailure(ENOMEM)) }
-        defer { ReadBuffers.giveBack(buffer) }
+        defer { ReadBuffers.release(buffer) }
         var missing = count
         while missing > 0 {
             let taken = Glibc.read(pipe.exit, buffer, min(missing, ReadBuffers.size))

@@ -46,12 +46,12 @@ final class ReadableFile {
         } while count < 0 && cll_errno() == EINTR
         guard count > 0 else {
             let code = cll_errno()
-            ReadBuffers.giveBack(buffer)
+            ReadBuffers.release(buffer)
             if count < 0 { throw POSIXFailure(code) }
             return Data()
         }
         return Data(
-            bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.giveBack(memory) }))
+            bytesNoCopy: buffer, count: count, deallocator: .custom({ memory, _ in ReadBuffers.release(memory) }))
     }
 
     func fill(_ pipe: SplicePipe, at offset: Int64, most: Int) throws(POSIXFailure) -> Int {

@@ -215,7 +215,7 @@ package final class ByteStream: ReadinessHandler {
     }
 
     /// Whether the kernel has something of the peer's, or its end, that the loop may not have heard of yet; a read brings it.
-    package var hasNews: Bool {
+    package var hasPendingInput: Bool {
         guard registration != nil else { return false }
         if cll_is_silent(descriptor) != 1 { mayRead = true }
         return mayRead
@@ -267,12 +267,12 @@ package final class ByteStream: ReadinessHandler {
     // MARK: Facts
 
     /// How many bytes, TLS's own among them, the peer has taken so far. Of a socket that is not TCP's it is always 0.
-    package var bytesTaken: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }
+    package var bytesAcknowledged: UInt64 { registration == nil ? 0 : cll_bytes_taken(descriptor) }
 
     /// Of several ways together only what is outstanding is known. nil of a socket that does not tell.
     package var acknowledgement: Acknowledgement? {
         guard registration != nil, case let outstanding = cll_outgoing(descriptor), outstanding >= 0 else { return nil }
-        return Acknowledgement(taken: isMultipath ? 0 : bytesTaken, outstanding: UInt64(outstanding))
+        return Acknowledgement(taken: isMultipath ? 0 : bytesAcknowledged, outstanding: UInt64(outstanding))
     }
 
     package var localAddress: SocketAddress? {

@@ -5,13 +5,13 @@ package struct NetworkService: Sendable, Hashable {
     /// Whether the connection may use several ways at once (RFC 8684), where kernel and server can do that.
     package var isMultipath: Bool
     /// Whether the addresses of names have to be proved by DNSSEC, which nobody here can do (CONN-20).
-    package var requiresProvedNames: Bool
+    package var requiresDNSSEC: Bool
 
     package static let ordinary = NetworkService()
 
-    package init(trafficClass: UInt8 = 0, isMultipath: Bool = false, requiresProvedNames: Bool = false) {
+    package init(trafficClass: UInt8 = 0, isMultipath: Bool = false, requiresDNSSEC: Bool = false) {
         self.trafficClass = trafficClass & 0x3F
         self.isMultipath = isMultipath
-        self.requiresProvedNames = requiresProvedNames
+        self.requiresDNSSEC = requiresDNSSEC
     }
 }

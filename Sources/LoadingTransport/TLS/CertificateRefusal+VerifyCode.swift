@@ -44,13 +44,13 @@ extension CertificateRefusal {
 
 extension TLSError {
     /// What a rule refuses that OpenSSL has no objection by.
-    init(_ refusal: CertificateRefusal, _ reason: CertificateReason) {
+    init(_ refusal: CertificateRefusal, _ reason: CertificateRefusalMessage) {
         // Each has a code at least.
         self.init(code: refusal.code, reason: reason.text(refusal), verifyCode: refusal.verifyCodes[0])
     }
 
     /// The same failure in words that say which rule it is, by which certificate.
-    func explained(_ reason: CertificateReason) -> TLSError {
+    func explained(_ reason: CertificateRefusalMessage) -> TLSError {
         var explained = self
         if let refusal = CertificateRefusal(verifyCode: verifyCode) { explained.reason = reason.text(refusal) }
         return explained

@@ -1,6 +1,6 @@
 /// The certificates that a server's chain may end in.
 package enum TLSRoots: Hashable, Sendable {
     case system
-    case systemAnd([TLSAnchor])
-    case only([TLSAnchor])
+    case systemAnd([TrustAnchor])
+    case only([TrustAnchor])
 }

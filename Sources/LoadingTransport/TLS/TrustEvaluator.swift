@@ -16,7 +16,7 @@ package final class TrustEvaluator: @unchecked Sendable {
     /// Where the system's roots are from, with those that somebody has added to them.
     private let system: SystemRoots
     /// What the program itself has added.
-    private var anchors: [TLSAnchor] = []
+    private var anchors: [TrustAnchor] = []
     private let lock = Lock()
     private var hasLoadedBundles = false
 
@@ -55,7 +55,7 @@ package final class TrustEvaluator: @unchecked Sendable {
     /// The evaluator for some roots. Fails when one of the added anchors cannot be read.
     package static func evaluator(for roots: TLSRoots) throws(TLSError) -> TrustEvaluator {
         let evaluator: TrustEvaluator?
-        let anchors: [TLSAnchor]
+        let anchors: [TrustAnchor]
         switch roots {
         case .system, .systemAnd([]): (evaluator, anchors) = (system, [])
         case .systemAnd(let added):
@@ -72,7 +72,7 @@ package final class TrustEvaluator: @unchecked Sendable {
     }
 
     /// Only while the evaluator is being made.
-    private func add(_ anchor: TLSAnchor) -> Bool {
+    private func add(_ anchor: TrustAnchor) -> Bool {
         switch anchor {
         case .file(let path): clt_roots_add_file(roots, path)
         case .der(let bytes): clt_roots_add_certificate(roots, bytes, bytes.count)
@@ -86,17 +86,17 @@ package final class TrustEvaluator: @unchecked Sendable {
     ) -> TrustEvaluation {
         var built: CertificateChain?
         return evaluate(
-            chain, TrustDemand(purpose: .server, host: host, time: time, response: stapledResponse ?? []),
+            chain, TrustPolicy(purpose: .server, host: host, time: time, response: stapledResponse ?? []),
             built: &built)
     }
 
     /// Whether a chain is what is demanded of it; if so, `built` is the one from the leaf to the root.
     private func evaluate(
-        _ chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+        _ chain: CertificateChain, _ policy: TrustPolicy, built: inout CertificateChain?
     ) -> TrustEvaluation {
         do throws(TLSError) {
             let (failure, found) = try withAllRoots { () throws(TLSError) -> (clt_failure?, CertificateChain?) in
-                try demand.withCValue { (wanted: inout clt_demand) -> (clt_failure?, CertificateChain?) in
+                try policy.withCValue { (wanted: inout clt_demand) -> (clt_failure?, CertificateChain?) in
                     var failure = clt_failure()
                     var pointer: OpaquePointer?
                     let isTrusted = clt_evaluate(roots, chain.pointer, &wanted, &pointer, &failure)
@@ -105,7 +105,7 @@ package final class TrustEvaluator: @unchecked Sendable {
             } isAboutRoot: {
                 $0.0.map { TLSError.isAboutRoot(verifyCode: $0.verify) } ?? false
             }
-            let reading = ChainReading(found, demand)
+            let reading = ChainReading(found, policy)
             if let failure { return .rejected(.evaluation(failure).explained(reading.reason(.none))) }
             built = found
             let judgement = try judge(reading, leadsToRoot: true)
@@ -131,7 +131,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         let lenient = judged(.added)
         // It takes a look at the disk to tell one of the system's own roots from one that was added, so this is asked
         // only where it makes a difference.
-        guard strict.refusals != lenient.refusals, try isAdded(root, at: reading.demand.time) else { return strict }
+        guard strict.refusals != lenient.refusals, try isAdded(root, at: reading.policy.time) else { return strict }
         return lenient
     }
 
@@ -145,7 +145,7 @@ package final class TrustEvaluator: @unchecked Sendable {
         let shortage = DescriptorReserve.shortage
         if shortage != 0 { throw .noDescriptor(shortage) }
         var built: CertificateChain?
-        return added.evaluate(chain, TrustDemand(purpose: .any, host: nil, time: time), built: &built) == .trusted
+        return added.evaluate(chain, TrustPolicy(purpose: .any, host: nil, time: time), built: &built) == .trusted
     }
 
     /// All that keeps a chain from being what is demanded of it; nothing if it is trusted. `built` is the chain as it was
@@ -153,15 +153,15 @@ package final class TrustEvaluator: @unchecked Sendable {
     ///
     /// Throws when the chain could not be looked at to its end: there may be more then than anybody knows of.
     package func faults(
-        of chain: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+        of chain: CertificateChain, _ policy: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
         let finding = try withAllRoots { () throws(TLSError) -> Finding in
-            try find(demand, in: chain)
+            try find(policy, in: chain)
         } isAboutRoot: {
             $0.faults.contains { TLSError.isAboutRoot(verifyCode: $0.error.verifyCode) }
         }
         built = finding.built
-        let reading = ChainReading(finding.built, demand)
+        let reading = ChainReading(finding.built, policy)
         if let failure = finding.failure { throw .evaluation(failure).explained(reading.reason(.none)) }
         let codes = Set(finding.faults.map(\.error.verifyCode))
         let leadsToRoot = !codes.contains { TLSError.isAboutRoot(verifyCode: $0) }
@@ -182,8 +182,8 @@ package final class TrustEvaluator: @unchecked Sendable {
     /// More than any chain has that somebody made a mistake with.
     private static let mostFaults = 64
 
-    private func find(_ demand: TrustDemand, in chain: CertificateChain) throws(TLSError) -> Finding {
-        try demand.withCValue { (wanted: inout clt_demand) -> Finding in
+    private func find(_ policy: TrustPolicy, in chain: CertificateChain) throws(TLSError) -> Finding {
+        try policy.withCValue { (wanted: inout clt_demand) -> Finding in
             var failure = clt_failure()
             var pointer: OpaquePointer?
             var isComplete = false
@@ -231,9 +231,9 @@ package final class TrustEvaluator: @unchecked Sendable {
     /// The default answer to `TLSHandshakeStep.wantsTrust`. If the server is trusted, `built` is the chain from it to the
     /// root.
     package func verdict(on peer: TLSPeer, at time: Int64, built: inout CertificateChain?) -> TLSTrustVerdict {
-        let demand = TrustDemand(
+        let policy = TrustPolicy(
             purpose: .server, host: peer.serverName, time: time, response: peer.stapledResponse ?? [])
-        switch evaluate(peer.chain, demand, built: &built) {
+        switch evaluate(peer.chain, policy, built: &built) {
         case .trusted: return .acceptUnlessRevoked(by: self, at: time)
         case .rejected(let error):
             built = nil

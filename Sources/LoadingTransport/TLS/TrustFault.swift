@@ -14,14 +14,14 @@ package struct TrustFault: Equatable, Sendable {
     }
 
     /// One that the rules have found. They judge the chain as a whole.
-    init(_ refusal: CertificateRefusal, _ reason: CertificateReason) {
+    init(_ refusal: CertificateRefusal, _ reason: CertificateRefusalMessage) {
         self.init(error: TLSError(refusal, reason), depth: 0)
     }
 
     private init(error: TLSError, depth: Int) { (self.error, self.depth) = (error, depth) }
 
     /// The same in words that say which rule it is.
-    func explained(_ reason: CertificateReason) -> TrustFault {
+    func explained(_ reason: CertificateRefusalMessage) -> TrustFault {
         TrustFault(error: error.explained(reason), depth: depth)
     }
 }

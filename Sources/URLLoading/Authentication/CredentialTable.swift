@@ -6,7 +6,7 @@ internal import LoadingStorage
 /// Spaces and credentials may be of the caller's own classes. So what they say of themselves was read before
 /// (``KnownSpace``, ``KnownCredential``), and what departs is handed out, to be let go of when the lock is free.
 struct CredentialTable: RecordMemory {
-    typealias Change = RecordChange<StoredCredential>
+    typealias Change = RecordChange<PersistentCredential>
 
     /// What became of a call.
     struct Outcome {
@@ -21,7 +21,7 @@ struct CredentialTable: RecordMemory {
         let space: KnownSpace
         var credentials: [String: KnownCredential] = [:]
         /// What lasts of users who have a credential for this process alone, which goes before it.
-        var hidden: [String: StoredCredential] = [:]
+        var hidden: [String: PersistentCredential] = [:]
         var defaultUser: String?
         /// Whether that was decided here since what lasts was taken over.
         var isDefaultNew = false
@@ -83,7 +83,7 @@ struct CredentialTable: RecordMemory {
         }
         entries[space.values] = entry
         // What never lasted is nothing to a file.
-        if isHiding || former?.values.isLasting == true || credential.values.isLasting || !isAllKnown {
+        if isHiding || former?.values.isPersistent == true || credential.values.isPersistent || !isAllKnown {
             changes.append(change(of: user, in: space.values))
         }
         if let formerDefault, let record = record(of: formerDefault, in: space.values) {
@@ -102,13 +102,13 @@ struct CredentialTable: RecordMemory {
         let user = credential.user
         guard var entry = entries[space], let former = entry.credentials[user] else {
             // What lasts may be there all the same: it could not be read, or others have stored it a moment ago.
-            if credential.isLasting { changes.append(change(of: user, in: space)) }
+            if credential.isPersistent { changes.append(change(of: user, in: space)) }
             return Outcome()
         }
         let isShown = former.values == credential
         let hidden = entry.hidden[user]
-        guard isShown || credential.isLasting && hidden != nil && hidden?.password == credential.password else {
-            if credential.isLasting, !former.values.isLasting, !isAllKnown {
+        guard isShown || credential.isPersistent && hidden != nil && hidden?.password == credential.password else {
+            if credential.isPersistent, !former.values.isPersistent, !isAllKnown {
                 changes.append(change(of: user, in: space))
             }
             return Outcome()
@@ -121,7 +121,7 @@ struct CredentialTable: RecordMemory {
             if entry.defaultUser == user { entry.defaultUser = nil }
         }
         entries[space] = entry.credentials.isEmpty ? nil : entry
-        if hidden != nil || former.values.isLasting || !isAllKnown { changes.append(change(of: user, in: space)) }
+        if hidden != nil || former.values.isPersistent || !isAllKnown { changes.append(change(of: user, in: space)) }
         return Outcome(isChanged: true, departed: departed)
     }
 
@@ -132,13 +132,13 @@ struct CredentialTable: RecordMemory {
         return Outcome(isChanged: !entries.isEmpty, departed: [entries])
     }
 
-    func lasting(at now: Double) -> [StoredCredential] {
+    func persistent(at now: Double) -> [PersistentCredential] {
         entries.flatMap { space, entry in
             entry.credentials.keys.compactMap { record(of: $0, in: space) } + entry.hidden.values
         }
     }
 
-    mutating func replaceLasting(with records: [StoredCredential], at now: Double) -> [Change] {
+    mutating func replaceLasting(with records: [PersistentCredential], at now: Double) -> [Change] {
         var newDefaults: [KnownSpace.Values: String] = [:]
         var oldDefaults: [KnownSpace.Values: String] = [:]
         for (space, entry) in entries {
@@ -150,16 +150,16 @@ struct CredentialTable: RecordMemory {
             }
             entry.isDefaultNew = false
             entry.hidden = [:]
-            entry.credentials = entry.credentials.filter { !$0.value.values.isLasting }
+            entry.credentials = entry.credentials.filter { !$0.value.values.isPersistent }
             if let user = entry.defaultUser, entry.credentials[user] == nil { entry.defaultUser = nil }
             entries[space] = entry.credentials.isEmpty ? nil : entry
         }
-        var defaults: [KnownSpace.Values: [StoredCredential]] = [:]
+        var defaults: [KnownSpace.Values: [PersistentCredential]] = [:]
         for record in records {
             let space = KnownSpace.Values(record.space)
             var entry = entries[space] ?? Entry(space: KnownSpace(record.space))
             // What is meant for this process alone goes before what is there for all.
-            if entry.credentials[record.user]?.values.isLasting == false {
+            if entry.credentials[record.user]?.values.isPersistent == false {
                 entry.hidden[record.user] = record
             } else {
                 entry.credentials[record.user] = KnownCredential(record)
@@ -187,15 +187,15 @@ struct CredentialTable: RecordMemory {
     /// How the file is to have that user's credential: as it is now, or not at all.
     private func change(of user: String, in space: KnownSpace.Values) -> Change {
         record(of: user, in: space).map { .stored($0) }
-            ?? .removed(StoredCredential.Identity(space: space.stored, user: user))
+            ?? .removed(PersistentCredential.Identity(space: space.stored, user: user))
     }
 
     /// Nil for what does not last.
-    private func record(of user: String, in space: KnownSpace.Values) -> StoredCredential? {
-        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isLasting,
+    private func record(of user: String, in space: KnownSpace.Values) -> PersistentCredential? {
+        guard let entry = entries[space], let credential = entry.credentials[user]?.values, credential.isPersistent,
             let password = credential.password
         else { return nil }
-        return StoredCredential(
+        return PersistentCredential(
             space: space.stored, user: user, password: password, isDefault: entry.defaultUser == user)
     }
 }

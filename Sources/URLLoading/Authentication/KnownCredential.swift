@@ -10,7 +10,7 @@ struct KnownCredential {
         var password: String?
         var persistence: URLCredential.Persistence
 
-        var isLasting: Bool { persistence == .permanent }
+        var isPersistent: Bool { persistence == .permanent }
         var isKept: Bool { persistence == .permanent || persistence == .forSession }
     }
 
@@ -26,7 +26,7 @@ struct KnownCredential {
             persistence: credential.persistence)
     }
 
-    init(_ record: StoredCredential) {
+    init(_ record: PersistentCredential) {
         object = URLCredential(user: record.user, password: record.password, persistence: .permanent)
         values = Values(user: record.user, password: record.password, persistence: .permanent)
     }

@@ -6,13 +6,13 @@ internal import LoadingStorage
 struct KnownSpace {
     struct Values: Hashable {
         /// As a file has it: composed, since files and keyrings compare texts by their bytes.
-        var stored: StoredCredential.Space
+        var stored: PersistentCredential.Space
         var distinguishedNames: [Data]?
 
-        init(_ stored: StoredCredential.Space) { self.stored = stored }
+        init(_ stored: PersistentCredential.Space) { self.stored = stored }
 
         init(_ space: URLProtectionSpace) {
-            stored = StoredCredential.Space(
+            stored = PersistentCredential.Space(
                 host: space.host.precomposedStringWithCanonicalMapping, port: space.port,
                 protocolName: space.protocol, realm: space.realm?.precomposedStringWithCanonicalMapping,
                 authenticationMethod: space.authenticationMethod, proxyType: space.proxyType)
@@ -28,14 +28,14 @@ struct KnownSpace {
         values = Values(space)
     }
 
-    init(_ stored: StoredCredential.Space) {
+    init(_ stored: PersistentCredential.Space) {
         object = URLProtectionSpace(stored)
         values = Values(stored)
     }
 }
 
 extension URLProtectionSpace {
-    fileprivate convenience init(_ space: StoredCredential.Space) {
+    fileprivate convenience init(_ space: PersistentCredential.Space) {
         if let type = space.proxyType {
             self.init(
                 proxyHost: space.host, port: space.port, type: type, realm: space.realm,

@@ -1,7 +1,85 @@
+internal import Foundation
 internal import LoadingEvents
+internal import LoadingPipeline
+internal import LoadingSemantics
 
-/// Challenges of a task on their way to its delegates.
+/// Challenges of a task, and the answers of its delegates.
 extension TaskCore {
+    // MARK: From the load
+
+    func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {
+        guard !hasEnded else { return }
+        let proposal = question.proposal.map { proposed in
+            (proposed.object as? GivenCredential)?.credential ?? proposed.object as? URLCredential
+                ?? URLCredential(proposed)
+        }
+        let isWanted =
+            question.space.scheme.authenticatesConnection ? wantsConnectionChallenges : wantsTaskChallenges
+        // AUTH-7, AUTH-11
+        guard isWanted, !question.isQuiet else { return take(.defaultHandling, question, proposal) }
+        let url = currentRequest?.url
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: URLProtectionSpace(question.space), proposedCredential: proposal,
+            previousFailureCount: question.failures,
+            failureResponse: response.flatMap { response in
+                url.map { HTTPURLResponse($0, response.head, expectedLength: response.expectedLength) }
+            }, error: nil)
+        withdrawChallenge()
+        pendingChallenge = ask(challenge) { answer in
+            guard self.pendingChallenge?.challenge === challenge else { return }
+            self.pendingChallenge = nil
+            self.take(answer, question, proposal)
+        }
+    }
+
+    func loadAsksNoMore(_ load: any Load) { withdrawChallenge() }
+
+    func withdrawChallenge() {
+        pendingChallenge?.withdraw()
+        pendingChallenge = nil
+    }
+
+    private func take(
+        _ answer: ChallengeAnswer, _ question: AuthenticationQuestion, _ proposal: URLCredential?
+    ) {
+        switch answer.disposition {
+        case .useCredential: use(answer.credential, question, otherwise: .nothing)
+        case .performDefaultHandling:
+            // What failed once would fail again (AUTH-10).
+            use(question.failures == 0 ? proposal : nil, question, otherwise: .defaultHandling)
+        case .rejectProtectionSpace: load?.answerChallenge(.nextSpace)
+        // The task has been cancelled.
+        case .cancelAuthenticationChallenge: break
+        }
+    }
+
+    private func use(
+        _ credential: URLCredential?, _ question: AuthenticationQuestion, otherwise answer: AuthenticationAnswer
+    ) {
+        let storage = core.configuration.urlCredentialStorage
+        guard let credential, let user = credential.user, let password = credential.password else {
+            load?.answerChallenge(answer)
+            return
+        }
+        let isKept = credential.persistence == .forSession || credential.persistence == .permanent
+        load?.answerChallenge(
+            .credential(
+                LoadCredential(
+                    user: user.precomposedStringWithCanonicalMapping,
+                    password: password.precomposedStringWithCanonicalMapping, isKept: isKept && storage != nil,
+                    object: GivenCredential(
+                        credential, isStored: credential == question.stored?.object as? URLCredential,
+                        removalsBefore: storage?.removalCount ?? 0))))
+    }
+
+    func load(_ load: any Load, transactionEnded response: LoadResponse?) {
+        guard let request = currentRequest, let url = request.url else { return }
+        if let response { note(HTTPURLResponse(url, response.head, expectedLength: response.expectedLength)) }
+        follow(request)
+    }
+
+    // MARK: To the delegates
+
     private static let sessionMethods: DelegateMethod = [
         .sessionDidReceiveChallenge, .sessionDidReceiveChallengeAsync,
     ]
@@ -23,7 +101,7 @@ extension TaskCore {
         _ challenge: URLAuthenticationChallenge, answer: @escaping (ChallengeAnswer) -> Void
     ) -> PendingChallenge {
         let space = challenge.protectionSpace
-        log?.tellTrace(
+        log?.traceOnly(
             .challenge(
                 method: space.authenticationMethod, host: space.host, port: space.port, isProxy: space.isProxy(),
                 failures: challenge.previousFailureCount))
@@ -52,5 +130,16 @@ extension TaskCore {
             isAsked = delegates.offer { $0.urlSession(session, task: task, didReceive: challenge, reply: reply) }
         }
         if !isAsked { pending.give(.defaultHandling, on: loop) }
+    }
+}
+
+extension URLCredential {
+    /// A credential that no storage knows. Without a password it is a hint for the delegate.
+    fileprivate convenience init(_ proposed: ProposedCredential) {
+        if let password = proposed.password {
+            self.init(user: proposed.user ?? "", password: password, persistence: .forSession)
+        } else {
+            self.init(user: proposed.user ?? "")
+        }
     }
 }

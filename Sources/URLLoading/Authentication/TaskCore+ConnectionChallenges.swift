@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// Challenges that connections make: trust in the server, and the client's certificate.
 extension TaskCore {
-    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool {
+    func load(_ load: any Load, asks question: SecurityQuestion) -> Bool {
         guard wantsConnectionChallenges else { return false }
         let origin = question.origin
         let port = Int(origin.port)

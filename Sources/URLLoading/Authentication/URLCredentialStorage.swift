@@ -19,7 +19,7 @@ public let NSURLCredentialStorageRemoveSynchronizableCredentials =
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is in the records, or atomic.
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CredentialTable())
+    @exclusivity(unchecked) private var records = PersistentRecords(CredentialTable())
     /// Of removals, also of what was not there: what is on its way into the storage may have been meant. What they were of says
     /// the table.
     private let removals = Atomic(0)
@@ -31,9 +31,9 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     package convenience init(in directory: StorageDirectory) {
         let application = Program.identifier
         self.init {
-            PermanentCredentials(in: directory, application: application).mayHold
+            PersistentCredentialStore(in: directory, application: application).mayHold
         } keeper: {
-            PermanentCredentials(in: directory, application: application, tell: StorageMessage.show)
+            PersistentCredentialStore(in: directory, application: application, notify: StorageMessage.show)
         }
     }
 
@@ -42,10 +42,10 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     ///   - keeper: Makes what keeps them, on the storage's thread.
     convenience init(
         checkInterval: Int = TimeLimits.standard.storeCheck, unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<StoredCredential>
+        keeper: @escaping @Sendable () -> any RecordStore<PersistentCredential>
     ) {
         self.init()
-        records = LastingRecords(
+        records = PersistentRecords(
             CredentialTable(), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChange() }
     }

@@ -32,7 +32,7 @@ final class ResponseDisk: FlushedStore {
     /// - Parameter capacity: In bytes.
     init(in directory: StorageDirectory, capacity: Int) {
         thread = StorageThread(named: "url-store") {
-            ResponseArchive(in: directory, capacity: Int64(capacity), tell: StorageMessage.show)
+            ResponseArchive(in: directory, capacity: Int64(capacity), notify: StorageMessage.show)
         }
     }
 

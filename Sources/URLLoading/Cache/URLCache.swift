@@ -104,7 +104,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// response's storage policy forbids it.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let key = Self.key(of: request) else { return }
-        let tiers: CacheRoom.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
+        let tiers: CacheEntryLimits.Tiers = cachedResponse.storagePolicy == .allowed ? [.memory, .disk] : .memory
         store(cachedResponse, for: key, in: tiers)
     }
 
@@ -214,7 +214,7 @@ extension URLCache {
         return disk
     }
 
-    private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheRoom.Tiers) {
+    private func store(_ response: CachedURLResponse, for key: CacheKey, in tiers: CacheEntryLimits.Tiers) {
         let now = Date()
         // The properties of a subclass are the caller's code, and not to be asked under the lock.
         let size = ResponseMemory.size(of: response, key: key.text)
@@ -269,7 +269,7 @@ extension URLCache {
 
     /// Stores what was loaded, in the tiers that have room for so much (CACHE-4). What it is to replace goes in any case.
     func store(_ response: CachedURLResponse, for key: CacheKey) {
-        let allowed: CacheRoom.Tiers =
+        let allowed: CacheEntryLimits.Tiers =
             switch response.storagePolicy {
             case .allowed: [.memory, .disk]
             case .allowedInMemoryOnly: .memory
@@ -305,8 +305,8 @@ extension URLCache {
         disk.flush(done)
     }
 
-    private var room: CacheRoom {
-        CacheRoom(memoryCapacity: Int64(memoryCapacity), diskCapacity: Int64(diskCapacity))
+    private var room: CacheEntryLimits {
+        CacheEntryLimits(memoryCapacity: Int64(memoryCapacity), diskCapacity: Int64(diskCapacity))
     }
 
     /// The largest body that is kept, in bytes.

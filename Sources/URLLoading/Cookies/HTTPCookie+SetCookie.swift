@@ -10,7 +10,7 @@ extension HTTPCookie {
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
         headerFields.filter { isSameFieldName($0.key, "Set-Cookie") }
             .sorted { $0.key < $1.key }
-            .flatMap { JoinedSetCookies.split($0.value) }
+            .flatMap { CombinedSetCookies.split($0.value) }
             .compactMap { cookie(fromSetCookie: $0, for: URL) }
     }
 

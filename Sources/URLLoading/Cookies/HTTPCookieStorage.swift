@@ -21,7 +21,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     // Sendable: all that varies is behind the lock, or the records' own.
     private let lock = Lock()
     /// Set before anybody else has the storage, and never again, so that nobody needs to look for overlapping accesses.
-    @exclusivity(unchecked) private var records = LastingRecords(CookieJar(suffixes: .system))
+    @exclusivity(unchecked) private var records = PersistentRecords(CookieJar(suffixes: .system))
     /// The jar's. Set as those are.
     @exclusivity(unchecked) private var suffixes = PublicSuffixes.system
     /// Guarded by `lock`.
@@ -43,7 +43,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         in directory: StorageDirectory, checkInterval: Int = TimeLimits.standard.storeCheck
     ) {
         self.init()
-        records = LastingRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
+        records = PersistentRecords(CookieJar(suffixes: .system), checkInterval: checkInterval, in: directory)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
@@ -53,17 +53,17 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     convenience init(
         suffixes: PublicSuffixes = .system, checkInterval: Int = TimeLimits.standard.storeCheck,
         unlessEmpty mayHold: @escaping @Sendable () -> Bool,
-        keeper: @escaping @Sendable () -> any RecordKeeper<Cookie>
+        keeper: @escaping @Sendable () -> any RecordStore<Cookie>
     ) {
         self.init()
         self.suffixes = suffixes
-        records = LastingRecords(
+        records = PersistentRecords(
             CookieJar(suffixes: suffixes), checkInterval: checkInterval, unlessEmpty: mayHold, keeper: keeper)
         records.onNews { [weak self] in self?.announceChangeLater() }
     }
 
     deinit {
-        if records.isLasting { ExitFlush.shared.remove(self) }
+        if records.isPersistent { ExitFlush.shared.remove(self) }
     }
 
     /// The storage of the process, which lasts.
@@ -131,7 +131,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
             if time <= 0 {
                 // With what others have just stored, and all traces; but for cookies that claim to be older than that.
                 changes.append(.everythingRemoved)
-                changes += jar.lasting(at: Self.now).map { .stored($0) }
+                changes += jar.persistent(at: Self.now).map { .stored($0) }
             } else {
                 changes += removed.map { .removed($0) }
             }
@@ -195,7 +195,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         guard let request = CookieRequest(url, document: document, partition: partition) else { return [] }
         takeEarly()
         if records.read({ $0.isEmpty }) { return [] }
-        suffixes.waitUntilAtHand(for: request.hosts)
+        suffixes.waitUntilLoaded(for: request.hosts)
         return records.read { $0.cookies(for: request, at: Self.now) }.map { HTTPCookie($0) }
     }
 
@@ -221,7 +221,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// - Parameter hosts: Whose sites it asks for.
     private func change(_ hosts: [String], _ body: (inout CookieJar, inout [CookieChange]) -> Bool) {
         takeEarly()
-        suffixes.waitUntilAtHand(for: hosts)
+        suffixes.waitUntilLoaded(for: hosts)
         if records.change(body) { announceChange() }
     }
 
@@ -229,7 +229,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     /// first does it, and waits for what there is to read; if nothing is left, nobody waits.
     private func takeEarly() {
         if !hasEarly.load(ordering: .acquiring) { return }
-        suffixes.waitUntilAtHand()
+        suffixes.waitUntilLoaded()
         var isChanged = false
         // One response at a time, so that nobody waits for all of them.
         while hasEarly.load(ordering: .acquiring) {
@@ -257,22 +257,22 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 extension HTTPCookieStorage {
     /// Whether it can be asked on a loop about what belongs to that request: nothing has to be read from a disk any more.
     /// What comes after cookies that wait has to wait behind them.
-    func isAtHand(for request: CookieRequest) -> Bool {
-        !hasEarly.load(ordering: .acquiring) && areSuffixesAtHand(for: request) && records.isAtHand
+    func isLoaded(for request: CookieRequest) -> Bool {
+        !hasEarly.load(ordering: .acquiring) && areSuffixesLoaded(for: request) && records.isLoaded
     }
 
-    private func areSuffixesAtHand(for request: CookieRequest) -> Bool {
-        if case .web(let document) = request.document, !suffixes.isAtHand(for: document.host) { return false }
-        return suffixes.isAtHand(for: request.url.host)
+    private func areSuffixesLoaded(for request: CookieRequest) -> Bool {
+        if case .web(let document) = request.document, !suffixes.isLoaded(for: document.host) { return false }
+        return suffixes.isLoaded(for: request.url.host)
     }
 
     /// Calls when it can, at once or on another thread. Who waits for the list of public suffixes finds all that responses have
     /// set meanwhile.
-    func whenAtHand(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
-        if !hasEarly.load(ordering: .acquiring), areSuffixesAtHand(for: request) {
-            records.whenAtHand(body)
+    func whenLoaded(for request: CookieRequest, _ body: @escaping @Sendable () -> Void) {
+        if !hasEarly.load(ordering: .acquiring), areSuffixesLoaded(for: request) {
+            records.whenLoaded(body)
         } else {
-            whenAllAtHand { [self] in
+            whenAllLoaded { [self] in
                 // Who is to do it may be behind in the row, or in the middle of it.
                 takeEarly()
                 body()
@@ -281,13 +281,13 @@ extension HTTPCookieStorage {
     }
 
     /// Calls when all has been read, in the order of asking.
-    private func whenAllAtHand(_ body: @escaping @Sendable () -> Void) {
-        suffixes.whenAtHand { [records] in records.whenAtHand(body) }
+    private func whenAllLoaded(_ body: @escaping @Sendable () -> Void) {
+        suffixes.whenLoaded { [records] in records.whenLoaded(body) }
     }
 
     /// Whether it is known to have no cookies; nil if that cannot be told on a loop.
-    var isEmptyAtHand: Bool? {
-        hasEarly.load(ordering: .acquiring) ? nil : records.readIfAtHand { $0.isEmpty }
+    var isEmptyIfLoaded: Bool? {
+        hasEarly.load(ordering: .acquiring) ? nil : records.readIfLoaded { $0.isEmpty }
     }
 
     /// The value of the `Cookie` field of a request, or nil if it has none.
@@ -304,7 +304,7 @@ extension HTTPCookieStorage {
     }
 
     /// The same as soon as the storage can be asked without waiting, and announces it. Everybody but a loop finds it done.
-    func receiveWhenAtHand(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
+    func receiveWhenLoaded(_ fields: [String], from request: CookieRequest, policy: CookieAcceptPolicy) {
         // As it was when the response came, like the time.
         let policy = policy.combined(with: CookieAcceptPolicy(cookieAcceptPolicy))
         let receipt = EarlyCookies.Receipt(fields: fields, request: request, policy: policy, time: Self.now)
@@ -316,8 +316,8 @@ extension HTTPCookieStorage {
             return !areEarlyOrdered
         }
         guard mustOrder else { return }
-        if records.isLasting { ExitFlush.shared.add(self) }
-        whenAllAtHand { [self] in
+        if records.isPersistent { ExitFlush.shared.add(self) }
+        whenAllLoaded { [self] in
             lock.withLock { areEarlyOrdered = false }
             takeEarly()
         }
@@ -329,7 +329,7 @@ extension HTTPCookieStorage {
     /// Calls when the file has all cookies so far that it is to have, or cannot have them. Does not wait itself.
     package func flush(_ done: @escaping @Sendable () -> Void) {
         guard hasEarly.load(ordering: .acquiring) else { return records.flush(done) }
-        whenAllAtHand { [self] in
+        whenAllLoaded { [self] in
             takeEarly()
             records.flush(done)
         }
@@ -383,7 +383,7 @@ extension CookieJar {
 }
 
 extension CookieJar: RecordMemory {
-    func lasting(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
+    func persistent(at now: Double) -> [Cookie] { all(at: now).filter { $0.expires != nil } }
 
     mutating func replaceLasting(with records: [Cookie], at now: Double) -> [RecordChange<Cookie>] {
         _ = removeAll { $0.expires != nil }

@@ -30,9 +30,9 @@ private final class TaskTrace: EventTrace {
 
     var wantsHeads: Bool { trace.level >= .phases }
 
-    func hear(_ event: LoadEvent) {
+    func receive(_ event: LoadEvent) {
         // Whoever held the lock of the output may have no thread in this process.
-        if ForkedProcess.isOne { return }
+        if ForkedProcess.isCurrent { return }
         for line in trace.lines(of: event) { StandardError.log.write(line) }
     }
 }

@@ -10,7 +10,7 @@ extension AppTransportSecurity {
             session.appTransportSecurity.map { AppTransportSecurity(PropertyListValue.values(of: $0)) }
             ?? Self.ofProgram
         if !isOn { return nil }
-        Self.told.tell(complaints)
+        Self.told.tell(issues)
     }
 
     private static let told = Told()
@@ -24,11 +24,11 @@ extension AppTransportSecurity {
         /// So many different ones are told at most.
         private static let most = 100
 
-        func tell(_ complaints: [TransportSecurityComplaint]) {
-            for complaint in complaints {
-                let text = "NSAppTransportSecurity: \(complaint.description)"
+        func tell(_ issues: [TransportSecurityIssue]) {
+            for issue in issues {
+                let text = "NSAppTransportSecurity: \(issue.description)"
                 let isNew = lock.withLock { messages.count < Self.most && messages.insert(text).inserted }
-                if isNew { StandardError.say(text) }
+                if isNew { StandardError.write(text) }
             }
         }
     }

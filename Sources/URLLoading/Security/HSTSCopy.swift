@@ -10,13 +10,13 @@ package import LoadingStorage
 package final class HSTSCopy: FlushedStore {
     static let shared = HSTSCopy(in: .applicationData)
 
-    private let records: LastingRecords<Hosts>
+    private let records: PersistentRecords<Hosts>
 
     /// What the file is to have.
     private struct Hosts: RecordMemory {
         var all: [String: HSTSRecord] = [:]
 
-        func lasting(at now: Double) -> [HSTSRecord] { Array(all.values) }
+        func persistent(at now: Double) -> [HSTSRecord] { Array(all.values) }
 
         mutating func replaceLasting(with records: [HSTSRecord], at now: Double) -> [RecordChange<HSTSRecord>] {
             all = Dictionary(records.map { ($0.host, $0) }) { $1 }
@@ -24,13 +24,13 @@ package final class HSTSCopy: FlushedStore {
         }
     }
 
-    package init(in directory: StorageDirectory) { records = LastingRecords(Hosts(), in: directory) }
+    package init(in directory: StorageDirectory) { records = PersistentRecords(Hosts(), in: directory) }
 
     init(
         checkInterval: Int = TimeLimits.standard.storeCheck,
-        keeper: @escaping @Sendable () -> any RecordKeeper<HSTSRecord>
+        keeper: @escaping @Sendable () -> any RecordStore<HSTSRecord>
     ) {
-        records = LastingRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
+        records = PersistentRecords(Hosts(), checkInterval: checkInterval, unlessEmpty: { true }, keeper: keeper)
     }
 
     /// Gives the store, which nobody uses yet, what there is, and has the file follow it from then on.
@@ -42,7 +42,7 @@ package final class HSTSCopy: FlushedStore {
                 if let self, let store { forgetRefused(store.complete(with: all)) }
             }
             // To ask for them is to look for them.
-            store.awaitRecords { [records] in _ = records.isAtHand }
+            store.awaitRecords { [records] in _ = records.isLoaded }
         }
         store.onChange { [self] change in note(change) }
     }

@@ -156,28 +156,28 @@ extension SecTrust.Values {
     }
 
     /// One for each policy that says what a chain is for.
-    private func demands(at moment: Date) -> [TrustDemand] {
+    private func demands(at moment: Date) -> [TrustPolicy] {
         let time = Int64(exactly: moment.timeIntervalSince1970.rounded(.down)) ?? .max
         var needsGoodResponse = false
-        var demands: [TrustDemand] = []
+        var demands: [TrustPolicy] = []
         for policy in policies {
             switch policy.kind {
-            case .basic: demands.append(TrustDemand(purpose: .any, host: nil, time: time, response: response))
+            case .basic: demands.append(TrustPolicy(purpose: .any, host: nil, time: time, response: response))
             case .tls(let isServer, let host):
                 demands.append(
-                    TrustDemand(purpose: isServer ? .server : .client, host: host, time: time, response: response))
+                    TrustPolicy(purpose: isServer ? .server : .client, host: host, time: time, response: response))
             case .revocation(let flags):
                 if flags & kSecRevocationRequirePositiveResponse != 0 { needsGoodResponse = true }
             }
         }
-        if demands.isEmpty { demands = [TrustDemand(purpose: .any, host: nil, time: time, response: response)] }
+        if demands.isEmpty { demands = [TrustPolicy(purpose: .any, host: nil, time: time, response: response)] }
         if needsGoodResponse { for index in demands.indices { demands[index].needsGoodResponse = true } }
         return demands
     }
 
     /// By the anchors that were set, then by the system's unless they are the only ones.
     private func faults(
-        _ given: CertificateChain, _ demand: TrustDemand, built: inout CertificateChain?
+        _ given: CertificateChain, _ demand: TrustPolicy, built: inout CertificateChain?
     ) throws(TLSError) -> [TrustFault] {
         if let anchors {
             let evaluator = try TrustEvaluator.evaluator(for: .only(anchors.map { .der($0.der) }))

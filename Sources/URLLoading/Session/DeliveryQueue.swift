@@ -66,7 +66,7 @@ final class DeliveryQueue: Callout, @unchecked Sendable {
 
     /// Has `delivery` called soon, from any thread. Not again before it was: whoever schedules keeps track of that.
     func schedule(_ delivery: any Delivery) {
-        if ForkedProcess.isOne { return WorkWithoutLoop.perform { while delivery.deliver(.all) {} } }
+        if ForkedProcess.isCurrent { return WorkWithoutLoop.perform { while delivery.deliver(.all) {} } }
         lock.lock()
         if let operationQueue, gate == nil, operationQueue.maxConcurrentOperationCount != 1 {
             lock.unlock()

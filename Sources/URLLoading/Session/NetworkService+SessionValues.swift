@@ -5,7 +5,7 @@ extension SessionValues {
     func networkService(of request: URLRequest) -> NetworkService {
         var service = networkService
         if request.networkServiceType != .default { service.trafficClass = request.networkServiceType.trafficClass }
-        if request.requiresDNSSECValidation { service.requiresProvedNames = true }
+        if request.requiresDNSSECValidation { service.requiresDNSSEC = true }
         return service
     }
 
@@ -13,7 +13,7 @@ extension SessionValues {
     var networkService: NetworkService {
         NetworkService(
             trafficClass: networkServiceType.trafficClass, isMultipath: multipathServiceType != .none,
-            requiresProvedNames: requiresDNSSECValidation)
+            requiresDNSSEC: requiresDNSSECValidation)
     }
 }
 

@@ -77,12 +77,12 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
         let transportSecurity = AppTransportSecurity(configuration)
         let proxies = ProxyRoutes(configuration, on: loop)
         #if HTTP3
-            configuration.lastingAlternatives?.prepare()
+            configuration.persistentAlternatives?.prepare()
         #endif
         let pool = ConnectionPool(
             loop: loop,
             security: ConnectionSecurity(TLSConfiguration(configuration), transportSecurity: transportSecurity),
-            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.areEmpty,
+            maximumPerHost: configuration.httpMaximumConnectionsPerHost, isAlwaysDirect: proxies.rules.isEmpty,
             alternatives: configuration.alternatives)
         pool.requiredVersion = configuration.requiredHTTPVersion
         environment = LoadingEnvironment(
@@ -92,8 +92,13 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
             clearDefaults: RequestDefaults.fields(isSecure: false, programVersion: configuration.programVersion),
             secureDefaults: RequestDefaults.fields(isSecure: true, programVersion: configuration.programVersion))
         environment.headObserver = configuration.headObserver
+        environment.cookies = SessionCookies(configuration)
+        environment.responses = SessionResponses()
+        environment.credentials = configuration.urlCredentialStorage.map { SessionCredentials($0) }
         ForkGuards.shared.add(self)
     }
+
+    deinit { ForkGuards.shared.remove(self) }
 
     // MARK: Forks
 
@@ -306,7 +311,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     }
 
     /// Nobody holds the session, so nobody can give it a task any more: its connections are closed.
-    func faceIsGone() {
+    func publicObjectReleased() {
         lock.lock()
         let isOver = if case .gone = phase { true } else { false }
         phase = .gone
@@ -335,7 +340,7 @@ final class SessionCore: ForkGuarded, @unchecked Sendable {
     func flushStores(_ done: @escaping @Sendable () -> Void) {
         let stores: [(any FlushedStore)?] = [
             configuration.httpCookieStorage, configuration.urlCredentialStorage, urlCache,
-            configuration.hasLastingHosts ? HSTSCopy.shared : nil, configuration.lastingAlternatives,
+            configuration.hasPersistentHosts ? HSTSCopy.shared : nil, configuration.persistentAlternatives,
         ]
         let flushing = stores.compactMap { $0 }.flush()
         // Where nothing lasts there is nothing to wait for.

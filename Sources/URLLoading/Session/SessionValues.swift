@@ -43,15 +43,15 @@ package struct SessionValues: @unchecked Sendable {
     package var appTransportSecurity: [String: Any]?
     /// Nil for the one that lasts, which is read when it is asked for.
     private var ownHSTS: HSTSStore?
-    package var hasLastingHosts: Bool { ownHSTS == nil }
+    package var hasPersistentHosts: Bool { ownHSTS == nil }
     package var hsts: HSTSStore {
         get { ownHSTS ?? .shared }
         set { ownHSTS = newValue }
     }
     /// Nil for those that last.
-    private var ownAlternatives: PassingAlternatives?
-    package var lastingAlternatives: LastingAlternatives? { ownAlternatives == nil ? .shared : nil }
-    package var alternatives: any AlternativeServicesStore { ownAlternatives ?? LastingAlternatives.shared }
+    private var ownAlternatives: TransientAlternatives?
+    package var persistentAlternatives: PersistentAlternatives? { ownAlternatives == nil ? .shared : nil }
+    package var alternatives: any AlternativeServicesStore { ownAlternatives ?? PersistentAlternatives.shared }
     /// Where downloads are written; nil for the folder for temporary files.
     package var downloadFolder: String?
     /// The only version of HTTP that may be spoken; nil for all.
@@ -79,7 +79,7 @@ package struct SessionValues: @unchecked Sendable {
         values.urlCredentialStorage = URLCredentialStorage()
         values.urlCache = URLCache(memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: 0, directory: nil)
         values.hsts = HSTSStore()
-        values.ownAlternatives = PassingAlternatives()
+        values.ownAlternatives = TransientAlternatives()
         return values
     }
 

@@ -53,7 +53,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     }
 
     deinit {
-        core.faceIsGone()
+        core.publicObjectReleased()
     }
 
     /// Returns the session itself.

@@ -7,7 +7,7 @@ protocol RecordMemory: Sendable {
     /// All in it that lasts.
     ///
     /// - Parameter now: Seconds since 1970; what has ended by then is not in it.
-    func lasting(at now: Double) -> [Record]
+    func persistent(at now: Double) -> [Record]
 
     /// Has these in place of all in it that lasts.
     ///

@@ -26,7 +26,7 @@ extension TaskCore {
     func perform(_ operation: StreamOperation) {
         let operation = operation.answered(by: answerer())
         let work: @Sendable () -> Void = { [self] in
-            if ForkedProcess.isOne {
+            if ForkedProcess.isCurrent {
                 refuse(operation, .forkedProcess)
             } else if let stream {
                 perform(operation, on: stream)
@@ -120,8 +120,8 @@ extension TaskCore {
                 return end(other.endError ?? .cancelled, body: .nothing)
             }
             other.load = nil
-            other.fallSilent()
-            guard let handed = (load as? Load)?.giveConnectionAway() else {
+            other.detach()
+            guard let handed = (load as? HTTPLoad)?.giveConnectionAway() else {
                 // There was none, or it has gone another way.
                 load.abandon()
                 return end(.networkConnectionLost, body: .nothing)
@@ -157,7 +157,7 @@ extension TaskCore: StreamClient {
         enqueue(.captured(captured))
         self.load = nil
         lock.withLock { isSilent = true }
-        fallSilent()
+        detach()
     }
 }
 

@@ -32,7 +32,7 @@ extension TaskCore {
         case .challenge(let challenge):
             call(challenge, session, task)
         case .credential(let given, let space):
-            keep(given, for: space, task)
+            core.configuration.urlCredentialStorage?.store(given, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .needsBody(let offset): askForBody(from: offset, session, task)

@@ -7,7 +7,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// What stands behind a task: its state, and the lane on which everything it has to say reaches the caller.
+/// What stands behind a task: its state, and the queue of its delegate events.
 ///
 /// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
@@ -33,7 +33,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     let lock = Lock()
     @exclusivity(unchecked) private var values = Values()
-    @exclusivity(unchecked) private var lane = TaskLane()
+    @exclusivity(unchecked) private var events = DelegateEventQueue()
     /// Another task tells the rest.
     var isSilent = false
     /// Whether the lock is held for a fork.
@@ -75,7 +75,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    @exclusivity(unchecked) var load: (any SchemeLoad)?
+    @exclusivity(unchecked) var load: (any Load)?
     /// The load of a stream, also when it has ended: who reads then may still find the end.
     var stream: StreamLoad?
     /// What was asked of a stream that is not there yet.
@@ -95,12 +95,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     @exclusivity(unchecked) var droppedFields: [String] = []
-    var authentication = TaskAuthentication()
-    /// How often a storage of the caller's is at keeping cookies, and who waits for that.
-    var cookieKeepings = 0
+    /// The challenge that waits for an answer of the delegates.
+    var pendingChallenge: PendingChallenge?
+    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for that.
+    var cookieStorings = 0
     var awaitedLookup: (any Callout)?
-    /// What the cache had for the request that is fetched.
-    @exclusivity(unchecked) var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(
@@ -146,7 +145,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func release(inChild: Bool) {
         guard isHeld else { return }
         isHeld = false
-        if inChild { lane.deliveryIsGone() }
+        if inChild { events.deliveryIsGone() }
         lock.unlock()
     }
 
@@ -185,9 +184,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
         switch step {
         case .nothing: break
-        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isOne ? .forkedProcess : .noThread)
+        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
         case .start: core.loop.post { self.begin() }
-        case .goOn: core.loop.post { self.heedState() }
+        case .goOn: core.loop.post { self.applyState() }
         }
     }
 
@@ -200,7 +199,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             return wasRunning
         }
         guard mustStop else { return }
-        core.loop.post { self.heedState() }
+        core.loop.post { self.applyState() }
         if core.isInvalidated { letGoIfSuspended() }
     }
 
@@ -216,7 +215,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     }
 
     /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
-    private func heedState() {
+    private func applyState() {
         if state == .suspended { load?.suspend() } else { load?.resume() }
     }
 
@@ -245,7 +244,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
-        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
+        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
     /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
@@ -279,12 +278,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a task
     /// that is suspended: nobody can resume it any more, so it is cancelled.
-    func faceIsGone() {
-        if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newFace()) }
+    func publicObjectReleased() {
+        if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newTaskObject()) }
     }
 
     /// An object for the calls that are left to make, when the caller has let go of the one there was.
-    private func newFace() -> URLSessionTask {
+    private func newTaskObject() -> URLSessionTask {
         switch kind {
         case .data: URLSessionDataTask(core: self)
         case .upload: URLSessionUploadTask(core: self)
@@ -313,7 +312,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         } else if let trace {
             log = EventLog(keepsEvents: false, trace: trace)
         }
-        log?.tellTrace(requestForTrace)
+        log?.traceOnly(requestForTrace)
     }
 
     /// What a log says of the task until there is a load, or if there never is one.
@@ -356,7 +355,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         guard let url = previous.url, let target = next.url else { return [] }
         var fields = HTTPFields()
         for (name, value) in core.additionalFields { fields.append(name, value) }
-        let origin = RedirectedFrom(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
+        let origin = RedirectSource(method: previous.method, url: url.absoluteString, fields: fields, hasBody: false)
         // The status for which the rules come to the method that the next request has.
         let status = next.method == "GET" ? 303 : 307
         guard
@@ -444,7 +443,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    func url(of load: any SchemeLoad) -> URL? { locked { $0.currentRequest?.url } }
+    func url(of load: any Load) -> URL? { locked { $0.currentRequest?.url } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
@@ -456,11 +455,11 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             log?.record(.ended, at: EventLog.now)
         }
         endError = error
-        if let error { log?.tellTrace(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
+        if let error { log?.traceOnly(.taskFailed(code: error.code, reason: error.reasonForTrace)) }
         load = nil
         delay?.end()
         delay = nil
-        authentication.end()
+        withdrawChallenge()
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {
@@ -477,7 +476,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     /// let go of are other people's code and may block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
         // What nobody wants any more is let go of outside of the lock.
-        let (mustSchedule, _) = lock.withLock { lane.end(ending) }
+        let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
         if usesQueue {
             core.delivery.schedule(self)
@@ -509,14 +508,14 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    // MARK: The lane
+    // MARK: Events
 
     /// False when enough waits for the caller.
     @discardableResult
     func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
-        let mustSchedule = lane.add(event, bytes: bytes)
-        let wantsMore = !lane.isReadingStopped
+        let mustSchedule = events.add(event, bytes: bytes)
+        let wantsMore = !events.isReadingStopped
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
         return wantsMore
@@ -526,27 +525,27 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }
-        return values.anyTask != nil && lane.promise()
+        return values.anyTask != nil && events.promise()
     }
 
     /// Gives an answer that was promised.
     func keepPromise(_ answer: @escaping @Sendable () -> Void) {
         lock.lock()
-        let mustSchedule = lane.keepPromise(answer)
+        let mustSchedule = events.keepPromise(answer)
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
     }
 
     func seal() {
         lock.lock()
-        lane.seal()
+        events.seal()
         lock.unlock()
     }
 
     func deliver(_ extent: DeliveryExtent) -> Bool {
         while true {
             lock.lock()
-            let (batch, ending) = lane.take(extent)
+            let (batch, ending) = events.take(extent)
             let session = values.session
             let task = values.anyTask
             lock.unlock()
@@ -560,8 +559,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             }
 
             lock.lock()
-            let (goesOn, mayRead) = lane.tookBatch()
-            let isEndDue = lane.isEndDue
+            let (goesOn, mayRead) = events.tookBatch()
+            let isEndDue = events.isEndDue
             lock.unlock()
             if mayRead { core.loop.post { self.load?.resumeReading() } }
             guard isEndDue, extent == .sealed else { return goesOn }
@@ -589,7 +588,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.state = .completed
             values.error = error
             defer { values.resumeDataHandlers = [] }
-            return (values.session, values.anyTask ?? newFace(), values.resumeDataHandlers)
+            return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
         }
         for handler in resumeDataHandlers { handler(resumeData) }
         locked { $0.progress }?.finish(self)
@@ -608,6 +607,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
+            // A delegate may still answer whether the response is stored.
+            values.knownTask = values.task
             values.task = nil
             return held
         }

@@ -15,8 +15,8 @@ extension TaskCore {
     /// What goes out after a redirect, as far as the request does not say it: the content of an upload, or the stream that
     /// was on its way, if the redirect keeps the body. What a protocol of the caller's redirects to is as the
     /// protocol says.
-    func bodyAfterRedirect(to request: URLRequest, _ load: any SchemeLoad) -> LoadBody? {
-        guard let proposed = (load as? Load)?.proposedBody else { return nil }
+    func bodyAfterRedirect(to request: URLRequest, _ load: any Load) -> LoadBody? {
+        guard let proposed = (load as? HTTPLoad)?.proposedBody else { return nil }
         if isUpload { return proposed }
         guard !proposed.isNone, let stream = request.httpBodyStream, stream === currentRequest?.httpBodyStream else {
             return nil
@@ -26,7 +26,7 @@ extension TaskCore {
 
     /// 0 if no body follows.
     func bodyLengthAfterRedirect(to request: URLRequest) -> Int64 {
-        guard isUpload, let load = load as? Load else { return request.knownBodyLength }
+        guard isUpload, let load = load as? HTTPLoad else { return request.knownBodyLength }
         return load.proposedBody?.isNone ?? true ? 0 : bytesExpectedToSend.load(ordering: .relaxed)
     }
 
@@ -38,9 +38,9 @@ extension TaskCore {
 
     // MARK: From the load
 
-    func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
+    func load(_ load: any Load, needsBodyFrom offset: Int64) { enqueue(.needsBody(offset: offset)) }
 
-    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) {
+    func load(_ load: any Load, willSendBodyOf length: Int64) {
         bytesExpectedToSend.store(length, ordering: .relaxed)
     }
 
@@ -65,7 +65,7 @@ extension TaskCore {
         let source = stream.map { InputStreamSource($0, on: core.loop) }
         let handed = HandedStream(stream: stream)
         core.loop.post {
-            (self.load as? Load)?.provideBody(source)
+            (self.load as? HTTPLoad)?.provideBody(source)
             ((self.load as? SourceLoad)?.source as? ProtocolSource)?.provideBody(handed)
         }
     }

@@ -140,7 +140,7 @@ import Testing
         @Test("an address changes, and one of two sessions has no connections") func sharedChange() throws {
             try NetworkNamespace.raiseLoopback()
             try NetworkNamespace.addWayOut()
-            let store = PassingAlternatives()
+            let store = TransientAlternatives()
             let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
             for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
             try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")

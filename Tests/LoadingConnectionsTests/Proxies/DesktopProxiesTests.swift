@@ -7,7 +7,7 @@ import Testing
 @testable import LoadingConnections
 
 @Suite struct DesktopProxiesTests {
-    private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
+    private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     // PROXY-8: its library reads the environment too, which is how a test can tell it something
     @Test("what libproxy says", .needs("libproxy", of: "libproxy1v5", ProxyAdvisory.knowsDesktop))
@@ -30,7 +30,7 @@ import Testing
             askScript: { _, _ in .nothing },
             askDesktop: { inquiry in
                 asked.record(inquiry.url)
-                return .route(ProxyRoute(desktop: "socks5://s:1\ndirect://\n"))
+                return .route(ProxyRouteList(desktop: "socks5://s:1\ndirect://\n"))
             })
         let loop = EventLoops.assign()
         let server = try #require(ProxyServer("socks5://s:1"))
@@ -39,7 +39,7 @@ import Testing
             let advice = await withCheckedContinuation { continuation in
                 _ = advisory.ask(script: nil, inquiry, on: loop) { continuation.resume(returning: $0) }
             }
-            #expect(advice == .route(ProxyRoute([.through(server), .direct])))
+            #expect(advice == .route(ProxyRouteList([.through(server), .direct])))
         }
         #expect(asked.events == ["http://c.test/x"])
     }

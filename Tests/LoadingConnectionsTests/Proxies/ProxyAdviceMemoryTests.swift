@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ProxyAdviceMemoryTests {
     private func question(_ url: String, _ script: String = "a") throws -> ProxyQuestion {
-        ProxyQuestion(adviser: .script(ProxyScriptText(script)), inquiry: ProxyInquiry(try HTTPURL(url)))
+        ProxyQuestion(adviser: .script(ProxyScriptText(script)), inquiry: ProxyQuery(try HTTPURL(url)))
     }
 
     // PROXY-1

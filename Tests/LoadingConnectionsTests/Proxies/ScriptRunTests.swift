@@ -8,7 +8,7 @@ import Testing
 /// Scripts that pick proxies, in the engine of the system.
 @Suite(.needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts))
 struct ScriptRunTests {
-    private func inquiry(_ url: String) throws -> ProxyInquiry { ProxyInquiry(try HTTPURL(url)) }
+    private func inquiry(_ url: String) throws -> ProxyQuery { ProxyQuery(try HTTPURL(url)) }
 
     private func answer(_ source: String, _ url: String = "http://www.a.example/x?y") throws -> ProxyAdvice {
         ScriptRun.answer(of: source, to: try inquiry(url))
@@ -18,7 +18,7 @@ struct ScriptRunTests {
     private func value(_ expression: String, after preparation: String = "") throws -> String? {
         let advice = try answer(
             "\(preparation); function FindProxyForURL(url, host) { return 'PROXY x' + (\(expression)) + ':1' }")
-        guard case .route(let route) = advice, case .through(let server)? = route.ways.first else { return nil }
+        guard case .route(let route) = advice, case .through(let server)? = route.routes.first else { return nil }
         return String(server.host.dropFirst())
     }
 

@@ -21,7 +21,7 @@ import Testing
                 ("http://a.example:81/", nil), ("http://b.example/x", "one.example"), ("http://excluded.example/", nil),
             ] {
                 let route = try #require(routes.settledRoute(to: HTTPURL(url)))
-                let ways = route.ways.map { way in
+                let ways = route.routes.map { way in
                     if case .through(let proxy) = way { proxy.host } else { nil as String? }
                 }
                 #expect(ways == [proxy], "\(url)")

@@ -19,13 +19,13 @@ import Testing
         var stage: AuthenticationStage
         let memory: AuthenticationMemory
         let stepped: SteppedLoop
-        let asker: AuthenticationAsker
+        let asker: ChallengeSource
         var subject: AuthenticationSubject
         /// Whether what was accepted before may be said again.
         var isAllowed = true
 
         init(
-            _ asker: AuthenticationAsker = .server, _ subject: AuthenticationSubject? = nil,
+            _ asker: ChallengeSource = .server, _ subject: AuthenticationSubject? = nil,
             memory: AuthenticationMemory = AuthenticationMemory()
         ) throws {
             stepped = try SteppedLoop()
@@ -66,7 +66,7 @@ import Testing
             answer(.credential(LoadCredential(user: user, password: password, isKept: isKept)))
         }
 
-        func outcome(_ outcome: SecurityConversation.Outcome) -> String {
+        func outcome(_ outcome: GSSSecurityContext.Outcome) -> String {
             text(stage.step(after: outcome, to: subject))
         }
 
@@ -510,11 +510,11 @@ import Testing
         "a conversation that comes to nothing",
         arguments: [
             // There is no library: on to the next scheme.
-            (SecurityConversation.Outcome.unsupported, "ask basic r"),
+            (GSSSecurityContext.Outcome.unsupported, "ask basic r"),
             // No ticket: the client may know a password.
             (.failed, "ask negotiate -"), (.complete, "ask negotiate -"),
         ])
-    func noConversation(outcome: SecurityConversation.Outcome, expected: String) throws {
+    func noConversation(outcome: GSSSecurityContext.Outcome, expected: String) throws {
         let bench = try Bench()
         _ = try bench.response(401, "Negotiate, \(Self.basic)")
         #expect(bench.outcome(outcome) == expected)

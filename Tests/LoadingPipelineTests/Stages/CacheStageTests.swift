@@ -135,8 +135,8 @@ import Testing
         "what is decided, and what the response does to what is stored",
         arguments: [
             // C-27
-            Table(stored: nil, fields: "max-age=60", decision: "load noCacheThere"),
-            Table(policy: .returnCacheDataDontLoad, stored: nil, decision: "fail noCacheThere"),
+            Table(stored: nil, fields: "max-age=60", decision: "load noCache"),
+            Table(policy: .returnCacheDataDontLoad, stored: nil, decision: "fail noCache"),
             // CACHE-3, CACHE-6
             Table(fields: "max-age=60", decision: "load nothingStored", gathers: true),
             Table(fields: "no-store", decision: "load nothingStored"),
@@ -182,22 +182,22 @@ import Testing
             Table(policy: .reloadIgnoringLocalCacheData, stored: "max-age=1", status: 304, decision: "load policy"),
             // CACHE-20
             Table(
-                method: "HEAD", stored: "max-age=60", fields: "max-age=9", tag: #""a""#, decision: "load notForCaches",
+                method: "HEAD", stored: "max-age=60", fields: "max-age=9", tag: #""a""#, decision: "load notCacheable",
                 effect: "refresh max-age=9"),
             Table(
-                method: "HEAD", stored: "max-age=60", fields: "no-store", decision: "load notForCaches",
+                method: "HEAD", stored: "max-age=60", fields: "no-store", decision: "load notCacheable",
                 effect: "outdated"),
-            Table(method: "HEAD", stored: "max-age=60", status: 404, decision: "load notForCaches"),
-            Table(method: "HEAD", fields: "max-age=9", decision: "load notForCaches"),
+            Table(method: "HEAD", stored: "max-age=60", status: 404, decision: "load notCacheable"),
+            Table(method: "HEAD", fields: "max-age=9", decision: "load notCacheable"),
             // CACHE-19
             Table(
-                method: "POST", fields: "max-age=9", location: "/y", decision: "load notForCaches",
+                method: "POST", fields: "max-age=9", location: "/y", decision: "load notCacheable",
                 effect: "remove https://example.com/ jar, https://example.com/y jar"),
             Table(
-                method: "PUT", status: 204, location: "https://other.example/", decision: "load notForCaches",
+                method: "PUT", status: 204, location: "https://other.example/", decision: "load notCacheable",
                 effect: "remove https://example.com/ jar"),
-            Table(method: "DELETE", status: 500, decision: "load notForCaches"),
-            Table(method: "OPTIONS", decision: "load notForCaches"),
+            Table(method: "DELETE", status: 500, decision: "load notCacheable"),
+            Table(method: "OPTIONS", decision: "load notCacheable"),
         ]) func table(_ table: Table) throws
     {
         var stage = CacheStage()

@@ -420,7 +420,7 @@ import Testing
     func forwarded(proxy: String?, url: String, names: [String]) async throws {
         let request = try ExchangeBench.request("GET", url, [("X-Own", "1"), ("Proxy-Authorization", "mine")])
         let bench = try ExchangeBench(request)
-        let way = try proxy.map { ProxyRoute.Way.through(try #require(ProxyServer($0))) } ?? .direct
+        let way = try proxy.map { ProxyRoute.through(try #require(ProxyServer($0))) } ?? .direct
         try await bench.run { $0.start(holding: "a", by: way, isBeginning: true) }
         let target = try await bench.get { bench -> String in
             switch bench.carrier.request?.target {

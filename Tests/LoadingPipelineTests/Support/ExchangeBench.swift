@@ -17,7 +17,7 @@ final class ExchangeBench: @unchecked Sendable {
     let stepped: SteppedLoop
     let client = RecordingClient()
     let log = EventLog()
-    let load: Load
+    let load: HTTPLoad
     private let pool: ConnectionPool
     /// What the carriers were told, in order.
     private(set) var carried: [String] = []
@@ -38,7 +38,7 @@ final class ExchangeBench: @unchecked Sendable {
             loop: stepped.loop, pool: pool,
             transportSecurity: TransportSecurityStage(hosts: HSTSStore(suffixes: .topLevelDomains), rules: nil),
             proxies: nil, clearDefaults: HTTPFields(), secureDefaults: HTTPFields())
-        load = Load(request, in: environment, destination: .pieces, log: log, client: client)
+        load = HTTPLoad(request, in: environment, destination: .pieces, log: log, client: client)
         carrier = FakeCarrier("none") { _ in }
     }
 
@@ -88,7 +88,7 @@ final class ExchangeBench: @unchecked Sendable {
     }
 
     /// Starts the load with a connection that is held for it.
-    func start(holding name: String, by way: ProxyRoute.Way = .direct, isBeginning: Bool) {
+    func start(holding name: String, by way: ProxyRoute = .direct, isBeginning: Bool) {
         let carrier = make(name, isShared: false, isElsewhere: false)
         load.heldConnection = HeldConnection(carrier: carrier, way: way, isBeginning: isBeginning)
         load.start(.first)

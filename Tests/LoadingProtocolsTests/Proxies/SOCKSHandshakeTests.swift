@@ -179,20 +179,20 @@ import Testing
         let long = String(repeating: "a", count: 256)
         let fits = String(repeating: "a", count: 255)
         let cases: [(String, ProxyDestination, SOCKSFailure?)] = [
-            ("socks5://p", destination(long), .unspeakableHost), ("socks5://p", destination(""), .unspeakableHost),
-            ("socks5://p", destination(fits), nil), ("socks4://p", destination(long), .unspeakableHost),
-            ("socks4://p", destination(""), .unspeakableHost), ("socks4://p", destination("a\u{0}b"), .unspeakableHost),
+            ("socks5://p", destination(long), .unencodableHost), ("socks5://p", destination(""), .unencodableHost),
+            ("socks5://p", destination(fits), nil), ("socks4://p", destination(long), .unencodableHost),
+            ("socks4://p", destination(""), .unencodableHost), ("socks4://p", destination("a\u{0}b"), .unencodableHost),
             ("socks4://p", destination(fits), nil), ("socks4://p", destination("::1"), .addressNotSupported),
             // What says that a name follows.
             ("socks4://p", destination("0.0.0.1"), .addressNotSupported),
             ("socks4://p", destination("0.0.0.255"), .addressNotSupported),
             ("socks4://p", destination("0.0.0.0"), nil), ("socks4://p", destination("0.0.1.0"), nil),
-            ("socks5://\(long)@p", destination(), .unspeakableCredential),
-            ("socks5://u:\(long)@p", destination(), .unspeakableCredential),
+            ("socks5://\(long)@p", destination(), .unencodableCredential),
+            ("socks5://u:\(long)@p", destination(), .unencodableCredential),
             ("socks5://\(fits):\(fits)@p", destination(), nil),
-            ("socks4://\(long)@p", destination(), .unspeakableCredential),
-            ("socks4://a%00b@p", destination(), .unspeakableCredential), ("socks4://\(fits)@p", destination(), nil),
-            ("socks5://\(String(repeating: "ü", count: 128))@p", destination(), .unspeakableCredential),
+            ("socks4://\(long)@p", destination(), .unencodableCredential),
+            ("socks4://a%00b@p", destination(), .unencodableCredential), ("socks4://\(fits)@p", destination(), nil),
+            ("socks5://\(String(repeating: "ü", count: 128))@p", destination(), .unencodableCredential),
         ]
         for (proxy, destination, expected) in cases {
             let server = try #require(ProxyServer(proxy))

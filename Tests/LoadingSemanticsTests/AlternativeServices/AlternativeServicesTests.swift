@@ -4,10 +4,10 @@ import Testing
 // CONN-6, CONN-8
 @Suite struct AlternativeServicesTests {
     private let start: Int64 = 1_000_000
-    private let here = ServerPlace("a.example", 443)
+    private let here = HostPort("a.example", 443)
 
     private func record(
-        _ origin: ServerPlace, _ entries: (AlternativeService, Int64)...
+        _ origin: HostPort, _ entries: (AlternativeService, Int64)...
     ) -> AlternativeServicesRecord {
         AlternativeServicesRecord(origin: origin, entries: entries.map { .init($0.0, expires: $0.1) })
     }
@@ -34,9 +34,9 @@ import Testing
         #expect(services.services(of: here, at: start + 49) == [same, other])
         #expect(services.services(of: here, at: start + 50) == [same])
         #expect(services.services(of: here, at: start + 100) == [])
-        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [])
-        #expect(same.place(for: here) == here)
-        #expect(other.place(for: here) == ServerPlace("b.example", 8443))
+        #expect(services.services(of: HostPort("a.example", 8443), at: start) == [])
+        #expect(same.hostPort(for: here) == here)
+        #expect(other.hostPort(for: here) == HostPort("b.example", 8443))
     }
 
     @Test("a day unless it says more, and thirty days at most") func limits() throws {
@@ -53,15 +53,15 @@ import Testing
     @Test("the port of another service is none for HTTP/3", arguments: [1, 22, 25, 53, 587, 5060, 6667, 10080])
     func blockedPorts(port: UInt16) throws {
         var services = AlternativeServices()
-        let told = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
-        #expect(told == .stored(record(here, (other, start + 86_400)), evicted: []))
+        let reported = try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)", h3="b.example:8443""#, at: start)
+        #expect(reported == .stored(record(here, (other, start + 86_400)), evicted: []))
         // What an origin said before counts no more, as with any alternative that is not HTTP/3.
         #expect(try note(&services, #"h3=":\#(port)""#, at: start) == .removed(here))
         // A copy on disk may be older than the list.
         let copy = record(here, (AlternativeService(port: port), start + 100), (same, start + 100))
         #expect(services.insert(copy, at: start) == .stored(record(here, (same, start + 100)), evicted: []))
         // An origin that is reached there anyway may say so.
-        let own = ServerPlace("a.example", port)
+        let own = HostPort("a.example", port)
         #expect(
             try note(&services, #"h3=":\#(port)", h3="b.example:\#(port)""#, "https://a.example:\(port)/", at: start)
                 == .stored(record(own, (AlternativeService(port: port), start + 86_400)), evicted: []))
@@ -102,17 +102,17 @@ import Testing
     }
 
     // §2.1
-    @Test("only secure origins are believed, each for itself") func origins() throws {
+    @Test("only secure origins are capped, each for itself") func origins() throws {
         var services = AlternativeServices()
         #expect(try note(&services, #"h3=":443""#, "http://a.example/", at: start) == .nothing)
         _ = try note(&services, #"h3=":1001""#, "https://a.example:8443/x", at: start)
         #expect(services.services(of: here, at: start) == [])
-        #expect(services.services(of: ServerPlace("a.example", 8443), at: start) == [AlternativeService(port: 1001)])
+        #expect(services.services(of: HostPort("a.example", 8443), at: start) == [AlternativeService(port: 1001)])
         #expect(try note(&services, "clear", "http://a.example:8443/", at: start) == .nothing)
         #expect(services.count == 1)
     }
 
-    @Test("a copy is told when something has changed, and not with every response") func refreshing() throws {
+    @Test("a copy is reported when something has changed, and not with every response") func refreshing() throws {
         var services = AlternativeServices()
         let field = #"h3=":443"; ma=1600"#
         #expect(try note(&services, field, at: start) == .stored(record(here, (same, start + 1600)), evicted: []))
@@ -128,8 +128,8 @@ import Testing
 
     @Test("the number of origins is bounded: those that are over go first, then the one that came first")
     func bounds() throws {
-        var services = AlternativeServices(mostOrigins: 3)
-        func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [ServerPlace]? {
+        var services = AlternativeServices(maximumOrigins: 3)
+        func visit(_ name: String, _ age: Int = 100, at now: Int64) throws -> [HostPort]? {
             guard
                 case .stored(_, let evicted) = try note(
                     &services, "h3=\":1001\"; ma=\(age)", "https://\(name)/", at: now)
@@ -140,15 +140,15 @@ import Testing
         #expect(try visit("b", at: start) == [])
         #expect(try visit("c", 5, at: start) == [])
         #expect(try visit("a", at: start + 1) == nil)
-        #expect(try visit("d", at: start + 1) == [ServerPlace("b", 443)])
-        #expect(try visit("e", at: start + 5) == [ServerPlace("c", 443)])
-        #expect(try visit("f", at: start + 5) == [ServerPlace("a", 443)])
+        #expect(try visit("d", at: start + 1) == [HostPort("b", 443)])
+        #expect(try visit("e", at: start + 5) == [HostPort("c", 443)])
+        #expect(try visit("f", at: start + 5) == [HostPort("a", 443)])
         #expect(Set(services.all(at: start + 5).map(\.origin.host)) == ["d", "e", "f"])
         var many = AlternativeServices()
         for index in 0..<1_000 { _ = try note(&many, #"h3=":1001""#, "https://h\(index)/", at: start) }
         #expect(many.count == 256)
-        #expect(many.services(of: ServerPlace("h744", 443), at: start) == [AlternativeService(port: 1001)])
-        #expect(many.services(of: ServerPlace("h743", 443), at: start) == [])
+        #expect(many.services(of: HostPort("h744", 443), at: start) == [AlternativeService(port: 1001)])
+        #expect(many.services(of: HostPort("h743", 443), at: start) == [])
     }
 
     // §2.2
@@ -161,7 +161,7 @@ import Testing
         let outcomes = services.networkChanged(at: start)
         #expect(outcomes.count == 2)
         #expect(outcomes.contains(.stored(record(here, (lasting, start + 9)), evicted: [])))
-        #expect(outcomes.contains(.removed(ServerPlace("b.example", 443))))
+        #expect(outcomes.contains(.removed(HostPort("b.example", 443))))
         #expect(services.services(of: here, at: start) == [lasting])
         #expect(services.count == 2)
         #expect(services.networkChanged(at: start + 9) == [.removed(here)])
@@ -177,7 +177,7 @@ import Testing
         #expect(services.remove(other, of: here) == .nothing)
     }
 
-    @Test("what is over is told once") func expired() throws {
+    @Test("what is over is reported once") func expired() throws {
         var services = AlternativeServices()
         _ = try note(&services, #"h3=":443"; ma=5"#, at: start)
         _ = try note(&services, #"h3=":443"; ma=6"#, "https://b.example/", at: start)
@@ -188,7 +188,7 @@ import Testing
         #expect(services.count == 0)
     }
 
-    @Test("what comes from a disk is believed no more than a field") func records() {
+    @Test("what comes from a disk is capped no more than a field") func records() {
         var services = AlternativeServices()
         let far = record(here, (same, .max), (AlternativeService(port: 2), start))
         #expect(services.insert(far, at: start) == .stored(record(here, (same, start + 2_592_000)), evicted: []))

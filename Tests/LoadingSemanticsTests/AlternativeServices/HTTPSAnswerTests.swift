@@ -20,12 +20,12 @@ import Testing
             hasDefaultProtocol: false,
             port: 8443, ipv4Hints: [[192, 0, 2, 1], [192, 0, 2, 2]], ipv6Hints: [[UInt8](repeating: 7, count: 16)])
         #expect(answer(DNSPacket(answers: 1).record(data)) == HTTPSAnswer(.services([record]), lifetime: 300))
-        #expect(record.speaksHTTP3)
-        #expect(record.place(for: ServerPlace("a.example", 443)) == ServerPlace("a.example", 8443))
+        #expect(record.supportsHTTP3)
+        #expect(record.hostPort(for: HostPort("a.example", 443)) == HostPort("a.example", 8443))
         let plain = HTTPSRecord(priority: 7, target: "b.example")
         #expect(content(DNSPacket.https(7, "B.Example")) == .services([plain]))
-        #expect(!plain.speaksHTTP3 && plain.hasDefaultProtocol)
-        #expect(plain.place(for: ServerPlace("a.example", 444)) == ServerPlace("b.example", 444))
+        #expect(!plain.supportsHTTP3 && plain.hasDefaultProtocol)
+        #expect(plain.hostPort(for: HostPort("a.example", 444)) == HostPort("b.example", 444))
     }
 
     @Test("the most preferred is first, whatever the order") func order() {
@@ -148,9 +148,9 @@ import Testing
     @Test("a lifetime is a number of 31 bits") func lifetime() {
         let data = DNSPacket.https(1, "b")
         let services = HTTPSAnswer.Content.services([HTTPSRecord(priority: 1, target: "b")])
-        for (told, meant) in [(0, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (0x8000_0000, 0), (.max, 0)] as [(UInt32, UInt32)] {
+        for (reported, meant) in [(0, 0), (0x7FFF_FFFF, 0x7FFF_FFFF), (0x8000_0000, 0), (.max, 0)] as [(UInt32, UInt32)] {
             #expect(
-                answer(DNSPacket(answers: 1).record(data, lifetime: told)) == HTTPSAnswer(services, lifetime: meant))
+                answer(DNSPacket(answers: 1).record(data, lifetime: reported)) == HTTPSAnswer(services, lifetime: meant))
         }
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 // CONN-6: RFC 9460 §3, §7.1
 @Suite struct ServiceChoiceTests {
-    private let origin = ServerPlace("a.example", 443)
+    private let origin = HostPort("a.example", 443)
 
     private func record(
         _ priority: UInt16, _ target: String, _ protocols: String..., hasDefault: Bool = true, port: UInt16? = nil
@@ -14,7 +14,7 @@ import Testing
     }
 
     private func choice(_ records: HTTPSRecord..., without broken: Set<String> = []) -> AlternativeService? {
-        HTTPSRecord.http3(among: records, of: origin) { !broken.contains($0.place(for: origin).host) }
+        HTTPSRecord.http3(among: records, of: origin) { !broken.contains($0.hostPort(for: origin).host) }
     }
 
     @Test("a record that names HTTP/3 leads there, by its own name and port or by the origin's") func place() {
@@ -23,7 +23,7 @@ import Testing
         #expect(choice(record(1, "a.example", "h2", "h3", port: 8443)) == AlternativeService(port: 8443))
         #expect(choice(record(1, "b.example", "h3")) == AlternativeService(host: "b.example", port: 443))
         let rooted = HTTPSRecord.http3(
-            among: [record(1, "a.example", "h3")], of: ServerPlace("a.example.", 443)
+            among: [record(1, "a.example", "h3")], of: HostPort("a.example.", 443)
         ) { _ in true }
         #expect(rooted == AlternativeService(port: 443))
     }
@@ -33,7 +33,7 @@ import Testing
         #expect(choice(record(1, "a.example", "h3", port: 25)) == nil)
         #expect(choice(record(1, "b.example", "h3", port: 6667), record(2, "c", "h3"))?.host == "c")
         let own = HTTPSRecord.http3(
-            among: [record(1, "a.example", "h3")], of: ServerPlace("a.example", 6000)
+            among: [record(1, "a.example", "h3")], of: HostPort("a.example", 6000)
         ) { _ in true }
         #expect(own == AlternativeService(port: 6000))
     }

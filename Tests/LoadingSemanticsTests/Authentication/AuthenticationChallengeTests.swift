@@ -98,9 +98,9 @@ import Testing
     @Test func proxiesHaveTheirOwnField() {
         let fields = HTTPFields([("WWW-Authenticate", "Basic"), ("Proxy-Authenticate", "NTLM")])
         #expect(AuthenticationChallenge.all(in: fields, of: .proxy) == [challenge("ntlm")])
-        #expect(AuthenticationAsker(status: 401) == .server)
-        #expect(AuthenticationAsker(status: 407) == .proxy)
-        #expect(AuthenticationAsker(status: 403) == nil)
+        #expect(ChallengeSource(status: 401) == .server)
+        #expect(ChallengeSource(status: 407) == .proxy)
+        #expect(ChallengeSource(status: 403) == nil)
     }
 
     @Test func firstOfARepeatedParameterCounts() {

@@ -76,13 +76,13 @@ import Testing
     @Test(arguments: ["HEAD", "POST", "PUT", "OPTIONS", "get"])
     func otherMethods(method: String) throws {
         let decision = try decide([("Cache-Control", "max-age=60")], method: method)
-        #expect(decision == .discard(.notForCaches, removesOlder: false))
+        #expect(decision == .discard(.notCacheable, removesOlder: false))
     }
 
     // CACHE-1
     @Test func schemes() throws {
         #expect(isStored(try decide([], url: "http://a.example/")))
-        #expect(try decide([], url: "ws://a.example/") == .discard(.notForCaches, removesOlder: false))
+        #expect(try decide([], url: "ws://a.example/") == .discard(.notCacheable, removesOlder: false))
     }
 
     // CACHE-10, CACHE-21: RFC 9111 §3.5 is for shared caches.
@@ -98,7 +98,7 @@ import Testing
             try decide(answer, requestFields: [("Range", "bytes=0-1")]) == .discard(.range, removesOlder: false))
         #expect(
             try decide(answer, requestFields: [("If-None-Match", "x")])
-                == .discard(.callersConditions, removesOlder: false))
+                == .discard(.conditionalRequest, removesOlder: false))
         #expect(
             try decide(answer, requestFields: [("Cache-Control", "no-store")])
                 == .discard(.requestNoStore, removesOlder: false))

@@ -234,9 +234,9 @@ import Testing
             #expect(response.variant == stored.variant)
             #expect(response.responseTime == CacheFixtures.start + 100)
         case .castsDoubt:
-            var doubted = stored
-            doubted.needsValidation = true
-            #expect(changed == [0: .changed(doubted)])
+            var needsValidation = stored
+            needsValidation.needsValidation = true
+            #expect(changed == [0: .changed(needsValidation)])
         case .removes:
             #expect(changed == [0: .removed])
         case .nothing:
@@ -254,6 +254,6 @@ import Testing
     }
 }
 
-extension CacheHeadEffect {
+extension CacheHeadUpdate {
     fileprivate var response: StoredResponse? { if case .changed(let response) = self { response } else { nil } }
 }

@@ -105,7 +105,7 @@ import Testing
                 field = (0..<random.below(20)).map { _ in random.pick(pieces) }.joined()
             }
             _ = CookieDate.parse(field)
-            let parts = JoinedSetCookies.split(field)
+            let parts = CombinedSetCookies.split(field)
             #expect(parts.joined(separator: ",").utf8.elementsEqual(field.utf8))
             let request = random.pick(requests)
             guard case .stored(let cookie, _) = jar.receive(field, from: request, at: 0) else { continue }

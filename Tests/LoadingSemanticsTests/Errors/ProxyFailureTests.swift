@@ -33,9 +33,9 @@ import Testing
             (.socks(.refused5(.addressTypeNotSupported)), -1004, .cfNetwork(121)),
             (.socks(.unsupportedAddressType(9)), -1004, .cfNetwork(121)),
             (.socks(.addressNotSupported), -1004, .cfNetwork(121)), (.socks(.badCredentials), -1004, .cfNetwork(122)),
-            (.socks(.unspeakableCredential), -1004, .cfNetwork(122)),
+            (.socks(.unencodableCredential), -1004, .cfNetwork(122)),
             (.socks(.unsupportedMethod(1)), -1004, .cfNetwork(123)),
-            (.socks(.noAcceptableMethod), -1004, .cfNetwork(124)), (.socks(.unspeakableHost), -1003, nil),
+            (.socks(.noAcceptableMethod), -1004, .cfNetwork(124)), (.socks(.unencodableHost), -1003, nil),
             (.socks(.connectionLost), -1004, .posix(104)),
         ] as [(ProxyFailure, Int, LoadError.Cause?)])
     func numbers(failure: ProxyFailure, code: Int, cause: LoadError.Cause?) {
@@ -55,6 +55,6 @@ import Testing
             (.socks(.refused5(.addressTypeNotSupported)), true), (.scriptFailed, false),
         ] as [(ProxyFailure, Bool)])
     func nextWay(failure: ProxyFailure, isPermitted: Bool) {
-        #expect(failure.permitsNextWay == isPermitted)
+        #expect(failure.permitsNextRoute == isPermitted)
     }
 }

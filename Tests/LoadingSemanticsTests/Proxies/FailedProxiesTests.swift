@@ -8,7 +8,7 @@ import Testing
     private let here = ProxyDestination(traffic: .https, host: "a.test", port: 443)
     private let there = ProxyDestination(traffic: .http, host: "b.test", port: 80)
 
-    private func ways() throws -> (one: ProxyServer, two: ProxyServer, all: [ProxyRoute.Way]) {
+    private func ways() throws -> (one: ProxyServer, two: ProxyServer, all: [ProxyRoute]) {
         let (one, two) = (try #require(one), try #require(two))
         return (one, two, [.through(one), .through(two), .direct])
     }
@@ -42,7 +42,7 @@ import Testing
         failed.failed(one, for: nil, at: TimeLimits.standard.failedProxy)
         failed.failed(one, for: here, at: TimeLimits.standard.failedProxy)
         failed.failed(one, for: there, at: TimeLimits.standard.failedProxy)
-        failed.works(one, for: here)
+        failed.succeeded(one, for: here)
         #expect(failed.inOrder(all, to: here, at: TimeLimits.standard.failedProxy) == all)
         #expect(failed.inOrder(all, to: there, at: TimeLimits.standard.failedProxy) != all)
     }
@@ -52,10 +52,10 @@ import Testing
         let (one, _, all) = try ways()
         var failed = FailedProxies()
         failed.failed(one, for: here, at: 0)
-        for port in 1...UInt16(FailedProxies.most) {
+        for port in 1...UInt16(FailedProxies.maximumCount) {
             failed.failed(one, for: ProxyDestination(traffic: .http, host: "b.test", port: port), at: Int64(port))
         }
-        #expect(failed.count == FailedProxies.most)
+        #expect(failed.count == FailedProxies.maximumCount)
         // The oldest went.
         #expect(failed.inOrder(all, to: here, at: 300) == all)
         #expect(failed.inOrder(all, to: there, at: 300) != all)
@@ -67,17 +67,17 @@ import Testing
     @Test("silence counts for those who bear no more of it") func patience() throws {
         let (one, _, _) = try ways()
         var failed = FailedProxies()
-        let ways = [ProxyRoute.Way.through(one), .direct]
-        let last = [ProxyRoute.Way.direct, .through(one)]
+        let ways = [ProxyRoute.through(one), .direct]
+        let last = [ProxyRoute.direct, .through(one)]
         failed.failed(one, for: nil, after: 100, at: 0)
-        #expect(failed.inOrder(ways, to: here, patience: 100, at: 1) == last)
-        #expect(failed.inOrder(ways, to: here, patience: 101, at: 1) == ways)
+        #expect(failed.inOrder(ways, to: here, timeout: 100, at: 1) == last)
+        #expect(failed.inOrder(ways, to: here, timeout: 101, at: 1) == ways)
         // Who has borne more says more, and who has borne less changes nothing.
         failed.failed(one, for: nil, after: 200, at: 1)
         failed.failed(one, for: nil, after: 50, at: 2)
-        #expect(failed.inOrder(ways, to: here, patience: 200, at: 3) == last)
+        #expect(failed.inOrder(ways, to: here, timeout: 200, at: 3) == last)
         failed.failed(one, for: nil, at: 3)
-        #expect(failed.inOrder(ways, to: here, patience: .max, at: 4) == last)
+        #expect(failed.inOrder(ways, to: here, timeout: .max, at: 4) == last)
     }
 
     // PROXY-7: "SOCKS5 a:1; SOCKS4 a:1"

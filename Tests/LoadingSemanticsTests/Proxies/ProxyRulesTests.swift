@@ -3,8 +3,8 @@ import Testing
 
 /// Which proxies are used for what.
 @Suite struct ProxyRulesTests {
-    private func line(_ route: ProxyRoute) -> String {
-        let ways = route.ways.map { way in
+    private func line(_ route: ProxyRouteList) -> String {
+        let ways = route.routes.map { way in
             switch way {
             case .direct: "direct"
             case .through(let server):
@@ -60,7 +60,7 @@ import Testing
         #expect(try Self.schemes.map { try line(rules, "\($0)://server.example/") } == expected)
         let stream = ProxyDestination(traffic: .other, host: "server.example", port: 7)
         #expect(line(rules.route(for: stream)) == others)
-        #expect(rules.adviser(for: stream) == nil)
+        #expect(rules.externalSource(for: stream) == nil)
     }
 
     // PROXY-8
@@ -95,11 +95,11 @@ import Testing
     // PROXY-4, C-17
     @Test("an empty dictionary means no proxy, and none the system's") func emptyDictionary() throws {
         #expect(try line(rules([:]), "http://a.example/") == "direct")
-        #expect(rules([:]).areEmpty)
-        #expect(ProxyRules(system: ProxyEnvironment(["no_proxy": "a"])).areEmpty)
+        #expect(rules([:]).isEmpty)
+        #expect(ProxyRules(system: ProxyEnvironment(["no_proxy": "a"])).isEmpty)
         let system = ProxyRules(system: ProxyEnvironment(["all_proxy": "system:1"]))
         #expect(try line(system, "http://a.example/") == "http system:1")
-        #expect(!system.areEmpty)
+        #expect(!system.isEmpty)
     }
 
     // PROXY-1
@@ -164,7 +164,7 @@ import Testing
     func streams(values: [String: ProxyDictionary.Value], expected: String) {
         let stream = ProxyDestination(traffic: .other, host: "server.example", port: 7)
         #expect(line(rules(values).route(for: stream)) == expected)
-        #expect(rules(values).adviser(for: stream) == nil)
+        #expect(rules(values).externalSource(for: stream) == nil)
     }
 
     // PROXY-1, S-5
@@ -206,9 +206,9 @@ import Testing
     func scripts(address: String, expected: String?) throws {
         let rules = rules(["ProxyAutoConfigEnable": .number(1), "ProxyAutoConfigURLString": .text(address)])
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        #expect(rules.adviser(for: server) == expected.map { .script(.url($0)) })
-        #expect(rules.adviser(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
-        #expect(!rules.areEmpty)
+        #expect(rules.externalSource(for: server) == expected.map { .script(.url($0)) })
+        #expect(rules.externalSource(for: ProxyDestination(try HTTPURL("http://localhost/"))) == nil)
+        #expect(!rules.isEmpty)
     }
 
     // PROXY-1, PROXY-10: to go directly would show what the script was to hide
@@ -221,7 +221,7 @@ import Testing
     func impossibleScript(values: [String: ProxyDictionary.Value]) throws {
         var values = values.merging(["ProxyAutoConfigEnable": .number(1)]) { $1 }
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        #expect(rules(values).adviser(for: server) == nil)
+        #expect(rules(values).externalSource(for: server) == nil)
         let route = rules(values).route(for: server)
         #expect(line(route) == "blocked" && route.failure(.request) == .scriptFailed)
         #expect(try line(rules(values), "http://localhost/") == "direct")
@@ -237,7 +237,7 @@ import Testing
             "ProxyAutoConfigJavaScript": .text("x"),
         ]
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
-        #expect(rules(values).adviser(for: server) == .script(.source(ProxyScriptText("x"))))
+        #expect(rules(values).externalSource(for: server) == .script(.source(ProxyScriptText("x"))))
     }
 
     // PROXY-1, PROXY-3, PROXY-9
@@ -249,16 +249,17 @@ import Testing
         let server = ProxyDestination(try HTTPURL("http://server.example/"))
         let answer = PACResult("SOCKS s; DIRECT").route
         #expect(
-            rules(values).adviser(for: server) == .script(.source(ProxyScriptText("function FindProxyForURL() {}"))))
+            rules(values).externalSource(for: server)
+                == .script(.source(ProxyScriptText("function FindProxyForURL() {}"))))
         #expect(line(rules(values).route(for: server, answer: answer)) == "socks5 s:1080, direct")
         #expect(line(rules(values).route(for: server)) == "http a:80")
         for host in ["localhost", "a.local"] {
             let excluded = ProxyDestination(try HTTPURL("http://\(host)/"))
-            #expect(rules(values).adviser(for: excluded) == nil)
+            #expect(rules(values).externalSource(for: excluded) == nil)
             #expect(rules(values).route(for: excluded, answer: answer).isDirect)
         }
         values["ProxyAutoConfigEnable"] = .number(0)
-        #expect(rules(values).adviser(for: server) == nil)
+        #expect(rules(values).externalSource(for: server) == nil)
         #expect(line(rules(values).route(for: server, answer: answer)) == "http a:80")
     }
 
@@ -377,7 +378,7 @@ import Testing
     // PROXY-6
     @Test("a script's words without end") func endlessScript() {
         let many = (0..<1000).map { "PROXY a\($0):1" }.joined(separator: ";")
-        #expect(PACResult(many).route.ways.count == PACResult.Limit.ways)
+        #expect(PACResult(many).route.routes.count == PACResult.Limit.routes)
         // The last that is not whole would be another host.
         let host = String(repeating: "a", count: PACResult.Limit.length)
         #expect(line(PACResult("PROXY b:1;PROXY " + host).route) == "http b:1")

@@ -73,7 +73,7 @@ import Testing
     // PROXY-2
     @Test("a credential shows in no description") func secrets() throws {
         let server = try #require(ProxyServer("http://hidden:secret@host:3128"))
-        let route = ProxyRoute.through(server)
+        let route = ProxyRouteList.through(server)
         let rules = ProxyRules(system: ProxyEnvironment(["http_proxy": "http://hidden:secret@host:3128"]))
         let dictionary = ProxyDictionary([
             "HTTPEnable": .number(1), "HTTPProxy": .text("host"), "kCFProxyUsernameKey": .text("hidden"),

@@ -8,7 +8,7 @@ import Testing
     ) -> RedirectDecision {
         RedirectRules.decide(
             status: status, location: location,
-            from: RedirectedFrom(method: method, url: url, fields: HTTPFields(fields), hasBody: hasBody), count: count)
+            from: RedirectSource(method: method, url: url, fields: HTTPFields(fields), hasBody: hasBody), count: count)
     }
 
     private func followed(_ url: String, isCrossOrigin: Bool = false) -> RedirectDecision {

@@ -9,7 +9,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: method, progress: progress, isReusedConnection: reused, isBodyReplayable: replayable,
-                attempts: attempts, lossesAmongOthers: 0, refusals: 1, isServing: false)) == .retry
+                attempts: attempts, lossesWhileServing: 0, refusals: 1, isServing: false)) == .retry
     }
 
     // CONN-10
@@ -53,7 +53,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
-                lossesAmongOthers: 0, refusals: refusals, isServing: isServing))
+                lossesWhileServing: 0, refusals: refusals, isServing: isServing))
     }
 
     // CONN-4: what a server has not processed while it processed others is no try
@@ -74,32 +74,32 @@ import Testing
         #expect(milliseconds == [0, 0, 100, 200, 400, 800, 1000, 1000, 1000, nil, nil])
     }
 
-    private func isRetried(attempts: Int, lossesAmongOthers: Int, isServing: Bool) -> Bool {
+    private func isRetried(attempts: Int, lossesWhileServing: Int, isServing: Bool) -> Bool {
         RetryRules.decide(
             LostExchange(
                 method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
-                lossesAmongOthers: lossesAmongOthers, refusals: 1, isServing: isServing)) == .retry
+                lossesWhileServing: lossesWhileServing, refusals: 1, isServing: isServing)) == .retry
     }
 
     // CONN-10: a close in the midst of others may have been theirs; a request that is lost again and again may be the cause
     @Test func lostAmongOthers() {
-        let tried = (1...12).filter { isRetried(attempts: 1, lossesAmongOthers: $0, isServing: true) }
+        let tried = (1...12).filter { isRetried(attempts: 1, lossesWhileServing: $0, isServing: true) }
         #expect(tried == Array(1..<10))
     }
 
     // CONN-10: each kind of loss has its own limit
-    @Test func lossesAmongOthersAreNoAttempts() {
-        #expect(isRetried(attempts: 1, lossesAmongOthers: 4, isServing: false))
-        #expect(isRetried(attempts: 2, lossesAmongOthers: 9, isServing: false))
-        #expect(!isRetried(attempts: 3, lossesAmongOthers: 0, isServing: false))
-        #expect(isRetried(attempts: 3, lossesAmongOthers: 9, isServing: true))
+    @Test func lossesWhileServingAreNoAttempts() {
+        #expect(isRetried(attempts: 1, lossesWhileServing: 4, isServing: false))
+        #expect(isRetried(attempts: 2, lossesWhileServing: 9, isServing: false))
+        #expect(!isRetried(attempts: 3, lossesWhileServing: 0, isServing: false))
+        #expect(isRetried(attempts: 3, lossesWhileServing: 9, isServing: true))
     }
 
     // CONN-10, ERR-5
     @Test func failureKeepsItsError() {
         let lost = LostExchange(
             method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1,
-            lossesAmongOthers: 0, refusals: 1, isServing: false)
+            lossesWhileServing: 0, refusals: 1, isServing: false)
         #expect(RetryRules.decide(lost) == .fail(.networkConnectionLost))
         #expect(RetryRules.decide(lost, error: .networkConnectionLost(104)) == .fail(.networkConnectionLost(104)))
     }

@@ -2,9 +2,9 @@ import LoadingSemantics
 import Testing
 
 @Suite struct AppTransportSecurityTests {
-    private typealias Demands = TransportSecurityDemands
+    private typealias Requirements = TransportSecurityRequirements
 
-    private static let standard = Demands(needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
+    private static let standard = Requirements(needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
 
     private func decide(
         _ settings: [String: PropertyListValue], _ url: String
@@ -22,7 +22,7 @@ import Testing
         #expect(AppTransportSecurity.off.decide(try HTTPURL(url)) == .allowed)
         let other = AppTransportSecurity(info: ["CFBundleIdentifier": .string("x")])
         #expect(other.decide(try HTTPURL(url)) == .allowed)
-        #expect(other.complaints.isEmpty)
+        #expect(other.issues.isEmpty)
     }
 
     // TLS-1, TLS-2, R-15
@@ -36,7 +36,7 @@ import Testing
                 #expect(try decide(settings, url) == .denied)
             }
             for url in ["https://a.example/", "wss://a.example/", "https://192.0.2.1/"] {
-                #expect(try decide(settings, url) == .demands(Self.standard))
+                #expect(try decide(settings, url) == .requirements(Self.standard))
             }
         }
         let info = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary([:])])
@@ -44,14 +44,14 @@ import Testing
     }
 
     // TLS-1
-    @Test("NSAllowsArbitraryLoads lifts all demands but those on the domains named")
+    @Test("NSAllowsArbitraryLoads lifts all requirements but those on the domains named")
     func arbitraryLoads() throws {
         var settings = domain("strict.example", [:])
         settings["NSAllowsArbitraryLoads"] = .boolean(true)
         #expect(try decide(settings, "http://a.example/") == .allowed)
         #expect(try decide(settings, "https://a.example/") == .allowed)
         #expect(try decide(settings, "http://strict.example/") == .denied)
-        #expect(try decide(settings, "https://strict.example/") == .demands(Self.standard))
+        #expect(try decide(settings, "https://strict.example/") == .requirements(Self.standard))
         settings["NSAllowsArbitraryLoads"] = .integer(1)
         #expect(try decide(settings, "http://a.example/") == .allowed)
     }
@@ -66,7 +66,7 @@ import Testing
         for value in [.boolean(true), .boolean(false), .other] as [PropertyListValue] {
             let settings = ["NSAllowsArbitraryLoads": .boolean(true), key: value]
             #expect(try decide(settings, "http://a.example/") == .denied)
-            #expect(try decide(settings, "https://a.example/") == .demands(Self.standard))
+            #expect(try decide(settings, "https://a.example/") == .requirements(Self.standard))
         }
     }
 
@@ -85,13 +85,13 @@ import Testing
         let settings = ["NSAllowsLocalNetworking": .boolean(true)] as [String: PropertyListValue]
         #expect(try decide(settings, url) == (isLocal ? .allowed : .denied))
         let secure = "https" + url.drop { $0 != ":" }
-        #expect(try decide(settings, secure) == (isLocal ? .allowed : .demands(Self.standard)))
+        #expect(try decide(settings, secure) == (isLocal ? .allowed : .requirements(Self.standard)))
         // Named, it is like any other domain.
         let host = try HTTPURL(url).host
         var named = domain(String(host.prefix { $0 != "%" }), [:])
         named["NSAllowsLocalNetworking"] = .boolean(true)
         #expect(try decide(named, url) == .denied)
-        #expect(AppTransportSecurity(named).complaints == [])
+        #expect(AppTransportSecurity(named).issues == [])
     }
 
     // TLS-1
@@ -99,24 +99,26 @@ import Testing
     func exceptions() throws {
         let insecure = domain("a.example", ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
         #expect(try decide(insecure, "http://a.example/") == .allowed)
-        let untrusted = Demands(needsTrust: false, minimumVersion: .tls12, needsForwardSecrecy: true)
-        #expect(try decide(insecure, "https://a.example/") == .demands(untrusted))
+        let untrusted = Requirements(needsTrust: false, minimumVersion: .tls12, needsForwardSecrecy: true)
+        #expect(try decide(insecure, "https://a.example/") == .requirements(untrusted))
         #expect(try decide(insecure, "http://b.example/") == .denied)
         for (text, version) in [
             ("TLSv1.0", .tls10), ("TLSv1.1", .tls11), ("TLSv1.2", .tls12), ("TLSv1.3", .tls13),
-        ] as [(String, Demands.Version)] {
+        ] as [(String, Requirements.Version)] {
             let settings = domain("a.example", ["NSExceptionMinimumTLSVersion": .string(text)])
-            let demands = Demands(needsTrust: true, minimumVersion: version, needsForwardSecrecy: true)
-            #expect(try decide(settings, "https://a.example/") == .demands(demands))
+            let requirements = Requirements(needsTrust: true, minimumVersion: version, needsForwardSecrecy: true)
+            #expect(try decide(settings, "https://a.example/") == .requirements(requirements))
             #expect(try decide(settings, "http://a.example/") == .denied)
         }
         let plain = domain("a.example", ["NSExceptionRequiresForwardSecrecy": .boolean(false)])
-        #expect(try decide(plain, "https://a.example/") == .demands(Demands(needsTrust: true, minimumVersion: .tls12)))
+        #expect(
+            try decide(plain, "https://a.example/")
+                == .requirements(Requirements(needsTrust: true, minimumVersion: .tls12)))
         let logged = domain("a.example", ["NSRequiresCertificateTransparency": .boolean(true)])
         #expect(
             try decide(logged, "https://a.example/")
-                == .demands(
-                    Demands(
+                == .requirements(
+                    Requirements(
                         needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true,
                         needsCertificateTransparency: true)))
     }
@@ -142,7 +144,7 @@ import Testing
     func domains(key: String, url: String, isMatch: Bool) throws {
         let settings = domain(key, ["NSExceptionAllowsInsecureHTTPLoads": .boolean(true)])
         #expect(try decide(settings, url) == (isMatch ? .allowed : .denied))
-        #expect(AppTransportSecurity(settings).complaints == [])
+        #expect(AppTransportSecurity(settings).issues == [])
     }
 
     // TLS-1
@@ -170,7 +172,7 @@ import Testing
 
     // TLS-1
     @Test("What cannot be understood counts as not there, and is complained about")
-    func complaints() throws {
+    func issues() throws {
         let security = AppTransportSecurity([
             "NSAllowsArbitraryLoads": .string("YES"), "NSAllowsLocalNetworking": .integer(2),
             "NSAllowsAll": .boolean(true),
@@ -190,7 +192,7 @@ import Testing
             ]),
         ])
         #expect(
-            security.complaints.map(\.description) == [
+            security.issues.map(\.description) == [
                 "NSAllowsArbitraryLoads is no boolean", "NSAllowsLocalNetworking is no boolean",
                 "NSAllowsArbitraryLoadsForMedia is no boolean",
                 "NSExceptionDomains ›  is no domain, address or range of addresses",
@@ -217,9 +219,9 @@ import Testing
         // Somebody is pinned, and nobody knows who.
         var unknown = Self.standard
         unknown.pins = ServerPins(leaves: [])
-        #expect(security.decide(try HTTPURL("https://a.example/")) == .demands(unknown))
+        #expect(security.decide(try HTTPURL("https://a.example/")) == .requirements(unknown))
         unknown.minimumVersion = .tls13
-        #expect(security.decide(try HTTPURL("https://f.example/")) == .demands(unknown))
+        #expect(security.decide(try HTTPURL("https://f.example/")) == .requirements(unknown))
     }
 
     // TLS-1: a typing error must not open the door
@@ -227,7 +229,7 @@ import Testing
         let everything = ["NSAllowsArbitraryLoads": PropertyListValue.boolean(true)]
         let noExceptions = everything.merging(["NSExceptionDomains": .array([])]) { $1 }
         #expect(try decide(noExceptions, "http://a.example/") == .denied)
-        #expect(try decide(noExceptions, "https://a.example/") == .demands(Self.standard))
+        #expect(try decide(noExceptions, "https://a.example/") == .requirements(Self.standard))
 
         let narrow = everything.merging(domain("a.example", ["NSIncludesSubdomains": .string("YES")])) { $1 }
         #expect(try decide(narrow, "http://b.a.example/") == .denied)
@@ -239,11 +241,11 @@ import Testing
 
         for version in [PropertyListValue.string("1.3"), .integer(13)] {
             let newest = domain("a.example", ["NSExceptionMinimumTLSVersion": version])
-            guard case .demands(let demands) = try decide(newest, "https://a.example/") else {
+            guard case .requirements(let requirements) = try decide(newest, "https://a.example/") else {
                 Issue.record("nothing is demanded")
                 continue
             }
-            #expect(demands.minimumVersion == .tls13)
+            #expect(requirements.minimumVersion == .tls13)
         }
     }
 
@@ -257,11 +259,11 @@ import Testing
     func displacedPins(value: PropertyListValue) throws {
         for more in [[:], ["NSAllowsArbitraryLoads": .boolean(true)]] as [[String: PropertyListValue]] {
             let settings = more.merging(["NSPinnedDomains": value]) { $1 }
-            guard case .demands(let demands) = try decide(settings, "https://b.example/") else {
+            guard case .requirements(let requirements) = try decide(settings, "https://b.example/") else {
                 Issue.record("nothing is demanded")
                 continue
             }
-            #expect(demands.pins == ServerPins(leaves: []))
+            #expect(requirements.pins == ServerPins(leaves: []))
         }
     }
 
@@ -276,16 +278,16 @@ import Testing
         let settings: [String: PropertyListValue] = ["NSPinnedDomains": .dictionary(["a.example": .dictionary(pins)])]
         var expected = Self.standard
         expected.pins = ServerPins(leaves: [[UInt8](repeating: 0, count: 32)])
-        #expect(try decide(settings, "https://b.a.example/") == .demands(expected))
-        #expect(try decide(settings, "https://b.example/") == .demands(Self.standard))
+        #expect(try decide(settings, "https://b.a.example/") == .requirements(expected))
+        #expect(try decide(settings, "https://b.example/") == .requirements(Self.standard))
     }
 
     @Test("Settings that are no dictionary are the strictest")
     func noDictionary() throws {
         let security = AppTransportSecurity(info: ["NSAppTransportSecurity": .boolean(false)])
         #expect(security.decide(try HTTPURL("http://a.example/")) == .denied)
-        #expect(security.complaints.map(\.description) == ["NSAppTransportSecurity is no dictionary"])
+        #expect(security.issues.map(\.description) == ["NSAppTransportSecurity is no dictionary"])
         let nested = AppTransportSecurity(info: ["NSAppTransportSecurity": .dictionary(["x": .other])])
-        #expect(nested.complaints.map(\.description) == ["NSAppTransportSecurity › x is not known"])
+        #expect(nested.issues.map(\.description) == ["NSAppTransportSecurity › x is not known"])
     }
 }

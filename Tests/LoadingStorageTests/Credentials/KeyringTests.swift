@@ -5,8 +5,8 @@ import Testing
 
 /// With a real gnome-keyring. Who uses it is another process, and another one who looks whether it is there.
 @Suite(.needs(.gnomeKeyring), .needs(.dbusDaemon), .leakChecked) struct KeyringTests {
-    private static let one = StoredCredential.of("one.example", "user-one", "password-one")
-    private static let other = StoredCredential.of("other.example", "user-other", "password-other")
+    private static let one = PersistentCredential.of("one.example", "user-one", "password-one")
+    private static let other = PersistentCredential.of("other.example", "user-other", "password-other")
 
     private static func has(_ folder: TemporaryDirectory, _ text: String) -> Bool {
         names(folder.path).contains { contents(folder.file($0).path)?.range(of: Data(text.utf8)) != nil }
@@ -39,13 +39,13 @@ import Testing
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
-        let first = StoredCredential.of("one.example", "a", "1")
-        let second = StoredCredential.of("one.example", "b", "2", isDefault: true)
+        let first = PersistentCredential.of("one.example", "a", "1")
+        let second = PersistentCredential.of("one.example", "b", "2", isDefault: true)
         for credential in [first, second] { #expect(try user.store(credential)) }
         #expect(try user.load() == [first, second])
         // The same user replaces, and may become the default or cease to be.
-        let changed = StoredCredential.of("one.example", "a", "3", isDefault: true)
-        let ceased = StoredCredential.of("one.example", "b", "2")
+        let changed = PersistentCredential.of("one.example", "a", "3", isDefault: true)
+        let ceased = PersistentCredential.of("one.example", "b", "2")
         for credential in [changed, ceased] { #expect(try user.store(credential)) }
         let reader = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try reader.load() == [changed, ceased])
@@ -63,10 +63,10 @@ import Testing
         let session = try KeyringSession()
         let folder = try TemporaryDirectory()
         let user = try KeyringUserProcess(in: folder.path, environment: session.environment)
-        var proxy = StoredCredential.of("h", "", "", realm: nil)
-        proxy.space = StoredCredential.Space(
+        var proxy = PersistentCredential.of("h", "", "", realm: nil)
+        proxy.space = PersistentCredential.Space(
             host: "h", port: -1, protocolName: nil, realm: nil, authenticationMethod: nil, proxyType: "https")
-        let credentials: Set<StoredCredential> = [
+        let credentials: Set<PersistentCredential> = [
             .of("h", "u", "", realm: nil), .of("h", "u", "x", realm: ""), .of("h", "u", "y", realm: "realm"),
             .of("", "", "z"), .of("bücher.example", "Ωλ 🔑", "pässwörd 🗝️\n\t"), .of("100%", "%00", "%25"),
             .of("n\0ul", "\0", "a\0b\0", realm: "\0"), .of("long", "u", String(repeating: "long ", count: 40_000)),
@@ -104,11 +104,11 @@ import Testing
         let second = try KeyringUserProcess(in: folder.path, environment: session.environment)
         #expect(try second.store(Self.other))
         #expect(try user.load() == [Self.other])
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(try second.store(Self.one))
         try waitForNews(user)
         #expect(try user.load() == [Self.one, Self.other])
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(try second.remove(Self.one))
         try waitForNews(user)
         #expect(try user.load() == [Self.other])
@@ -117,7 +117,7 @@ import Testing
     /// The bus tells of a change in its own time.
     private func waitForNews(_ user: KeyringUserProcess) throws {
         let end = ContinuousClock.now + .testDeadline
-        while try !user.hasNews() {
+        while try !user.hasExternalChanges() {
             if ContinuousClock.now > end { throw DeadlineExceeded(awaited: "news", deadline: .testDeadline) }
             usleep(1000)
         }
@@ -141,7 +141,7 @@ import Testing
         let (session, folder, user) = try lockedWithTwo()
         var changed = Self.one
         changed.password = "password-changed"
-        let third = StoredCredential.of("third.example", "user-third", "password-third")
+        let third = PersistentCredential.of("third.example", "user-third", "password-third")
         #expect(try user.store(changed))
         #expect(try user.store(third))
         #expect(try user.remove(Self.other))
@@ -176,10 +176,10 @@ import Testing
         try session.lock()
         let outside = try KeyringUserProcess(
             in: folder.path, environment: ["DBUS_SESSION_BUS_ADDRESS": "disabled:"])
-        let third = StoredCredential.of("third.example", "user-third", "password-third")
+        let third = PersistentCredential.of("third.example", "user-third", "password-third")
         #expect(try outside.store(third))
         #expect(try outside.remove(Self.other))
-        #expect(try user.hasNews())
+        #expect(try user.hasExternalChanges())
         #expect(try user.load() == [Self.one, third])
         session.endKeyring()
         try session.startKeyring()
@@ -234,7 +234,7 @@ import Testing
         #expect(try user.store(Self.other))
         #expect(try user.load() == [Self.one, Self.other])
         #expect(try user.messages().count == 1)
-        #expect(try !user.hasNews())
+        #expect(try !user.hasExternalChanges())
         #expect(user.exit == nil)
         try user.kill()
         try session.startBus()
@@ -253,7 +253,7 @@ import Testing
         #expect(try user.load() == [Self.one])
         session.endKeyring()
         try session.startKeyring()
-        #expect(try user.hasNews())
+        #expect(try user.hasExternalChanges())
         #expect(try user.load() == [Self.one])
         session.endKeyring()
         try session.startKeyring()

@@ -78,9 +78,9 @@ import Testing
             let database = try database(name)
             try database.execute("CREATE TABLE t (v)")
         }
-        let frozen = try Database(directory.file(name).path, .frozen)
-        #expect(try frozen.value("SELECT count(*) FROM t") == .integer(0))
-        #expect(throws: StorageFailure.self) { try frozen.execute("CREATE TABLE u (v)") }
+        let immutable = try Database(directory.file(name).path, .immutable)
+        #expect(try immutable.value("SELECT count(*) FROM t") == .integer(0))
+        #expect(throws: StorageFailure.self) { try immutable.execute("CREATE TABLE u (v)") }
     }
 
     @Test("a link is not followed") func link() throws {

@@ -7,7 +7,7 @@ import Testing
 /// Places that another user of the system has a hand in: nothing is written there.
 @Suite(.leakChecked, .enabled(if: geteuid() == 0, "only root can give files away")) struct TrustedFolderTests {
     private let temporary: TemporaryDirectory
-    private static let stranger: uid_t = 65534
+    private static let overflowID: uid_t = 65534
 
     init() throws { temporary = try TemporaryDirectory() }
 
@@ -29,7 +29,7 @@ import Testing
 
     // C-36
     @Test("another user's folder is not written to, be it above or chosen by the caller") func othersFolder() throws {
-        let home = try folder("home", 0o755, owner: Self.stranger, group: Self.stranger)
+        let home = try folder("home", 0o755, owner: Self.overflowID, group: Self.overflowID)
         let refused = StorageFailure(.open, home, .untrusted)
         #expect(failure(StorageDirectory(.data, application: "app") { _ in home }) == refused)
         #expect(failure(StorageDirectory(path: home)) == refused)
@@ -64,11 +64,11 @@ import Testing
 
     // C-36: cookies are in memory alone then, and that is said
     @Test("no cookie goes to a file in another user's folder") func cookies() throws {
-        let path = try folder("store", 0o777, owner: Self.stranger)
+        let path = try folder("store", 0o777, owner: Self.overflowID)
         let scene = StorageScene(path: path)
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("a"))]))
-        #expect(archive.load() == [.lasting("a")])
+        #expect(!archive.apply([.stored(.persistent("a"))]))
+        #expect(archive.load() == [.persistent("a")])
         #expect(names(path) == [])
         let failure = StorageFailure(.open, path, .untrusted)
         #expect(scene.messages.events == [.inMemory(failure)])
@@ -79,18 +79,18 @@ import Testing
     @Test("files beside the store that are another user's go", arguments: ["-journal", "-wal", "-shm"])
     func sideFiles(end: String) throws {
         let scene = try StorageScene()
-        scene.cookies.apply([.stored(.lasting("a"))])
+        scene.cookies.apply([.stored(.persistent("a"))])
         let file = scene.cookieFile + end
         let spy: Int32
         do {
             unlink(file)
             spy = open(file, O_RDWR | O_CREAT, 0o666)
-            try #require(spy >= 0 && fchown(spy, Self.stranger, Self.stranger) == 0 && fchmod(spy, 0o666) == 0)
+            try #require(spy >= 0 && fchown(spy, Self.overflowID, Self.overflowID) == 0 && fchmod(spy, 0o666) == 0)
         }
         defer { close(spy) }
-        #expect(scene.cookies.apply([.stored(.lasting("secret", "needle")), .everythingRemoved]))
-        #expect(scene.cookies.apply([.stored(.lasting("b"))]))
-        #expect(scene.storedCookies() == [.lasting("b")])
+        #expect(scene.cookies.apply([.stored(.persistent("secret", "needle")), .everythingRemoved]))
+        #expect(scene.cookies.apply([.stored(.persistent("b"))]))
+        #expect(scene.storedCookies() == [.persistent("b")])
         // Whoever has it open sees nothing.
         var status = stat()
         #expect(fstat(spy, &status) == 0 && status.st_size == 0 && status.st_nlink == 0)
@@ -104,22 +104,22 @@ import Testing
         mkdir(stuck, 0o700)
         mkdir(stuck + "/full", 0o700)
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("a"))]))
+        #expect(!archive.apply([.stored(.persistent("a"))]))
         #expect(scene.messages.events == [.inMemory(StorageFailure(.open, stuck, .untrusted))])
         rmdir(stuck + "/full")
         #expect(archive.flush())
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.storedCookies() == [.persistent("a")])
     }
 
     // C-36: the system's own folders are shown so where only the user itself is known
     @Test("owners that a user namespace does not know") func unknownOwners() {
         let all = UserNamespace(map: "         0          0 4294967295\n", overflow: "65534\n")
-        #expect(!all.hides(65534) && !all.hides(1000))
+        #expect(!all.isUnmapped(65534) && !all.isUnmapped(1000))
         let one = UserNamespace(map: "         0       1000          1\n", overflow: "65534\n")
-        #expect(one.hides(65534) && !one.hides(0) && !one.hides(1000))
+        #expect(one.isUnmapped(65534) && !one.isUnmapped(0) && !one.isUnmapped(1000))
         let several = UserNamespace(map: "0 1000 1\n1 100000 65536\n", overflow: "65534\n")
-        #expect(!several.hides(65534))
+        #expect(!several.isUnmapped(65534))
         let unreadable = UserNamespace(map: "", overflow: "65534\n")
-        #expect(!unreadable.hides(65534))
+        #expect(!unreadable.isUnmapped(65534))
     }
 }

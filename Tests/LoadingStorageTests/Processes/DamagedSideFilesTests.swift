@@ -16,7 +16,7 @@ import Testing
         [Data(), Data([1]), Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 3) })])
     func before(end: String, content: Data) throws {
         let scene = try StorageScene()
-        scene.cookies.apply([.stored(.lasting("a"))])
+        scene.cookies.apply([.stored(.persistent("a"))])
         try content.write(to: URL(fileURLWithPath: scene.cookieFile + end))
         let writer = try StorageWriterProcess.fill(.cookies, in: scene.directory.path, first: 0, count: 3)
         #expect(try writer.waitForExit() == .code(0))
@@ -54,8 +54,8 @@ import Testing
         while writer.exit == nil { truncate(scene.cookieFile, 1000) }
         // What it could not store is another matter.
         if case .signal = try writer.waitForExit() { Issue.record("ended by a signal") }
-        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
-        #expect(scene.storedCookies().contains(.lasting("a")))
+        #expect(scene.cookies.apply([.stored(.persistent("a"))]))
+        #expect(scene.storedCookies().contains(.persistent("a")))
     }
 }
 

@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test("credentials") func credentials() throws {
-        try check(.credentials, RecordSteps<StoredCredential>.self, isTorn: false)
+        try check(.credentials, RecordSteps<PersistentCredential>.self, isTorn: false)
     }
 
     @Test("responses") func responses() throws { try check(.responses, ResponseSteps.self, isTorn: true) }

@@ -13,7 +13,7 @@ import Testing
             try StorageWriterProcess.fill(.cookies, in: scene.directory.path, first: $0, count: 60)
         }
         for writer in writers { #expect(try writer.waitForExit() == .code(0)) }
-        #expect(archive.hasNews())
+        #expect(archive.hasExternalChanges())
         let names = Set(archive.load().map(\.name))
         #expect(names == Set([0, 1000, 2000].flatMap { first in (first..<first + 60).map { "c\($0)" } } + ["c-1"]))
         #expect(scene.messages.events == [])
@@ -21,7 +21,7 @@ import Testing
 
     @Test("two processes that store responses at one time lose none") func responses() throws {
         let scene = try StorageScene()
-        let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, tell: scene.tell)
+        let archive = ResponseArchive(in: scene.directory, capacity: 1 << 30, notify: scene.notify)
         let writers = try [0, 100].map {
             try StorageWriterProcess.fill(.responses, in: scene.directory.path, first: $0, count: 60)
         }

@@ -9,7 +9,7 @@ import Testing
 /// Files that are damaged, foreign, locked or cannot be written: the store goes on, loses no more than what was damaged,
 /// and says so.
 @Suite(.leakChecked) struct BadStateTests {
-    private static let cookies = (0..<300).map { Cookie.lasting("c\($0)", String(repeating: "v\($0)", count: 10)) }
+    private static let cookies = (0..<300).map { Cookie.persistent("c\($0)", String(repeating: "v\($0)", count: 10)) }
 
     /// A file of cookies, closed.
     private static func image(_ cookies: [Cookie] = Self.cookies) throws -> Data {
@@ -38,8 +38,8 @@ import Testing
         let loaded = archive.load()
         #expect(Set(loaded).subtracting(Self.cookies) == [], comment)
         #expect(loaded.count >= count, comment)
-        #expect(archive.apply([.stored(.lasting("new")), .removed(Self.cookies[0].identity)]), comment)
-        let expected = Set(loaded).subtracting(Self.cookies.prefix(1)).union([.lasting("new")])
+        #expect(archive.apply([.stored(.persistent("new")), .removed(Self.cookies[0].identity)]), comment)
+        let expected = Set(loaded).subtracting(Self.cookies.prefix(1)).union([.persistent("new")])
         #expect(scene.storedCookies() == expected, comment)
         // What was lost is said; what was healed by being written anew need not be.
         let isSaid = scene.messages.events.contains { if case .repaired = $0 { true } else { false } }
@@ -93,17 +93,17 @@ import Testing
         let other = try Database(scene.cookieFile)
         try other.run("DELETE FROM cookies WHERE name = 'c299'")
         try damagePage(with: Self.cookies[150].value, of: scene.cookieFile)
-        #expect(archive.apply([.stored(.lasting("c150", "new")), .removed(Self.cookies[149].identity)]))
+        #expect(archive.apply([.stored(.persistent("c150", "new")), .removed(Self.cookies[149].identity)]))
         #expect(archive.hasLostFile())
         #expect(!archive.hasLostFile())
         let stored = scene.storedCookies()
-        #expect(stored.contains(.lasting("c150", "new")) && stored.count < Self.cookies.count - 2)
+        #expect(stored.contains(.persistent("c150", "new")) && stored.count < Self.cookies.count - 2)
     }
 
     // COOK-19
     @Test("a file that is removed while it is closed over trouble was lost") func removedInTrouble() throws {
         let scene = try StorageScene()
-        let file = LastingDatabase(Cookie.design, in: scene.directory, tell: scene.tell)
+        let file = PersistentDatabase(Cookie.schema, in: scene.directory, notify: scene.notify)
         let work = { (_: Database) throws(StorageFailure) in }
         #expect(file.write(work) != nil)
         let fail = { (_: Database) throws(StorageFailure) in
@@ -126,13 +126,14 @@ import Testing
     @Test("a record that is too large for a file does not keep the others out of it") func tooLarge() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a", "old"))])
+        archive.apply([.stored(.persistent("a", "old"))])
         let large = String(repeating: "x", count: 70_000_000)
-        #expect(archive.apply([.stored(.lasting("a", large)), .stored(.lasting("b")), .stored(.lasting(large))]))
+        #expect(
+            archive.apply([.stored(.persistent("a", large)), .stored(.persistent("b")), .stored(.persistent(large))]))
         // What it was to replace is not there either.
-        #expect(scene.storedCookies() == [.lasting("b")])
-        #expect(archive.apply([.removed(Cookie.lasting(large).identity), .stored(.lasting("c"))]))
-        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c")])
+        #expect(scene.storedCookies() == [.persistent("b")])
+        #expect(archive.apply([.removed(Cookie.persistent(large).identity), .stored(.persistent("c"))]))
+        #expect(scene.storedCookies() == [.persistent("b"), .persistent("c")])
         #expect(
             scene.messages.events
                 == [.inMemory(StorageFailure(.write, scene.cookieFile, .database(SQLITE_TOOBIG)))])
@@ -157,8 +158,8 @@ import Testing
             scene.messages.events
                 == [.repaired(path: scene.cookieFile, saved: 0, putAside: scene.cookieFile + ".damaged")])
         #expect(contents(scene.cookieFile + ".damaged") == before)
-        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.cookies.apply([.stored(.persistent("a"))]))
+        #expect(scene.storedCookies() == [.persistent("a")])
     }
 
     @Test("another program's database is put aside whole, and never written over") func foreignDatabase() throws {
@@ -166,14 +167,14 @@ import Testing
         try StorageDirectory.claimFile(scene.cookieFile)
         try Database(scene.cookieFile).execute("CREATE TABLE cookies (theirs); INSERT INTO cookies VALUES (1)")
         let theirs = contents(scene.cookieFile)
-        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
+        #expect(scene.cookies.apply([.stored(.persistent("a"))]))
         #expect(contents(scene.cookieFile + ".foreign") == theirs)
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.storedCookies() == [.persistent("a")])
         // Another one finds the place taken: it stays where it is.
         try theirs?.write(to: URL(fileURLWithPath: scene.cookieFile))
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("b"))]))
-        #expect(archive.load() == [.lasting("b")])
+        #expect(!archive.apply([.stored(.persistent("b"))]))
+        #expect(archive.load() == [.persistent("b")])
         #expect(contents(scene.cookieFile) == theirs)
         #expect(scene.messages.events.last == .inMemory(StorageFailure(.open, scene.cookieFile, .foreign)))
     }
@@ -182,8 +183,8 @@ import Testing
         let scene = try StorageScene()
         let target = scene.file("target")
         symlink(target, scene.cookieFile)
-        #expect(scene.cookies.apply([.stored(.lasting("a"))]))
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.cookies.apply([.stored(.persistent("a"))]))
+        #expect(scene.storedCookies() == [.persistent("a")])
         #expect(mode(target) == nil)
         #expect(mode(scene.cookieFile) == 0o600)
     }
@@ -192,13 +193,13 @@ import Testing
         let scene = try StorageScene()
         mkdir(scene.cookieFile, 0o700)
         let archive = scene.cookies
-        #expect(!archive.apply([.stored(.lasting("a"))]))
-        #expect(archive.load() == [.lasting("a")])
+        #expect(!archive.apply([.stored(.persistent("a"))]))
+        #expect(archive.load() == [.persistent("a")])
         #expect(scene.messages.count == 1)
         rmdir(scene.cookieFile)
         #expect(archive.flush())
-        #expect(scene.storedCookies() == [.lasting("a")])
-        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+        #expect(scene.storedCookies() == [.persistent("a")])
+        #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
     @Test("a later release's file is left as it is") func newerVersion() throws {
@@ -207,9 +208,9 @@ import Testing
         let before = contents(scene.cookieFile)
         let archive = scene.cookies
         #expect(archive.load() == [])
-        #expect(!archive.apply([.stored(.lasting("a"))]))
-        #expect(!archive.apply([.everythingRemoved, .stored(.lasting("b"))]))
-        #expect(archive.load() == [.lasting("b")])
+        #expect(!archive.apply([.stored(.persistent("a"))]))
+        #expect(!archive.apply([.everythingRemoved, .stored(.persistent("b"))]))
+        #expect(archive.load() == [.persistent("b")])
         #expect(
             scene.messages.events == [.inMemory(StorageFailure(.open, scene.cookieFile, .newer(version: 2)))])
         #expect(contents(scene.cookieFile) == before)
@@ -219,19 +220,19 @@ import Testing
     @Test("while another has the file the changes wait, and are written then") func locked() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a")), .stored(.lasting("b"))])
+        archive.apply([.stored(.persistent("a")), .stored(.persistent("b"))])
         _ = archive.load()
         let other = try Database(scene.cookieFile)
         try other.execute("BEGIN IMMEDIATE")
-        #expect(!archive.apply([.stored(.lasting("c")), .removed(Cookie.lasting("a").identity)]))
-        #expect(!archive.apply([.stored(.lasting("c", "2"))]))
-        #expect(Set(archive.load()) == [.lasting("b"), .lasting("c", "2")])
-        #expect(archive.trouble?.isBusy == true)
+        #expect(!archive.apply([.stored(.persistent("c")), .removed(Cookie.persistent("a").identity)]))
+        #expect(!archive.apply([.stored(.persistent("c", "2"))]))
+        #expect(Set(archive.load()) == [.persistent("b"), .persistent("c", "2")])
+        #expect(archive.writeFailure?.isBusy == true)
         #expect(scene.messages.count == 1)
         try other.execute("COMMIT")
-        #expect(archive.apply([.stored(.lasting("d"))]))
-        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c", "2"), .lasting("d")])
-        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+        #expect(archive.apply([.stored(.persistent("d"))]))
+        #expect(scene.storedCookies() == [.persistent("b"), .persistent("c", "2"), .persistent("d")])
+        #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
         #expect(scene.messages.count == 2)
     }
 
@@ -239,17 +240,17 @@ import Testing
     @Test("no more waits than there is, and so many removals") func boundedWait() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a"))])
+        archive.apply([.stored(.persistent("a"))])
         _ = archive.load()
         let other = try Database(scene.cookieFile)
         try other.execute("BEGIN IMMEDIATE")
         for number in 0..<30 {
-            let cookies = (0..<1000).map { Cookie.lasting("n\(number)-\($0)") }
+            let cookies = (0..<1000).map { Cookie.persistent("n\(number)-\($0)") }
             archive.apply(cookies.map { .stored($0) })
             archive.apply(cookies.map { .removed($0.identity) })
         }
-        #expect(archive.waitingCount == 20_000)
-        archive.apply([.removed(Cookie.lasting("a").identity)])
+        #expect(archive.pendingCount == 20_000)
+        archive.apply([.removed(Cookie.persistent("a").identity)])
         try other.execute("COMMIT")
         #expect(archive.flush())
         #expect(scene.storedCookies() == [])
@@ -262,13 +263,13 @@ import Testing
         try Data(count: 7_600_000).write(to: URL(fileURLWithPath: ballast))
         let scene = StorageScene(path: disk.path)
         let archive = scene.cookies
-        let all = (0..<3000).map { Cookie.lasting("c\($0)", String(repeating: "x", count: 400)) }
+        let all = (0..<3000).map { Cookie.persistent("c\($0)", String(repeating: "x", count: 400)) }
         var written = 0
         for start in stride(from: 0, to: all.count, by: 100) {
             if archive.apply(all[start..<start + 100].map { .stored($0) }) { written = start + 100 }
         }
         #expect(written > 0 && written < all.count)
-        #expect(archive.trouble != nil)
+        #expect(archive.writeFailure != nil)
         #expect(scene.messages.count == 1)
         #expect(Set(archive.load()) == Set(all))
         // Somebody else sees what was written, at least.
@@ -276,7 +277,7 @@ import Testing
         unlink(ballast)
         #expect(archive.apply(all.dropFirst(50).map { .removed($0.identity) }))
         #expect(scene.storedCookies() == Set(all.prefix(50)))
-        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+        #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
     @Test(
@@ -288,31 +289,31 @@ import Testing
         let scene = StorageScene(path: disk.path)
         let archive = scene.cookies
         #expect(archive.load() == [])
-        #expect(!archive.apply([.stored(.lasting("a"))]))
-        #expect(!archive.apply([.stored(.lasting("b"))]))
+        #expect(!archive.apply([.stored(.persistent("a"))]))
+        #expect(!archive.apply([.stored(.persistent("b"))]))
         #expect(scene.messages.count == 1)
         unlink(ballast)
         #expect(archive.flush())
-        #expect(scene.storedCookies() == [.lasting("a"), .lasting("b")])
+        #expect(scene.storedCookies() == [.persistent("a"), .persistent("b")])
     }
 
     @Test("what is on a read-only disk is read", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted"))
     func readOnlyDisk() throws {
         let disk = try SmallDisk(size: 1_000_000)
         let scene = StorageScene(path: disk.path)
-        scene.cookies.apply([.stored(.lasting("a"))])
+        scene.cookies.apply([.stored(.persistent("a"))])
         try disk.setReadOnly(true)
         let archive = scene.cookies
-        #expect(archive.load() == [.lasting("a")])
+        #expect(archive.load() == [.persistent("a")])
         #expect(scene.messages.events == [])
-        #expect(!archive.apply([.stored(.lasting("b"))]))
-        #expect(!archive.apply([.stored(.lasting("c"))]))
-        #expect(Set(archive.load()) == [.lasting("a"), .lasting("b"), .lasting("c")])
+        #expect(!archive.apply([.stored(.persistent("b"))]))
+        #expect(!archive.apply([.stored(.persistent("c"))]))
+        #expect(Set(archive.load()) == [.persistent("a"), .persistent("b"), .persistent("c")])
         #expect(scene.messages.count == 1)
         try disk.setReadOnly(false)
-        #expect(archive.apply([.removed(Cookie.lasting("a").identity)]))
-        #expect(scene.storedCookies() == [.lasting("b"), .lasting("c")])
-        #expect(scene.messages.events.last == .lastsAgain(path: scene.cookieFile))
+        #expect(archive.apply([.removed(Cookie.persistent("a").identity)]))
+        #expect(scene.storedCookies() == [.persistent("b"), .persistent("c")])
+        #expect(scene.messages.events.last == .writableAgain(path: scene.cookieFile))
     }
 
     @Test("no place at all") func noPlace() {
@@ -320,9 +321,9 @@ import Testing
             let scene = StorageScene(path: path)
             let archive = scene.cookies
             #expect(archive.load() == [])
-            #expect(!archive.apply([.stored(.lasting("a"))]))
-            #expect(archive.load() == [.lasting("a")])
-            #expect(!archive.hasNews())
+            #expect(!archive.apply([.stored(.persistent("a"))]))
+            #expect(archive.load() == [.persistent("a")])
+            #expect(!archive.hasExternalChanges())
             #expect(scene.messages.count == 1)
         }
     }

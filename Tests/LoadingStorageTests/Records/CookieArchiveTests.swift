@@ -22,7 +22,7 @@ import Testing
     // COOK-19, COOK-24
     @Test("every member of a cookie comes back") func wholeCookies() throws {
         let scene = try StorageScene()
-        var bare = Cookie.lasting("", "v")
+        var bare = Cookie.persistent("", "v")
         bare.ports = []
         #expect(scene.cookies.apply([.stored(Self.full), .stored(bare)]))
         #expect(scene.storedCookies() == [Self.full, bare])
@@ -33,13 +33,13 @@ import Testing
     @Test("what ends with the session is not written, and takes out what it replaces") func sessionCookies() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        var session = Cookie.lasting("a", "secret-of-the-session")
+        var session = Cookie.persistent("a", "secret-of-the-session")
         session.expires = nil
         #expect(archive.apply([.stored(session)]))
         #expect(!FileManager.default.fileExists(atPath: scene.cookieFile))
-        #expect(archive.apply([.stored(.lasting("a")), .stored(.lasting("b"))]))
+        #expect(archive.apply([.stored(.persistent("a")), .stored(.persistent("b"))]))
         #expect(archive.apply([.stored(session)]))
-        #expect(scene.storedCookies() == [.lasting("b")])
+        #expect(scene.storedCookies() == [.persistent("b")])
         for name in names(scene.directory.path) {
             #expect(contents(scene.file(name))?.range(of: Data("secret-of-the-session".utf8)) == nil)
         }
@@ -50,12 +50,12 @@ import Testing
         let scene = try StorageScene()
         let archive = scene.cookies
         // The same letter in two spellings is two names.
-        archive.apply([.stored(.lasting("e\u{301}", "1")), .stored(.lasting("\u{E9}", "2"))])
-        archive.apply([.stored(.lasting("E", "3"))])
-        archive.apply([.stored(.lasting("E", "4")), .stored(.lasting("E", "5", partition: "p"))])
-        archive.apply([.stored(.lasting("E", "6", partition: ""))])
+        archive.apply([.stored(.persistent("e\u{301}", "1")), .stored(.persistent("\u{E9}", "2"))])
+        archive.apply([.stored(.persistent("E", "3"))])
+        archive.apply([.stored(.persistent("E", "4")), .stored(.persistent("E", "5", partition: "p"))])
+        archive.apply([.stored(.persistent("E", "6", partition: ""))])
         #expect(scene.cookies.load().map(\.value).sorted() == ["1", "2", "4", "5", "6"])
-        archive.apply([.removed(Cookie.lasting("E").identity)])
+        archive.apply([.removed(Cookie.persistent("E").identity)])
         #expect(scene.cookies.load().map(\.value).sorted() == ["1", "2", "5", "6"])
     }
 
@@ -63,13 +63,13 @@ import Testing
     @Test("what was removed is in no file any more") func removal() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply((0..<50).map { .stored(.lasting("c\($0)", "needle-\($0)")) })
+        archive.apply((0..<50).map { .stored(.persistent("c\($0)", "needle-\($0)")) })
         for end in [".damaged", ".new", ".new-journal"] {
             try Data("needle".utf8).write(to: URL(fileURLWithPath: scene.cookieFile + end))
         }
         #expect(names(scene.directory.path).contains { contents(scene.file($0))?.holds("needle") == true })
-        archive.apply([.everythingRemoved, .stored(.lasting("new", "hay"))])
-        #expect(scene.storedCookies() == [.lasting("new", "hay")])
+        archive.apply([.everythingRemoved, .stored(.persistent("new", "hay"))])
+        #expect(scene.storedCookies() == [.persistent("new", "hay")])
         for name in names(scene.directory.path) { #expect(contents(scene.file(name))?.holds("needle") == false) }
     }
 
@@ -78,7 +78,7 @@ import Testing
     func removalWhileRead() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a", "needle"))])
+        archive.apply([.stored(.persistent("a", "needle"))])
         let reader = try Database(scene.cookieFile, .read)
         func isThere() -> Bool {
             names(scene.directory.path).contains { contents(scene.file($0))?.holds("needle") == true }
@@ -95,8 +95,8 @@ import Testing
         let scene = try StorageScene()
         let archive = scene.cookies
         #expect(archive.load() == [])
-        #expect(!archive.hasNews())
-        #expect(archive.apply([.removed(Cookie.lasting("a").identity)]))
+        #expect(!archive.hasExternalChanges())
+        #expect(archive.apply([.removed(Cookie.persistent("a").identity)]))
         #expect(names(scene.directory.path) == [])
     }
 
@@ -106,7 +106,7 @@ import Testing
         let before = umask(0)
         defer { umask(before) }
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a"))])
+        archive.apply([.stored(.persistent("a"))])
         let files = names(scene.directory.path)
         #expect(files == ["", "-journal"].map { "url-loading-cookies.sqlite" + $0 })
         for file in files { #expect(mode(scene.file(file)) == 0o600) }
@@ -117,19 +117,19 @@ import Testing
     @Test("two that write at one time lose nothing of each other's, and notice") func twoArchives() throws {
         let scene = try StorageScene()
         let (one, other) = (scene.cookies, scene.cookies)
-        one.apply([.stored(.lasting("a", "1")), .stored(.lasting("b", "1"))])
-        #expect(other.hasNews())
+        one.apply([.stored(.persistent("a", "1")), .stored(.persistent("b", "1"))])
+        #expect(other.hasExternalChanges())
         #expect(other.load().count == 2)
-        #expect(!other.hasNews())
-        other.apply([.stored(.lasting("c", "2"))])
-        #expect(!other.hasNews())
-        #expect(one.hasNews())
-        one.apply([.stored(.lasting("a", "3")), .removed(Cookie.lasting("b").identity)])
+        #expect(!other.hasExternalChanges())
+        other.apply([.stored(.persistent("c", "2"))])
+        #expect(!other.hasExternalChanges())
+        #expect(one.hasExternalChanges())
+        one.apply([.stored(.persistent("a", "3")), .removed(Cookie.persistent("b").identity)])
         // What the other has written is still news.
-        #expect(one.hasNews())
-        #expect(Set(one.load()) == [.lasting("a", "3"), .lasting("c", "2")])
-        #expect(!one.hasNews())
-        #expect(other.hasNews())
+        #expect(one.hasExternalChanges())
+        #expect(Set(one.load()) == [.persistent("a", "3"), .persistent("c", "2")])
+        #expect(!one.hasExternalChanges())
+        #expect(other.hasExternalChanges())
         #expect(Set(other.load()) == Set(one.load()))
     }
 
@@ -138,24 +138,24 @@ import Testing
     func removedUnseen(bySessionCookie: Bool) throws {
         let scene = try StorageScene()
         let (one, other) = (scene.cookies, scene.cookies)
-        one.apply([.stored(.lasting("a"))])
+        one.apply([.stored(.persistent("a"))])
         #expect(one.load().count == 1)
-        other.apply([.stored(.lasting("b"))])
-        var session = Cookie.lasting("b", "newer")
+        other.apply([.stored(.persistent("b"))])
+        var session = Cookie.persistent("b", "newer")
         session.expires = nil
         one.apply([.stored(session)] + (bySessionCookie ? [] : [.removed(session.identity)]))
-        #expect(scene.storedCookies() == [.lasting("a")])
+        #expect(scene.storedCookies() == [.persistent("a")])
     }
 
     @Test("a file that is removed meanwhile is made again") func removedFile() throws {
         let scene = try StorageScene()
         let archive = scene.cookies
-        archive.apply([.stored(.lasting("a"))])
+        archive.apply([.stored(.persistent("a"))])
         try FileManager.default.removeItem(atPath: scene.directory.path)
-        #expect(archive.apply([.stored(.lasting("b"))]))
-        #expect(scene.storedCookies() == [.lasting("b")])
-        #expect(archive.hasNews())
-        #expect(archive.load() == [.lasting("b")])
+        #expect(archive.apply([.stored(.persistent("b"))]))
+        #expect(scene.storedCookies() == [.persistent("b")])
+        #expect(archive.hasExternalChanges())
+        #expect(archive.load() == [.persistent("b")])
         #expect(scene.messages.events == [])
     }
 }

@@ -12,7 +12,7 @@ import Testing
 
     init() throws {
         scene = try StorageScene()
-        scene.cookies.apply([.stored(.lasting("a")), .stored(.lasting("b"))])
+        scene.cookies.apply([.stored(.persistent("a")), .stored(.persistent("b"))])
     }
 
     private func sharedMemory() -> String? { names(scene.directory.path).first { $0.hasSuffix("-shm") } }
@@ -28,9 +28,9 @@ import Testing
         }
         try Data("garbage".utf8).write(to: URL(fileURLWithPath: copy.cookieFile + "-shm"))
         withExtendedLifetime(other) {}
-        #expect(copy.cookies.load() == [.lasting("a")])
-        #expect(copy.cookies.apply([.stored(.lasting("c"))]))
-        #expect(copy.storedCookies() == [.lasting("a"), .lasting("c")])
+        #expect(copy.cookies.load() == [.persistent("a")])
+        #expect(copy.cookies.apply([.stored(.persistent("c"))]))
+        #expect(copy.storedCookies() == [.persistent("a"), .persistent("c")])
         #expect(names(copy.directory.path) == ["", "-journal"].map { "url-loading-cookies.sqlite" + $0 })
         #expect(copy.messages.events == [])
     }
@@ -42,9 +42,9 @@ import Testing
             let other = try OtherConnection(scene.cookieFile)
             try other.execute("PRAGMA journal_mode=WAL; DELETE FROM cookies WHERE name = 'b'")
         }
-        #expect(archive.load() == [.lasting("a")])
-        #expect(archive.apply([.stored(.lasting("c"))]))
-        #expect(scene.storedCookies() == [.lasting("a"), .lasting("c")])
+        #expect(archive.load() == [.persistent("a")])
+        #expect(archive.apply([.stored(.persistent("c"))]))
+        #expect(scene.storedCookies() == [.persistent("a"), .persistent("c")])
         #expect(scene.messages.events == [])
         #expect(sharedMemory() == nil)
     }
@@ -54,12 +54,12 @@ import Testing
         do {
             let other = try OtherConnection(scene.cookieFile)
             try other.execute("PRAGMA journal_mode=WAL; DELETE FROM cookies WHERE name = 'b'")
-            #expect(!archive.apply([.stored(.lasting("c"))]))
-            #expect(archive.trouble?.isBusy == true)
+            #expect(!archive.apply([.stored(.persistent("c"))]))
+            #expect(archive.writeFailure?.isBusy == true)
             withExtendedLifetime(other) {}
         }
         #expect(archive.flush())
-        #expect(scene.storedCookies() == [.lasting("a"), .lasting("c")])
+        #expect(scene.storedCookies() == [.persistent("a"), .persistent("c")])
         #expect(sharedMemory() == nil)
     }
 }

@@ -9,7 +9,7 @@ import Testing
     // TLS-7
     @Test("hosts last, each with its term") func hosts() throws {
         let scene = try StorageScene()
-        let archive = TransportSecurityArchive(in: scene.directory, tell: scene.tell)
+        let archive = TransportSecurityArchive(in: scene.directory, notify: scene.notify)
         let one = HSTSRecord(host: "example.org", expires: 1, includesSubdomains: false)
         let other = HSTSRecord(host: "example.net", expires: 2, includesSubdomains: true)
         let longer = HSTSRecord(host: "example.org", expires: 3, includesSubdomains: true)
@@ -23,18 +23,18 @@ import Testing
     @Test("alternatives last, with all that is known of each") func alternatives() throws {
         typealias Entry = AlternativeServicesRecord.Entry
         let scene = try StorageScene()
-        let archive = AlternativeServicesArchive(in: scene.directory, tell: scene.tell)
+        let archive = AlternativeServicesArchive(in: scene.directory, notify: scene.notify)
         let first = AlternativeServicesRecord(
-            origin: ServerPlace("example.org", 443),
+            origin: HostPort("example.org", 443),
             entries: [
                 Entry(AlternativeService(port: 65535), expires: 1),
                 Entry(AlternativeService(host: "2001:db8::1", port: 443, persists: true), expires: .max),
             ])
         let second = AlternativeServicesRecord(
-            origin: ServerPlace("example.org", 8443), entries: [Entry(AlternativeService(port: 1), expires: 2)])
+            origin: HostPort("example.org", 8443), entries: [Entry(AlternativeService(port: 1), expires: 2)])
         let other = AlternativeServicesRecord(origin: second.origin, entries: [])
         archive.apply([.stored(first), .stored(other)])
-        archive.apply([.stored(second), .removed(ServerPlace("example.net", 443))])
+        archive.apply([.stored(second), .removed(HostPort("example.net", 443))])
         #expect(Set(AlternativeServicesArchive(in: scene.directory).load()) == [first, second])
         archive.apply([.removed(first.origin)])
         #expect(AlternativeServicesArchive(in: scene.directory).load() == [second])
@@ -58,21 +58,21 @@ import Testing
         #expect(AlternativeServicesRecord(row: [.text("a"), .integer(1)]) == nil)
     }
 
-    private static let space = StoredCredential.Space(
+    private static let space = PersistentCredential.Space(
         host: "example.org", port: 443, protocolName: "https", realm: "r", authenticationMethod: "Basic")
 
     // AUTH-21, AUTH-23
     @Test("a space has several users, and one credential of each") func credentials() throws {
         let scene = try StorageScene()
-        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
         var proxy = Self.space
         proxy.proxyType = "http"
         proxy.realm = nil
-        let first = StoredCredential(space: Self.space, user: "u", password: "1")
-        let second = StoredCredential(space: Self.space, user: "v", password: "2", isDefault: true)
-        let third = StoredCredential(space: proxy, user: "u", password: "")
+        let first = PersistentCredential(space: Self.space, user: "u", password: "1")
+        let second = PersistentCredential(space: Self.space, user: "v", password: "2", isDefault: true)
+        let third = PersistentCredential(space: proxy, user: "u", password: "")
         archive.apply([.stored(first), .stored(second), .stored(third)])
-        let changed = StoredCredential(space: Self.space, user: "u", password: "3")
+        let changed = PersistentCredential(space: Self.space, user: "u", password: "3")
         archive.apply([.stored(changed)])
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, second, third])
         archive.apply([.removed(second.identity)])
@@ -84,9 +84,9 @@ import Testing
     @Test("of a password that is removed or replaced nothing is left in any file, while others stay")
     func passwordsLeaveNoTrace() throws {
         let scene = try StorageScene()
-        let archive = CredentialArchive(in: scene.directory, tell: scene.tell)
+        let archive = CredentialArchive(in: scene.directory, notify: scene.notify)
         let users = ["removed", "replaced", "done", "kept"]
-        let all = users.map { StoredCredential(space: Self.space, user: $0, password: "treasure-" + $0) }
+        let all = users.map { PersistentCredential(space: Self.space, user: $0, password: "treasure-" + $0) }
         archive.apply(all.map { .stored($0) })
         #expect(archive.load().count == 4)
         func holds(_ user: String) -> Bool {
@@ -99,18 +99,18 @@ import Testing
         #expect(users.allSatisfy(holds))
         archive.apply([.removed(all[0].identity)])
         #expect(!holds("removed") && holds("done"))
-        archive.apply([.stored(StoredCredential(space: Self.space, user: "replaced", password: "new"))])
+        archive.apply([.stored(PersistentCredential(space: Self.space, user: "replaced", password: "new"))])
         #expect(!holds("replaced"))
         #expect(archive.removeUnchanged([all[2]]))
         #expect(!holds("done") && holds("kept"))
         // Whoever has not read what is there knows no better.
         let other = CredentialArchive(in: scene.directory)
-        other.apply([.stored(StoredCredential(space: Self.space, user: "kept", password: "new"))])
+        other.apply([.stored(PersistentCredential(space: Self.space, user: "kept", password: "new"))])
         #expect(!holds("kept"))
         #expect(archive.load().count == 2)
         // Nor does who has read it before another has stored one.
-        other.apply([.stored(StoredCredential(space: Self.space, user: "unseen", password: "treasure-unseen"))])
-        archive.apply([.stored(StoredCredential(space: Self.space, user: "unseen", password: "new"))])
+        other.apply([.stored(PersistentCredential(space: Self.space, user: "unseen", password: "treasure-unseen"))])
+        archive.apply([.stored(PersistentCredential(space: Self.space, user: "unseen", password: "new"))])
         #expect(!holds("unseen"))
     }
 
@@ -118,10 +118,10 @@ import Testing
     @Test("what another has stored in the place of a record is not removed for it") func unchanged() throws {
         let scene = try StorageScene()
         let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
-        let done = ["u", "v"].map { StoredCredential(space: Self.space, user: $0, password: "1") }
+        let done = ["u", "v"].map { PersistentCredential(space: Self.space, user: $0, password: "1") }
         one.apply(done.map { .stored($0) })
-        let changed = StoredCredential(space: Self.space, user: "v", password: "2")
-        let new = StoredCredential(space: Self.space, user: "w", password: "3")
+        let changed = PersistentCredential(space: Self.space, user: "v", password: "2")
+        let new = PersistentCredential(space: Self.space, user: "w", password: "3")
         other.apply([.stored(changed), .stored(new)])
         #expect(one.removeUnchanged(done))
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [changed, new])
@@ -137,31 +137,31 @@ import Testing
     @Test("what was read is corrected where it is still so") func corrections() throws {
         let scene = try StorageScene()
         let (one, other) = (CredentialArchive(in: scene.directory), CredentialArchive(in: scene.directory))
-        let read = ["u", "v", "w"].map { StoredCredential(space: Self.space, user: $0, password: "1") }
+        let read = ["u", "v", "w"].map { PersistentCredential(space: Self.space, user: $0, password: "1") }
         one.apply(read.map { .stored($0) })
-        let changed = StoredCredential(space: Self.space, user: "v", password: "2")
+        let changed = PersistentCredential(space: Self.space, user: "v", password: "2")
         other.apply([.stored(changed), .removed(read[2].identity)])
         let new = read.map { record in
             var new = record
             new.isDefault = true
             return new
         }
-        #expect(one.correct(zip(read, new).map { RecordCorrection($0, new: $1) }))
+        #expect(one.correct(zip(read, new).map { RecordReplacement($0, new: $1) }))
         #expect(Set(CredentialArchive(in: scene.directory).load()) == [new[0], changed])
-        #expect(one.correct([RecordCorrection(new[0], new: nil), RecordCorrection(new[1], new: nil)]))
+        #expect(one.correct([RecordReplacement(new[0], new: nil), RecordReplacement(new[1], new: nil)]))
         #expect(CredentialArchive(in: scene.directory).load() == [changed])
     }
 
     // AUTH-21
     @Test("nothing that is printed has a password or a user in it") func redaction() {
-        let credential = StoredCredential(space: Self.space, user: "the-user", password: "the-password")
+        let credential = PersistentCredential(space: Self.space, user: "the-user", password: "the-password")
         let change = RecordChange.stored(credential)
         var dumped = ""
         dump([change], to: &dumped)
         dump(credential.identity, to: &dumped)
         let texts = [
             "\(credential)", String(reflecting: credential), "\([change])", "\(credential.identity)",
-            String(reflecting: RecordChange<StoredCredential>.removed(credential.identity)), dumped,
+            String(reflecting: RecordChange<PersistentCredential>.removed(credential.identity)), dumped,
         ]
         for text in texts { #expect(!text.contains("the-password") && !text.contains("the-user")) }
     }

@@ -14,7 +14,7 @@ import Testing
     init() throws { scene = try StorageScene() }
 
     private func archive(_ capacity: Int64 = 100_000_000) -> ResponseArchive {
-        ResponseArchive(in: scene.directory, capacity: capacity, tell: scene.tell)
+        ResponseArchive(in: scene.directory, capacity: capacity, notify: scene.notify)
     }
 
     private func store(_ archive: ResponseArchive, _ number: Int, _ size: Int, version: Int = 0) -> Bool {
@@ -336,7 +336,7 @@ import Testing
             for (name, body) in bodies {
                 try body?.write(to: URL(fileURLWithPath: scene.file("url-loading-responses/" + name)))
             }
-            let archive = ResponseArchive(in: scene.directory, capacity: 100_000_000, tell: scene.tell)
+            let archive = ResponseArchive(in: scene.directory, capacity: 100_000_000, notify: scene.notify)
             var lost = 0
             for number in 0..<40 {
                 guard let found = body(archive, number) else {
@@ -444,14 +444,14 @@ import Testing
         try other.execute("COMMIT")
         #expect(archive.flush())
         #expect((0..<3).filter { body(self.archive(), $0) != nil } == [2])
-        #expect(scene.messages.events.last == .lastsAgain(path: file))
+        #expect(scene.messages.events.last == .writableAgain(path: file))
     }
 
     @Test("on a full disk", .enabled(if: SmallDisk.isAvailable, "no file system can be mounted")) func fullDisk() throws
     {
         let disk = try SmallDisk(size: 2_000_000)
         let scene = StorageScene(path: disk.path)
-        let archive = ResponseArchive(in: scene.directory, capacity: 100_000_000, tell: scene.tell)
+        let archive = ResponseArchive(in: scene.directory, capacity: 100_000_000, notify: scene.notify)
         let stored = (0..<100).filter { store(archive, $0, 100_000) }
         #expect(stored.count > 5 && stored.count < 20)
         for number in stored { #expect(body(archive, number) == ResponseSteps.body(0, 100_000)) }
@@ -463,7 +463,7 @@ import Testing
 
     @Test("no place at all") func noPlace() throws {
         let archive = ResponseArchive(
-            in: StorageDirectory(path: "/sys/kernel/url-loading"), capacity: 1 << 20, tell: scene.tell)
+            in: StorageDirectory(path: "/sys/kernel/url-loading"), capacity: 1 << 20, notify: scene.notify)
         #expect(!store(archive, 1, 10))
         #expect(!store(archive, 1, 100_000))
         #expect(archive.entry(for: ResponseSteps.key(1)) == nil)

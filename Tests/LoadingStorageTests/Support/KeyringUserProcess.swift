@@ -29,7 +29,7 @@ final class KeyringUserProcess {
     deinit { process.end() }
 
     @discardableResult
-    func ask(_ order: String, _ credential: StoredCredential? = nil) throws -> [String] {
+    func ask(_ order: String, _ credential: PersistentCredential? = nil) throws -> [String] {
         try wire.send(order + (credential.map { " " + $0.line } ?? "") + "\n")
         var answers: [String] = []
         while true {
@@ -39,13 +39,15 @@ final class KeyringUserProcess {
         }
     }
 
-    func load() throws -> Set<StoredCredential> { Set(try ask("load").compactMap { StoredCredential(line: $0) }) }
+    func load() throws -> Set<PersistentCredential> {
+        Set(try ask("load").compactMap { PersistentCredential(line: $0) })
+    }
 
     /// Whether it is done, or waits in memory.
-    func store(_ credential: StoredCredential) throws -> Bool { try ask("store", credential) == ["true"] }
-    func remove(_ credential: StoredCredential) throws -> Bool { try ask("remove", credential) == ["true"] }
+    func store(_ credential: PersistentCredential) throws -> Bool { try ask("store", credential) == ["true"] }
+    func remove(_ credential: PersistentCredential) throws -> Bool { try ask("remove", credential) == ["true"] }
     func clear() throws -> Bool { try ask("clear") == ["true"] }
-    func hasNews() throws -> Bool { try ask("news") == ["true"] }
+    func hasExternalChanges() throws -> Bool { try ask("news") == ["true"] }
 
     /// What the store has said since this was asked last.
     func messages() throws -> [String] { try ask("messages") }

@@ -22,9 +22,9 @@ final class StorageScene: Sendable {
         directory = StorageDirectory(path: path)
     }
 
-    var tell: @Sendable (StorageMessage) -> Void { { [messages] in messages.record($0) } }
+    var notify: @Sendable (StorageMessage) -> Void { { [messages] in messages.record($0) } }
 
-    var cookies: CookieArchive { CookieArchive(in: directory, tell: tell) }
+    var cookies: CookieArchive { CookieArchive(in: directory, notify: notify) }
 
     func file(_ name: String) -> String { directory.path + "/" + name }
     var cookieFile: String { file("url-loading-cookies.sqlite") }
@@ -46,7 +46,7 @@ final class StorageScene: Sendable {
 
 extension Cookie {
     /// One that lasts.
-    static func lasting(
+    static func persistent(
         _ name: String, _ value: String = "v", domain: String = "example.org", partition: String? = nil
     ) -> Cookie {
         var cookie = Cookie(name: name, value: value, domain: domain, created: 1_700_000_000.25)

@@ -12,7 +12,7 @@ import Testing
         let issuers: [CertificateProfile]
         let leaf: CertificateProfile
         let host: String
-        let purposes: [TrustDemand.Purpose]
+        let purposes: [TrustPolicy.Purpose]
         /// Nil if it is trusted; else a part of the reason.
         let reason: String?
     }
@@ -24,7 +24,7 @@ import Testing
     private static func row(
         _ name: String, _ reason: String? = nil, root: CertificateProfile = root, issuers: [CertificateProfile] = [],
         leaf: CertificateProfile = .localhost, host: String = "localhost",
-        for purposes: [TrustDemand.Purpose] = [.server, .any]
+        for purposes: [TrustPolicy.Purpose] = [.server, .any]
     ) -> Row {
         Row(
             testDescription: name, root: root, issuers: issuers, leaf: leaf, host: host, purposes: purposes,
@@ -273,7 +273,7 @@ import Testing
         row("a wildcard for a suffix, and the name itself", leaf: named("*.co.uk", "apple.co.uk"), host: "apple.co.uk"),
     ]
 
-    private func evaluate(_ row: Row, for purpose: TrustDemand.Purpose) throws -> [TrustFault] {
+    private func evaluate(_ row: Row, for purpose: TrustPolicy.Purpose) throws -> [TrustFault] {
         let root = try TestCertificateAuthority(row.root)
         let issuer = try row.issuers.reduce(root) { try $0.intermediate($1) }
         let evaluator = try TrustEvaluator.evaluator(for: .only([.der(root.root.der)]))
@@ -283,7 +283,7 @@ import Testing
             let verdict = evaluator.evaluate(chain, host: row.host, at: now)
             var built: CertificateChain?
             let faults = try evaluator.faults(
-                of: chain, TrustDemand(purpose: purpose, host: host, time: now), built: &built)
+                of: chain, TrustPolicy(purpose: purpose, host: host, time: now), built: &built)
             // The loader's evaluation says the same as the one that looks for all faults.
             #expect(verdict == (faults.first.map { .rejected($0.error) } ?? .trusted))
             return faults
@@ -291,7 +291,7 @@ import Testing
         host = nil
         var built: CertificateChain?
         return try evaluator.faults(
-            of: chain, TrustDemand(purpose: purpose, host: host, time: now), built: &built)
+            of: chain, TrustPolicy(purpose: purpose, host: host, time: now), built: &built)
     }
 
     @Test(

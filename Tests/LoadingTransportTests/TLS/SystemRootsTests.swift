@@ -95,7 +95,7 @@ extension SystemTrustTests {
             // The root is younger, which is no matter here.
             let evaluator = try #require(TrustEvaluator(system: SystemRoots(files: [bundle], additions: additions)))
             var built: CertificateChain?
-            let demand = TrustDemand(
+            let demand = TrustPolicy(
                 purpose: .server, host: "localhost", time: Int64(before.timeIntervalSince1970) + 86_400)
             let reasons = try evaluator.faults(of: chain, demand, built: &built).map(\.error.reason)
             #expect(reasons.contains { $0.contains("extended key usage") } == !isTrusted)

@@ -145,7 +145,7 @@ import Testing
     private func faults(_ identity: TestIdentity, host: String = "localhost", at time: Int64 = now) throws -> [[Int]] {
         let chain = try #require(CertificateChain(der: identity.chain.map(\.der)))
         var built: CertificateChain?
-        let demand = TrustDemand(purpose: .server, host: host, time: time)
+        let demand = TrustPolicy(purpose: .server, host: host, time: time)
         let faults = try evaluator.faults(of: chain, demand, built: &built)
         #expect(built?.certificates.isEmpty == false)
         let verdict = evaluator.evaluate(chain, host: host, at: time)
@@ -168,7 +168,7 @@ import Testing
         var built: CertificateChain?
         let chain = try #require(CertificateChain(der: old.chain.map(\.der)))
         #expect(throws: TLSError(code: -1202, reason: "invalid host name")) {
-            try evaluator.faults(of: chain, TrustDemand(purpose: .server, host: "", time: now), built: &built)
+            try evaluator.faults(of: chain, TrustPolicy(purpose: .server, host: "", time: now), built: &built)
         }
     }
 
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test("roots that cannot be read are an error") func rootsThatCannotBeReadAreAnError() throws {
-        for anchor in [TLSAnchor.file("/nonexistent"), .file("/dev/null"), .der([]), .der([1, 2, 3])] {
+        for anchor in [TrustAnchor.file("/nonexistent"), .file("/dev/null"), .der([]), .der([1, 2, 3])] {
             #expect(throws: TLSError(code: -1200, reason: "unreadable root certificate")) {
                 try TrustEvaluator.evaluator(for: .only([anchor]))
             }

@@ -41,7 +41,7 @@ package final class FTPServer: Sendable {
         case close
         case reset
         /// Nothing is said, and the connection stays.
-        case fallSilent
+        case detach
         /// Lines without end.
         case sayForEver(String)
         /// Of the content only so much goes out, and then this is said.
@@ -145,7 +145,7 @@ private final class FTPServerSession {
         case .reset:
             connection.reset()
             return false
-        case .fallSilent: try connection.stopReading()
+        case .detach: try connection.stopReading()
         case .sayForEver(let text): while true { try say(text) }
         case .cut(let count, let reply):
             let data = try begin()

@@ -20,7 +20,7 @@ final class DigestDoor: Sendable {
         /// What stands for the server's own proof.
         var proof: @Sendable (String) -> String = { $0 }
         /// In whose fields it speaks.
-        var asker = AuthenticationAsker.server
+        var asker = ChallengeSource.server
     }
 
     private struct State {

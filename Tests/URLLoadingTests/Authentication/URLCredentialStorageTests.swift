@@ -64,7 +64,7 @@ import Testing
         _ = table.set(set, for: space, asDefault: choice, isAllKnown: isAllKnown, &changes)
         #expect(table.defaultUser(for: space.values) == "set")
         let records = ["set", "stored"].map {
-            StoredCredential(space: space.values.stored, user: $0, password: "p", isDefault: true)
+            PersistentCredential(space: space.values.stored, user: $0, password: "p", isDefault: true)
         }
         let corrections = table.replaceLasting(with: records, at: 0).compactMap { change in
             if case .stored(let record) = change { record } else { nil }

@@ -254,7 +254,7 @@ import URLLoading
         #expect(server.requests.map(\.method) == ["GET", "HEAD", "GET"])
     }
 
-    // a lasting redirect that was the result is followed when it is served
+    // a persistent redirect that was the result is followed when it is served
     @Test("a stored redirect")
     func storedRedirect() async throws {
         let delegate = RecordingDelegate()

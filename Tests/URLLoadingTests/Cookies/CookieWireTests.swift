@@ -224,15 +224,15 @@ import Testing
                     CookieRequest(try HTTPURL(address), method: "GET", document: .none, partition: nil)
                 }
                 let (here, away) = (try request("http://127.0.0.1/"), try request("https://www.example.org/"))
-                guard storage.isAtHand(for: here), !storage.isAtHand(for: away) else { exit(2) }
-                guard storage.isEmptyAtHand == true else { exit(3) }
-                storage.receiveWhenAtHand(["a=b"], from: away, policy: .always)
-                storage.receiveWhenAtHand(["c=d"], from: away, policy: .always)
+                guard storage.isLoaded(for: here), !storage.isLoaded(for: away) else { exit(2) }
+                guard storage.isEmptyIfLoaded == true else { exit(3) }
+                storage.receiveWhenLoaded(["a=b"], from: away, policy: .always)
+                storage.receiveWhenLoaded(["c=d"], from: away, policy: .always)
                 let field = EventRecorder<String?>()
-                if storage.isEmptyAtHand == true { exit(4) }
-                storage.whenAtHand(for: away) { field.record(storage.field(for: away)) }
+                if storage.isEmptyIfLoaded == true { exit(4) }
+                storage.whenLoaded(for: away) { field.record(storage.field(for: away)) }
                 guard try await field.waitFor(count: 1) == ["a=b; c=d"] else { exit(5) }
-                try await eventually { storage.isAtHand(for: away) && storage.isEmptyAtHand == false }
+                try await eventually { storage.isLoaded(for: away) && storage.isEmptyIfLoaded == false }
             }
         }
 

@@ -9,7 +9,7 @@ import URLLoading
 /// connection is for whom it leads to.
 @Suite(
     .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts),
-    .needs("gss-ntlmssp", of: "gss-ntlmssp", SecurityConversation.knowsNTLM),
+    .needs("gss-ntlmssp", of: "gss-ntlmssp", GSSSecurityContext.knowsNTLM),
     .leavesNothing, .timeLimit(.minutes(2)))
 struct HeldConnectionTests {
     /// - Parameter ways: What a script says.

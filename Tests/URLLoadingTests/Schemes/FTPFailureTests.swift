@@ -83,7 +83,7 @@ import URLLoading
 
     // C-6, ERR-5: at every step
     @Test("silence", arguments: verbs) func silence(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .fallSilent : nil }
+        let server = try server { $0.verb == verb ? .detach : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f"), timeout: 0.3) == .timedOut)
     }
@@ -205,7 +205,7 @@ import URLLoading
 
     // T-5, T-38: in every state, one end and nothing left behind
     @Test("cancelling", arguments: verbs) func cancelling(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .fallSilent : nil }
+        let server = try server { $0.verb == verb ? .detach : nil }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)

@@ -228,18 +228,18 @@ import URLLoading
     // TLS-4: what the rules for servers have against a chain is a fault like any other
     @Test("the rules for servers, and what is overlooked of them") func theRulesForServers() throws {
         let start = Date(timeIntervalSinceNow: -3_600)
-        let lasting = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
+        let persistent = CertificateProfile.Validity.between(start, start.addingTimeInterval(900 * 86_400))
         func made(_ change: (inout CertificateProfile) -> Void, host: String? = "localhost") throws -> SecTrust {
             try trust(authority.issue(.localhost.with(change)), host: host, anchors: [authority.root])
         }
         for host in ["localhost", nil] {
-            #expect(verdict(try made({ $0.validity = lasting }, host: host)) == Int(errSecNotTrusted))
+            #expect(verdict(try made({ $0.validity = persistent }, host: host)) == Int(errSecNotTrusted))
             #expect(verdict(try made({ $0.purposes = [] }, host: host)) == Int(errSecNotTrusted))
             #expect(verdict(try made({ $0.digest = .sha1 }, host: host)) == Int(errSecNotTrusted))
         }
         // They are for servers alone.
         let client = try made {
-            $0.purposes = [.clientAuthentication]; $0.validity = lasting
+            $0.purposes = [.clientAuthentication]; $0.validity = persistent
         }
         #expect(verdict(client) == Int(errSecNotTrusted))
         #expect(SecTrustSetPolicies(client, SecPolicyCreateSSL(false, nil)) == errSecSuccess)
@@ -250,7 +250,7 @@ import URLLoading
         let identity = try authority.issue(
             .localhost.with {
                 $0.purposes = []
-                $0.validity = lasting
+                $0.validity = persistent
             })
         let wrong = try trust(identity, anchors: [authority.root])
         #expect(try overlook(wrong, in: trust(identity, anchors: [authority.root])) == 0)

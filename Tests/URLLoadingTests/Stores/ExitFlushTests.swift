@@ -41,7 +41,7 @@ import Testing
                 // By who is to store them, and who writes them at the end.
                 Waiting.suffixes.letGo(whenAwaitedBy: 2)
                 let request = CookieRequest(try HTTPURL("https://www.example.org/"))
-                Waiting.storage.receiveWhenAtHand(["a=1; Max-Age=1000"], from: request, policy: .always)
+                Waiting.storage.receiveWhenLoaded(["a=1; Max-Age=1000"], from: request, policy: .always)
                 exit(0)
             }
         }

@@ -25,7 +25,7 @@ import Testing
     private func receive(_ fields: [String], in storage: HTTPCookieStorage, host: String = "example.org") throws {
         let url = try #require(URL(string: "https://\(host)/"))
         let request = try #require(CookieRequest(url, document: nil, partition: nil))
-        storage.receiveWhenAtHand(fields, from: request, policy: .always)
+        storage.receiveWhenLoaded(fields, from: request, policy: .always)
     }
 
     // COOK-17
@@ -120,9 +120,9 @@ import Testing
         let ending = cookie("a", expires: 2000)
         _ = jar.insert(ending, at: 1000)
         // At one time, whatever the clock says meanwhile.
-        #expect(jar.lasting(at: 1999) == [ending])
+        #expect(jar.persistent(at: 1999) == [ending])
         #expect(jar.replaceLasting(with: [ending], at: 1999).isEmpty)
-        #expect(jar.lasting(at: 1999) == [ending])
-        #expect(jar.lasting(at: 2001) == [])
+        #expect(jar.persistent(at: 1999) == [ending])
+        #expect(jar.persistent(at: 2001) == [])
     }
 }

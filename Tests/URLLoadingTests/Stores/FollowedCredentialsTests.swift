@@ -7,15 +7,15 @@ import Testing
 
 /// A storage whose permanent passwords are with a keeper that is slow, fails, and is used by others.
 @Suite(.leavesNothing) struct FollowedCredentialsTests {
-    private typealias Keeper = ScriptedKeeper<StoredCredential>
+    private typealias Keeper = ScriptedKeeper<PersistentCredential>
 
     private let space = URLProtectionSpace(
         host: "example.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, realm: "r",
         authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
 
-    private func stored(_ user: String, _ password: String = "p") -> StoredCredential {
-        StoredCredential(
-            space: StoredCredential.Space(
+    private func stored(_ user: String, _ password: String = "p") -> PersistentCredential {
+        PersistentCredential(
+            space: PersistentCredential.Space(
                 host: "example.org", port: 443, protocolName: "https", realm: "r",
                 authenticationMethod: NSURLAuthenticationMethodHTTPBasic),
             user: user, password: password)
@@ -136,7 +136,7 @@ import Testing
 
     // MARK: Defaults
 
-    private func `default`(_ user: String) -> StoredCredential {
+    private func `default`(_ user: String) -> PersistentCredential {
         var credential = stored(user)
         credential.isDefault = true
         return credential
@@ -180,9 +180,9 @@ import Testing
 
     // AUTH-23
     @Test("what could not be read can be removed, and replaced for the session", arguments: [true, false])
-    func unread(isLoadedWhole: Bool) async throws {
+    func unread(isLoadedCompletely: Bool) async throws {
         // It fails, or it is a keyring that is locked.
-        let keeper = Keeper(["a", "b", "c", "d"].map { stored($0) }, isLoadedWhole: isLoadedWhole)
+        let keeper = Keeper(["a", "b", "c", "d"].map { stored($0) }, isLoadedCompletely: isLoadedCompletely)
         keeper.setFailing(.load)
         let storage = storage(over: keeper)
         #expect(users(storage) == [])

@@ -9,7 +9,7 @@ import Testing
         let user = try SessionUser()
         let server = try ScriptedServer.answering { request in
             switch request.path {
-            case "/login": .text("hello").with(field: "Set-Cookie", "lasting=yes; Max-Age=3600")
+            case "/login": .text("hello").with(field: "Set-Cookie", "persistent=yes; Max-Age=3600")
             case "/fresh": .text("fresh").with(field: "Cache-Control", "max-age=3600")
             default: .text(request["Cookie"] ?? "none").with(field: "Cache-Control", "no-store")
             }
@@ -25,7 +25,7 @@ import Testing
         #expect(said.count == 1)
         #expect(
             said.first?.hasSuffix(": libsqlite3.so.0 is missing. What is stored is kept in memory.") == true)
-        #expect(lines.filter { !said.contains($0) } == ["200 hello", "200 fresh", "200 fresh", "200 lasting=yes"])
+        #expect(lines.filter { !said.contains($0) } == ["200 hello", "200 fresh", "200 fresh", "200 persistent=yes"])
         #expect(server.requests.map(\.path) == ["/login", "/fresh", "/cookie"])
         #expect(user.places.keys.filter { $0.hasSuffix(".sqlite") } == [])
     }

@@ -23,7 +23,7 @@ import Testing
             let response = CannedResponse.text("hello")
             return request.path == "/set"
                 ? response.with(field: "Cache-Control", "no-store")
-                    .with(field: "Set-Cookie", "lasting=1; Max-Age=3600").with(field: "Set-Cookie", "passing=1")
+                    .with(field: "Set-Cookie", "persistent=1; Max-Age=3600").with(field: "Set-Cookie", "passing=1")
                 : response.with(field: "Cache-Control", "max-age=3600")
         }
     }
@@ -70,21 +70,21 @@ import Testing
 
     // S-88, S-89, COOK-19, AUTH-21, CACHE-28
     @Test("a flush leaves all that lasts in files, and a reset nothing, neither there nor in the session")
-    func lasting() async throws {
+    func persistent() async throws {
         defer { server.stop() }
         let session = session()
         defer { session.finishTasksAndInvalidate() }
         try await fill(session)
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.flush()
-        #expect(held(cookies, credentials, cache) == ["lasting", "me", "hello"])
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(cookies, credentials, cache) == ["persistent", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.reset()
         #expect(held(session) == [])
         #expect(held(cookies, credentials, cache) == [])
         // All is asked for anew.
         _ = try await session.data(from: server.url("/kept"))
-        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "persistent=1; passing=1", nil])
     }
 
     // S-89, S-18
@@ -94,11 +94,11 @@ import Testing
         defer { session.finishTasksAndInvalidate() }
         try await fill(session)
         await session.flush()
-        #expect(held(session) == ["lasting", "passing", "me", "hello"])
+        #expect(held(session) == ["persistent", "passing", "me", "hello"])
         await session.reset()
         #expect(held(session) == [])
         _ = try await session.data(from: server.url("/kept"))
-        #expect(server.requests.map { $0["Cookie"] } == [nil, "lasting=1; passing=1", nil])
+        #expect(server.requests.map { $0["Cookie"] } == [nil, "persistent=1; passing=1", nil])
     }
 
     // S-88
@@ -108,7 +108,7 @@ import Testing
         let told = EventRecorder<[String]>()
         let configuration = URLSessionConfiguration.ephemeral
         let cookieKeeper = ScriptedKeeper<Cookie>([])
-        let passwordKeeper = ScriptedKeeper<StoredCredential>([])
+        let passwordKeeper = ScriptedKeeper<PersistentCredential>([])
         if isPassword {
             passwordKeeper.hold(.apply)
             let storage = URLCredentialStorage(unlessEmpty: { false }, keeper: { passwordKeeper })
@@ -119,7 +119,7 @@ import Testing
             cookieKeeper.hold(.apply)
             let storage = HTTPCookieStorage(unlessEmpty: { false }, keeper: { cookieKeeper })
             let cookie = HTTPCookie(properties: [
-                .name: "lasting", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
+                .name: "persistent", .value: "1", .domain: "example.org", .path: "/", .expires: Date.distantFuture,
             ])
             storage.setCookie(try #require(cookie))
             configuration.httpCookieStorage = storage
@@ -133,6 +133,6 @@ import Testing
         #expect(told.events == [])
         cookieKeeper.letGo(.apply)
         passwordKeeper.letGo(.apply)
-        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "lasting"]])
+        #expect(try await told.waitFor(count: 1) == [[isPassword ? "me" : "persistent"]])
     }
 }

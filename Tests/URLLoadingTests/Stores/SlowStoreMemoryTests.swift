@@ -13,7 +13,7 @@ import Testing
     private struct Weak: @unchecked Sendable {
         // Sendable: weak references are read and cleared atomically.
         weak var core: TaskCore?
-        weak var load: (any SchemeLoad)?
+        weak var load: (any Load)?
 
         var isGone: Bool { core == nil && load == nil }
     }

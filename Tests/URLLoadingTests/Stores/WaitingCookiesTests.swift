@@ -21,10 +21,10 @@ import Testing
     /// As the loader does it.
     private func receive(_ fields: String..., from host: String = "www.example.org") throws {
         let request = try request(host)
-        if storage.isAtHand(for: request) {
+        if storage.isLoaded(for: request) {
             _ = storage.receive(fields, from: request, policy: .always)
         } else {
-            storage.receiveWhenAtHand(fields, from: request, policy: .always)
+            storage.receiveWhenLoaded(fields, from: request, policy: .always)
         }
     }
 
@@ -43,9 +43,9 @@ import Testing
     @Test("who asks the storage finds what responses have set") func asked() throws {
         try receive("a=1", "b=1")
         try receive("a=2")
-        #expect(storage.isEmptyAtHand == nil)
+        #expect(storage.isEmptyIfLoaded == nil)
         #expect(all == ["a=2", "b=1"])
-        #expect(storage.isEmptyAtHand == false)
+        #expect(storage.isEmptyIfLoaded == false)
         try receive("c=3")
         let url = try #require(URL(string: "https://www.example.org/"))
         #expect(storage.cookies(for: url)?.map(\.name) == ["a", "b", "c"])
@@ -97,7 +97,7 @@ import Testing
         try receive("a=2", from: "localhost")
         let field = EventRecorder<String?>()
         let localhost = try request("localhost")
-        storage.whenAtHand(for: localhost) { [storage] in field.record(storage.field(for: localhost)) }
+        storage.whenLoaded(for: localhost) { [storage] in field.record(storage.field(for: localhost)) }
         #expect(field.events == [])
         suffixes.letGo()
         #expect(field.events == ["a=2"])
@@ -133,7 +133,7 @@ import Testing
         #expect(all == [])
         let field = EventRecorder<String?>()
         let request = try request("www.example.org")
-        storage.whenAtHand(for: request) { [storage] in field.record(storage.field(for: request)) }
+        storage.whenLoaded(for: request) { [storage] in field.record(storage.field(for: request)) }
         try receive("a=1")
         #expect(field.events == [])
         suffixes.letGo()

@@ -3,7 +3,7 @@ import LoadingStorage
 import TestSupport
 
 /// Keeps records as long as it lives, and does it as a test wants: it can be held at any of its calls, and can fail.
-final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
+final class ScriptedKeeper<Record: NamedRecord>: RecordStore, Sendable {
     typealias Call = ScriptedCall
 
     fileprivate struct State {
@@ -13,18 +13,18 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         var held: Set<Call> = []
         var failing: Set<Call> = []
         /// As long as nobody has read what is kept, that is news.
-        var hasNews = true
+        var hasExternalChanges = true
         var isLost = false
         var whenApplied: (@Sendable () -> Void)?
     }
 
     private let state = Watched(State())
 
-    let isLoadedWhole: Bool
+    let isLoadedCompletely: Bool
 
     /// - Parameter isLoadedWhole: False for one who may keep more than it tells.
-    init(_ records: [Record], isLoadedWhole: Bool = true) {
-        self.isLoadedWhole = isLoadedWhole
+    init(_ records: [Record], isLoadedCompletely: Bool = true) {
+        self.isLoadedCompletely = isLoadedCompletely
         state.withValue { for record in records { $0.kept[record.identity] = record } }
     }
 
@@ -49,7 +49,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
     func othersStore(_ record: Record) {
         state.withValue {
             $0.kept[record.identity] = record
-            $0.hasNews = true
+            $0.hasExternalChanges = true
         }
     }
 
@@ -60,7 +60,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
     func lose() {
         state.withValue {
             $0.kept = [:]
-            $0.hasNews = true
+            $0.hasExternalChanges = true
             $0.isLost = true
         }
     }
@@ -72,13 +72,13 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         }
     }
 
-    // MARK: RecordKeeper
+    // MARK: RecordStore
 
     func loadIfPossible() -> [Record]? {
         enter(.load)
         return state.withValue { state in
             if state.failing.contains(.load) { return nil }
-            state.hasNews = false
+            state.hasExternalChanges = false
             return Array(state.kept.values)
         }
     }
@@ -92,7 +92,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         }
     }
 
-    func correct(_ corrections: [RecordCorrection<Record>]) -> Bool {
+    func correct(_ corrections: [RecordReplacement<Record>]) -> Bool {
         enter(.apply, corrections.map(\.change))
         state.current.whenApplied?()
         return state.withValue { state in
@@ -109,9 +109,9 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
         return state.withValue { $0.write(unless: .flush) }
     }
 
-    func hasNews() -> Bool {
-        enter(.hasNews)
-        return state.current.hasNews
+    func hasExternalChanges() -> Bool {
+        enter(.hasExternalChanges)
+        return state.current.hasExternalChanges
     }
 
     func hasLostFile() -> Bool {
@@ -136,7 +136,7 @@ final class ScriptedKeeper<Record: NamedRecord>: RecordKeeper, Sendable {
     }
 }
 
-enum ScriptedCall: String, Sendable { case load, apply, flush, hasNews }
+enum ScriptedCall: String, Sendable { case load, apply, flush, hasExternalChanges }
 
 extension ScriptedKeeper.State {
     fileprivate mutating func write(unless call: ScriptedCall) -> Bool {
@@ -170,7 +170,7 @@ extension Cookie: NamedRecord {
     static func name(of identity: Identity) -> String { identity.name }
 }
 
-extension StoredCredential: NamedRecord {
+extension PersistentCredential: NamedRecord {
     static func name(of identity: Identity) -> String { identity.user }
 }
 

@@ -1,0 +1,89 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct ProtectedAreasTests {
+    private func url(_ text: String) throws -> HTTPURL { try HTTPURL(text) }
+
+    private func covered(_ scope: AuthenticationScope, _ paths: [String]) throws -> [String] {
+        try paths.filter { scope.depth(of: try url("http://example.com" + $0)) != nil }
+    }
+
+    // AUTH-26, RFC 7617 §2.2
+    @Test func basicCoversTheDirectory() throws {
+        let paths = [
+            "/docs/", "/docs/test.doc", "/docs/?page=1", "/docs/sub/x", "/docs", "/", "/other/", "/docs2/", "/?/docs/",
+            "/docs/../secret", "/docs/%2e%2E/secret", "/docs/./x", "/docs/.hidden", "/docs/...", "/docs/a..b",
+        ]
+        #expect(
+            try covered(.basic(acceptedAt: url("http://example.com/docs/index.html?a=/b/")), paths) == [
+                "/docs/", "/docs/test.doc", "/docs/?page=1", "/docs/sub/x", "/docs/.hidden", "/docs/...", "/docs/a..b",
+            ])
+        #expect(
+            try covered(.basic(acceptedAt: url("http://example.com")), ["/", "/x", "/x/y?z"]) == ["/", "/x", "/x/y?z"])
+    }
+
+    // AUTH-18, RFC 7616 §3.3
+    @Test(arguments: [
+        (nil, ["/", "/a", "/a/b", "/ab", "/b/c"]), ("", ["/", "/a", "/a/b", "/ab", "/b/c"]),
+        (" ", ["/", "/a", "/a/b", "/ab", "/b/c"]), ("/a", ["/a", "/a/b", "/ab"]), ("/a/ /b", ["/a/b", "/b/c"]),
+        ("http://example.com/b", ["/b/c"]), ("http://EXAMPLE.com:80", ["/", "/a", "/a/b", "/ab", "/b/c"]),
+        // What lies on other servers is not this one's to give away.
+        ("http://other.example/ https://example.com/ //other.example/ relative", []),
+    ])
+    func digestCoversItsDomain(domain: String?, expected: [String]) throws {
+        let scope = AuthenticationScope.digest(domain: domain, acceptedAt: try url("http://example.com/x/y"))
+        #expect(try covered(scope, ["/", "/a", "/a/b", "/ab", "/b/c"]) == expected)
+    }
+
+    private func space(_ realm: String, _ scheme: AuthenticationScheme = .basic, at text: String) throws
+        -> ProtectionSpace
+    {
+        ProtectionSpace(
+            of: AuthenticationOption(
+                scheme: scheme,
+                challenge: AuthenticationChallenge(scheme: scheme.name, parameters: [.init("realm", realm)])),
+            at: AuthenticationPeer(serverOf: try url(text)))
+    }
+
+    // AUTH-26
+    @Test func theClosestSpaceIsChosen() throws {
+        let host = "http://example.com"
+        var scopes = AuthenticationScopes()
+        #expect(scopes.space(of: try url(host)) == nil)
+        let outer = try space("outer", at: host)
+        let inner = try space("inner", at: host)
+        let digest = try space("digest", .digest, at: host)
+        scopes.add(.basic(acceptedAt: try url(host + "/")), of: outer, at: try url(host))
+        scopes.add(.basic(acceptedAt: try url(host + "/in/x")), of: inner, at: try url(host))
+        scopes.add(.digest(domain: "/d", acceptedAt: try url(host)), of: digest, at: try url(host))
+        #expect(scopes.space(of: try url(host + "/a")) == outer)
+        #expect(scopes.space(of: try url(host + "/in/a")) == inner)
+        #expect(scopes.space(of: try url(host + "/d")) == digest)
+        #expect(scopes.space(of: try url("https://example.com/a")) == nil)
+        #expect(scopes.space(of: try url("http://example.com:81/a")) == nil)
+        #expect(scopes.space(of: try url("http://www.example.com/a")) == nil)
+
+        scopes.remove(inner)
+        #expect(scopes.space(of: try url(host + "/in/a")) == outer)
+        scopes.remove(outer)
+        scopes.remove(digest)
+        #expect(scopes.space(of: try url(host + "/in/a")) == nil)
+    }
+
+    @Test func thereIsALimit() throws {
+        var scopes = AuthenticationScopes()
+        let host = "http://example.com/"
+        for number in 0...AuthenticationScopes.maximumCount {
+            let path = try url(host + "\(number)/")
+            scopes.add(.basic(acceptedAt: path), of: try space("\(number)", at: host), at: path)
+        }
+        #expect(scopes.space(of: try url(host + "0/")) == nil)
+        #expect(scopes.space(of: try url(host + "1/"))?.realm == "1")
+        #expect(scopes.space(of: try url(host + "256/"))?.realm == "256")
+        for number in 0..<1000 {
+            let other = try url("http://host\(number)/")
+            scopes.add(.basic(acceptedAt: other), of: try space("r", at: "http://host\(number)/"), at: other)
+        }
+        #expect(scopes.space(of: try url("http://host999/"))?.realm == "r")
+    }
+}

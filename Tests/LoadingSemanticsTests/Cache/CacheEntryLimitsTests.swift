@@ -1,0 +1,40 @@
+import LoadingSemantics
+import Testing
+
+@Suite struct CacheRoomTests {
+    private static let both: CacheEntryLimits.Tiers = [.memory, .disk]
+
+    // CACHE-3, CACHE-4, CACHE-22
+    @Test(
+        arguments: [
+            (5, both, both), (6, both, [.disk]), (10, both, [.disk]), (11, both, []), (5, [.memory], [.memory]),
+            (6, [.memory], []), (5, [], []),
+        ] as [(Int64, CacheEntryLimits.Tiers, CacheEntryLimits.Tiers)])
+    func aTwentieth(size: Int64, allowed: CacheEntryLimits.Tiers, tiers: CacheEntryLimits.Tiers) {
+        #expect(CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200).tiers(for: size, allowed: allowed) == tiers)
+    }
+
+    // CACHE-4: what is too large for the disk may still go to memory.
+    @Test func moreMemoryThanDisk() {
+        let room = CacheEntryLimits(memoryCapacity: 200, diskCapacity: 100)
+        #expect(room.tiers(for: 10, allowed: Self.both) == .memory)
+        #expect(room.tiers(for: 5, allowed: Self.both) == Self.both)
+    }
+
+    // CACHE-24, CACHE-29: a tier of no capacity is not there.
+    @Test(arguments: [0, -1, Int64.min])
+    func noCapacity(capacity: Int64) {
+        let none = CacheEntryLimits(memoryCapacity: capacity, diskCapacity: capacity)
+        #expect(none.tiers(for: 1, allowed: Self.both) == [])
+        let memory = CacheEntryLimits(memoryCapacity: 100, diskCapacity: capacity)
+        #expect(memory.tiers(for: 1, allowed: Self.both) == .memory)
+    }
+
+    // CACHE-31
+    @Test func howMuchIsGathered() {
+        let room = CacheEntryLimits(memoryCapacity: 100, diskCapacity: 200)
+        #expect(room.limit(allowed: Self.both) == 10)
+        #expect(room.limit(allowed: .memory) == 5)
+        #expect(room.limit(allowed: []) == 0)
+    }
+}

@@ -1,0 +1,30 @@
+import LoadingStorage
+import Testing
+
+/// Which messages of the stores of a process are said.
+@Suite struct StorageAnnouncementsTests {
+    private let data = StorageMessage.inMemory(StorageFailure(.make, "/home/a/data", .system(13)))
+    private let cache = StorageMessage.inMemory(StorageFailure(.make, "/home/a/cache", .system(13)))
+
+    // C-36: without a writable home four stores say the same
+    @Test func oneLineForAllStores() {
+        let announcements = StorageMessageFilter()
+        #expect([data, data, cache, data].map { announcements.take($0) } == [true, false, false, false])
+    }
+
+    // C-36: a full disk is full for one load, and has room for the next
+    @Test func whatComesAndGoesIsSaidOnce() {
+        let announcements = StorageMessageFilter()
+        let again = StorageMessage.writableAgain(path: "/home/a/data")
+        #expect(!announcements.take(again))
+        #expect([data, again, data, again].map { announcements.take($0) } == [true, true, false, false])
+    }
+
+    @Test func anotherTroubleIsSaidToo() {
+        let announcements = StorageMessageFilter()
+        let newer = StorageMessage.inMemory(StorageFailure(.open, "/home/a/data", .newer(version: 9)))
+        let repaired = StorageMessage.repaired(path: "/home/a/data", saved: 2, putAside: nil)
+        #expect(
+            [data, newer, newer, repaired, repaired].map { announcements.take($0) } == [true, true, false, true, false])
+    }
+}
