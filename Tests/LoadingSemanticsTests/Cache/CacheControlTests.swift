@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [
         ("max-age=60", 60), ("MAX-AGE=60", 60), (#"max-age="60""#, 60), (#"max-age="\6\0""#, 60), ("max-age=0", 0),
         ("max-age=007", 7), (" ,, max-age=60 ,\t", 60), ("max-age=60 , public", 60), ("public, max-age=60", 60),
-        ("max-age=60,max-age=5", 60),
+        ("max-age=60,max-age=5", 60), ("public,max-age=60", 60), ("public,,max-age=60", 60), (",max-age=60", 60),
         // Values above 31 bits are capped, regardless of the number of digits.
         ("max-age=2147483647", 2_147_483_647), ("max-age=2147483648", 2_147_483_648),
         ("max-age=2147483649", 2_147_483_648), ("max-age=99999999999999999999999999999999", 2_147_483_648),

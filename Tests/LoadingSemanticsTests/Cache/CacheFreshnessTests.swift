@@ -143,4 +143,13 @@ import Testing
         let undated = StoredResponse(status: 200, fields: HTTPFields(fields))
         #expect(CacheFreshness(undated, now: CacheFixtures.start).remaining.map { $0 < 0 } == true)
     }
+
+    // CACHE-17: RFC 9110 §15.1. What a program has stored itself may have any status.
+    @Test func statusesWhoseLifetimeIsGuessed() {
+        let fields = HTTPFields([("Date", CacheFixtures.date(0)), ("Last-Modified", CacheFixtures.date(-6000))])
+        let guessed = (100...599).filter {
+            CacheFreshness(StoredResponse(status: $0, fields: fields), now: CacheFixtures.start).basis == .lastModified
+        }
+        #expect(guessed == [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501])
+    }
 }

@@ -9,7 +9,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: method, progress: progress, isReusedConnection: reused, isBodyReplayable: replayable,
-                attempts: attempts)) == .retry
+                attempts: attempts, lossesWhileServing: 0, refusals: 1, isServing: false)) == .retry
     }
 
     // CONN-10
@@ -53,7 +53,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "POST", progress: progress, isReusedConnection: false, isBodyReplayable: true, attempts: 1,
-                refusals: refusals, isServing: isServing))
+                lossesWhileServing: 0, refusals: refusals, isServing: isServing))
     }
 
     // CONN-4: a refusal does not count as an attempt while the server processes others
@@ -78,7 +78,7 @@ import Testing
         RetryRules.decide(
             LostExchange(
                 method: "GET", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: attempts,
-                lossesWhileServing: lossesWhileServing, isServing: isServing)) == .retry
+                lossesWhileServing: lossesWhileServing, refusals: 1, isServing: isServing)) == .retry
     }
 
     // CONN-10: a close between other requests may be unrelated; a request that is lost repeatedly may be the cause
@@ -98,7 +98,8 @@ import Testing
     // CONN-10, ERR-5
     @Test func failureKeepsItsError() {
         let lost = LostExchange(
-            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1)
+            method: "POST", progress: .sent, isReusedConnection: true, isBodyReplayable: true, attempts: 1,
+            lossesWhileServing: 0, refusals: 1, isServing: false)
         #expect(RetryRules.decide(lost) == .fail(.networkConnectionLost))
         #expect(RetryRules.decide(lost, error: .networkConnectionLost(104)) == .fail(.networkConnectionLost(104)))
     }
