@@ -13,7 +13,7 @@ package protocol LoadClient: AnyObject {
     /// The request goes to this address instead, which is the same but for being secure.
     func load(_ load: any SchemeLoad, isUpgradedTo url: String)
     /// A connection that is being made for the load needs an answer. False to have the default apply.
-    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool
+    func load(_ load: any SchemeLoad, asks question: ConnectionChallenge) -> Bool
     /// A request is to go out: the value of its `Cookie` field, or nil without cookies. Answered `.later`, the load stands still until `load.provideCookies`.
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?>
     /// The response to a request sets cookies, by so many fields.

@@ -1,11 +1,12 @@
 internal import LoadingSemantics
 internal import LoadingTransport
 
-extension ByteStream: AddressEntrant {}
+extension ByteStream: AddressRaceCandidate {}
 
 extension AddressRace<ByteStream> {
     /// A race of TCP connections.
-    convenience init(to origin: Origin, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false) {
+    convenience init(to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false)
+    {
         self.init(to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices) {
             (address, told) throws(POSIXFailure) in
             try ByteStream.connect(

@@ -7,23 +7,23 @@ internal import LoadingTransport
 ///
 /// When none of the addresses answers and the resolver had them from memory, the name is asked anew, and what is new
 /// among the addresses is tried.
-final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
+final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
     typealias Failure = AddressRaceFailure
     /// Begins with an address. How that ends is told once, and never before it returns.
-    typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Entrant
+    typealias Begin = (SocketAddress, @escaping (LoadError?) -> Void) throws(POSIXFailure) -> Candidate
 
     private let begin: Begin
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let loop: EventLoop
     private let resolver: NameResolver
     private let literal: SocketAddress?
     private var eyeballs: HappyEyeballs
-    private var running: [HappyEyeballs.Attempt: Entrant] = [:]
+    private var running: [HappyEyeballs.Attempt: Candidate] = [:]
     private let timer = LoopTimer()
     private var record: ((LoadEvent.Kind) -> Void)?
     /// Told what a name leads to, before it is gone there. The race may be cancelled from within.
     var onAddresses: (([SocketAddress]) -> Void)?
-    private var outcome: ((Result<Entrant, Failure>) -> Void)?
+    private var outcome: ((Result<Candidate, Failure>) -> Void)?
     private var tickets: [NameResolver.Ticket] = []
     private var resolvedCount = 0
     private var unresolvedFamilies = 0
@@ -37,7 +37,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     ///   - origin: Its name is looked up, and the addresses get its port.
     ///   - awaitsServices: Whether nothing is begun before `servicesKnown`, for a moment.
     init(
-        to origin: Origin, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
+        to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false,
         begin: @escaping Begin
     ) {
         self.begin = begin
@@ -51,7 +51,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
     }
 
     func start(
-        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Entrant, Failure>) -> Void
+        record: @escaping (LoadEvent.Kind) -> Void, outcome: @escaping (Result<Candidate, Failure>) -> Void
     ) {
         self.record = record
         self.outcome = outcome
@@ -84,14 +84,14 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         for family in [SocketAddress.Family.ipv6, .ipv4] {
             unresolvedFamilies += 1
             let box = LoopBox(self)
-            let ticket = resolver.resolve(NameQuestion(origin.host, family), on: loop) { answer, isRemembered in
+            let ticket = resolver.resolve(AddressQuery(origin.host, family), on: loop) { answer, isRemembered in
                 box.value.resolved(family, answer, isRemembered: isRemembered)
             }
             tickets.append(ticket)
         }
     }
 
-    private func resolved(_ family: SocketAddress.Family, _ answer: NameAnswer, isRemembered: Bool) {
+    private func resolved(_ family: SocketAddress.Family, _ answer: AddressAnswer, isRemembered: Bool) {
         guard outcome != nil else { return }
         unresolvedFamilies -= 1
         switch answer {
@@ -151,8 +151,8 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
             case .setDeadline(let time): loop.arm(timer, at: time, for: self)
             case .clearDeadline: loop.disarm(timer)
             case .succeeded(let attempt):
-                guard let entrant = running.removeValue(forKey: attempt) else { continue }
-                end(.success(entrant))
+                guard let candidate = running.removeValue(forKey: attempt) else { continue }
+                end(.success(candidate))
             case .failed(let error): failedAll(error)
             }
         }
@@ -184,7 +184,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
 
     // MARK: The end
 
-    private func end(_ result: Result<Entrant, Failure>) {
+    private func end(_ result: Result<Candidate, Failure>) {
         let outcome = outcome
         self.outcome = nil
         stop()
@@ -196,7 +196,7 @@ final class AddressRace<Entrant: AddressEntrant>: LoopTimerTarget {
         loop.disarm(timer)
         for ticket in tickets { resolver.withdraw(ticket) }
         tickets = []
-        for entrant in running.values { entrant.close() }
+        for candidate in running.values { candidate.close() }
         running = [:]
     }
 }

@@ -9,8 +9,8 @@ package import LoadingTransport
 /// owned by its pool.
 ///
 /// Back-pressure: while `isPaused` nothing is read, so the kernel's buffer fills and the server's window closes.
-package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimerTarget {
-    let home: OriginConnections
+package final class HTTP1Connection: HTTPExchangeStream, ByteStreamOwner, LoopTimerTarget {
+    let primaryOrigin: OriginConnections
     let generation: Int
     let pool: ConnectionPool
     let stream: ByteStream
@@ -59,7 +59,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     var isSentWhole = false
 
     // What follows the head of its response; see `HTTP1Connection+Rest`.
-    /// Whether that waits for `readRest`, and what of it has been read already.
+    /// Whether that waits for `resumeBody`, and what of it has been read already.
     var isRestHeld = false
     var rest: [UInt8] = []
 
@@ -73,9 +73,9 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     private static let spliceMinimum = 128 * 1024
     private static let spliceMost = 512 * 1024
 
-    init(stream: ByteStream, home: OriginConnections, pool: ConnectionPool, generation: Int) {
+    init(stream: ByteStream, primaryOrigin: OriginConnections, pool: ConnectionPool, generation: Int) {
         self.stream = stream
-        self.home = home
+        self.primaryOrigin = primaryOrigin
         self.pool = pool
         self.generation = generation
         stream.owner = self
@@ -93,14 +93,14 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
     package var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
-    package let isElsewhere = false
+    package let mayBeMisdirected = false
     package let isShared = false
-    package func avoidConnection() {}
+    package func disallowConnection() {}
 
     package var acknowledgement: Acknowledgement? { stream.acknowledgement }
 
     package func facts(isReused: Bool) -> ConnectionFacts {
-        ConnectionFacts(of: stream, to: home.origin, speaking: "http/1.1", isReused: isReused)
+        ConnectionFacts(of: stream, to: primaryOrigin.key, speaking: "http/1.1", isReused: isReused)
     }
 
     // MARK: Starting
@@ -367,7 +367,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
     /// connection go.
     package func hold() { isHeld = true }
 
-    package func putBack() { giveBack() }
+    package func returnUnused() { giveBack() }
 
     package func confirm() -> Bool {
         // The kernel is asked: the loop may not have heard yet what came a moment ago.
@@ -404,7 +404,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         observer.exchangeFailed(ExchangeFailure(error: error, progress: progress))
     }
 
-    func wasCutOff() {
+    func localAddressWasLost() {
         if observer == nil { pool.discard(self) } else { fail(.networkConnectionLost(ENETDOWN)) }
     }
 
@@ -429,7 +429,7 @@ package final class HTTP1Connection: ExchangeCarrier, ByteStreamOwner, LoopTimer
         pool.loop.arm(timer, at: pool.loop.now + pool.loop.limits.drainTimeout, for: self)
         isSuspended = false
         setPaused(false)
-        readRest()
+        resumeBody()
     }
 
     func close() {

@@ -6,7 +6,7 @@ internal import LoadingTransport
 
 /// One exchange on a connection that carries many. Confined to its loop; held by its connection while it is open, and by whoever
 /// uses it.
-final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
+final class HTTPStream: HTTPExchangeStream, LoopTimerTarget {
     private let connection: any MultiplexedConnection
     private let origin: OriginConnections
     /// Its number, once it has begun.
@@ -58,7 +58,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private static let gatheredPiece = 1024
     private static let unannouncedRoom = 64 * 1024
 
-    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its guests.
+    /// - Parameter origin: Whose exchange it is: that of the connection, or one of its coalescedOrigins.
     init(on connection: any MultiplexedConnection, for origin: OriginConnections) {
         self.connection = connection
         self.origin = origin
@@ -72,8 +72,8 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     var acknowledgement: Acknowledgement? { number.flatMap { connection.acknowledgement(of: $0) } }
 
     let isShared = true
-    var isElsewhere: Bool { origin !== connection.home || connection.isAlternative }
-    func avoidConnection() { connection.pool.avoid(connection, for: origin) }
+    var mayBeMisdirected: Bool { origin !== connection.primaryOrigin || connection.isAlternative }
+    func disallowConnection() { connection.pool.avoid(connection, for: origin) }
 
     func facts(isReused: Bool) -> ConnectionFacts { connection.facts(isReused: isReused) }
 
@@ -94,7 +94,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
             observer.exchangeFailed(
                 ExchangeFailure(
                     error: LoadError(error), progress: .unsent, wasAlone: connection.requestCount == 0,
-                    lastAnswer: connection.home.lastAnswer))
+                    lastAnswer: connection.primaryOrigin.lastAnswer))
         }
     }
 
@@ -118,7 +118,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
 
     func cancel() {
         guard observer != nil else { return }
-        fallSilent()
+        detach()
         if let number { connection.cancel(number) }
     }
 
@@ -128,20 +128,20 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         if let then { connection.pool.loop.post(then) }
     }
 
-    func putBack() { connection.putBack() }
+    func returnUnused() { connection.returnUnused() }
 
     /// A place that was not used at once is asked for again, so that the pool looks whether the server takes more.
     func confirm() -> Bool {
-        putBack()
+        returnUnused()
         return false
     }
 
     func startOfBody(most: Int) -> [UInt8]? { nil }
 
     // A connection that others share stays where it is.
-    func holdRest() {}
-    func readRest() {}
-    func giveAway() -> HandedConnection? { nil }
+    func holdBody() {}
+    func resumeBody() {}
+    func detachConnection() -> DetachedConnection? { nil }
     func hold() {}
     func letGo() {}
 
@@ -375,14 +375,14 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
         guard let observer, let number else { return }
         let bytes = connection.bodyWireBytes(of: number)
         endedWireBytes = bytes
-        fallSilent()
+        detach()
         // The rest of a request that was answered already is of no use to anybody.
         if !isSentWhole { connection.stopRequest(of: number) }
         observer.exchangeEnded(bodyBytes: bytes)
     }
 
     /// The observer hears nothing more. What it has not taken is nobody's to take any more.
-    func fallSilent() {
+    func detach() {
         observer = nil
         forgetGathered()
         stopSending()
@@ -393,7 +393,7 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     private func fail(_ error: LoadError) {
         handOut()
         guard let observer else { return }
-        fallSilent()
+        detach()
         if let number { connection.cancel(number) }
         observer.exchangeFailed(ExchangeFailure(error: error, progress: .sent))
     }
@@ -401,12 +401,12 @@ final class HTTPStream: ExchangeCarrier, LoopTimerTarget {
     func fail(_ failure: HTTPStreamFailure, loss: LoadError?) {
         handOut()
         guard let observer else { return }
-        fallSilent()
+        detach()
         observer.exchangeFailed(
             ExchangeFailure(
                 error: LoadError(failure, over: connection.version, loss: loss), progress: failure.progress,
                 requiresHTTP1: failure == .http11Required, hasOtherWay: connection.hasOtherWay,
-                wasAlone: connection.requestCount <= 1, lastAnswer: connection.home.lastAnswer))
+                wasAlone: connection.requestCount <= 1, lastAnswer: connection.primaryOrigin.lastAnswer))
     }
 }
 

@@ -7,9 +7,9 @@ internal import LoadingTransport
 /// to its loop, owned by its pool.
 protocol MultiplexedConnection: RoutedConnection {
     /// For whom it was made.
-    var home: OriginConnections { get }
+    var primaryOrigin: OriginConnections { get }
     /// Other origins that its server has proved to be, and whose requests it carries too (CONN-3).
-    var guests: [OriginConnections] { get set }
+    var coalescedOrigins: [OriginConnections] { get set }
     /// Whether it takes no new requests.
     var isRetired: Bool { get set }
     var pool: ConnectionPool { get }
@@ -27,7 +27,7 @@ protocol MultiplexedConnection: RoutedConnection {
     var peer: ConnectedPeer? { get }
     func facts(isReused: Bool) -> ConnectionFacts
     /// Whether it carries nothing, and the server does not let it carry anything.
-    var standsStill: Bool { get }
+    var hasNoStreamCredit: Bool { get }
     /// Whether its server may be reached in another way that has not failed, now that it is lost.
     var hasOtherWay: Bool { get }
     /// How many requests were begun on it.
@@ -52,7 +52,7 @@ protocol MultiplexedConnection: RoutedConnection {
     /// The stream's number, or why there is none.
     func begin(_ stream: HTTPStream, with request: HTTPStreamRequest) -> Result<Int64, HTTPStreamRequestError>
     /// A stream that was given out is not used.
-    func putBack()
+    func returnUnused()
     /// Nobody wants the response.
     func cancel(_ number: Int64)
     /// The response is whole; what is left of the request is of no use to anybody.

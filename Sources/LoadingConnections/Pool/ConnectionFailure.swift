@@ -8,7 +8,7 @@ package struct ConnectionFailure {
     /// Whether the next way of a `ProxyRouteList` may be tried.
     package internal(set) var permitsNextRoute = false
     /// How far the way was gone.
-    package private(set) var step = ProxyStep.connection
+    package private(set) var step = ConnectPhase.connection
     /// Whether it is about whom somebody trusts, or who he is: somebody else may fare otherwise.
     package internal(set) var isPersonal: Bool
 

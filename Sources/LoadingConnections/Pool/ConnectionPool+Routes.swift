@@ -21,7 +21,9 @@ extension ConnectionPool {
             #if HTTP3
                 http3Services.networkChanged(to: addresses)
             #endif
-            for connection in allConnections where isCutOff(connection, addresses) { connection.wasCutOff() }
+            for connection in allConnections where hasLostLocalAddress(connection, addresses) {
+                connection.localAddressWasLost()
+            }
         }
         // Those that carry their last may need another way too.
         if !allConnections.isEmpty { watchRoutes(since: mark) }
@@ -29,10 +31,10 @@ extension ConnectionPool {
 
     /// Whether nothing comes back to the address that the connection has here. One that carries nothing is given up too when
     /// a new one would go another way.
-    private func isCutOff(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
+    private func hasLostLocalAddress(_ connection: any RoutedConnection, _ addresses: LocalAddresses) -> Bool {
         let own = connection.localAddresses
         guard !own.isEmpty, let remote = connection.remoteAddress else { return false }
-        if connection.isCutOff || !own.contains(where: addresses.contains) { return true }
+        if connection.hasLostLocalAddress || !own.contains(where: addresses.contains) { return true }
         if !connection.isIdle || own.contains(where: \.isLoopback) { return false }
         // Nothing tells whether an interface without a carrier gets it back.
         if !connection.canMigrate, !own.contains(where: addresses.mayCarry) { return true }

@@ -26,12 +26,12 @@ package final class ConnectionPool {
     package var requiredVersion: HTTPVersion?
     /// Whether all origins are gone to without a proxy.
     private let isAlwaysDirect: Bool
-    @exclusivity(unchecked) private(set) var origins: [Origin: OriginConnections] = [:]
+    @exclusivity(unchecked) private(set) var origins: [ConnectionKey: OriginConnections] = [:]
     #if HTTP3
         let http3Services: HTTP3Services
     #endif
     /// Servers that speak HTTP/1.1 though HTTP/2 was offered.
-    @exclusivity(unchecked) private var serversOfHTTP1: Set<Origin> = []
+    @exclusivity(unchecked) private var serversOfHTTP1: Set<ConnectionKey> = []
     /// Connections from before a flush carry an older number and are not kept.
     @exclusivity(unchecked) private(set) var generation = 0
     /// While changes of the machine's routes are waited for.
@@ -40,17 +40,18 @@ package final class ConnectionPool {
     var encodeBuffer: [UInt8] = []
 
     /// Origins that are asked at no other place than their own, since a server elsewhere has sent them away (CONN-3).
-    private var homebodies: Set<Origin> = []
+    private var coalescingDisallowed: Set<ConnectionKey> = []
     /// Servers that have refused a request over HTTP/2 because it was that.
-    @exclusivity(unchecked) private var serversWithoutHTTP2: Set<Origin> = []
+    @exclusivity(unchecked) private var serversWithoutHTTP2: Set<ConnectionKey> = []
     /// How many requests servers of HTTP/2 took on a connection before they ended it.
-    @exclusivity(unchecked) private var requestLimits: [Origin: RequestLimit] = [:]
+    @exclusivity(unchecked) private var requestLimits: [ConnectionKey: RequestLimit] = [:]
     private static let mostServers = 256
 
     /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
-        alternatives: any AlternativeServicesStore = PassingAlternatives(), resolver: NameResolver = NameResolver()
+        alternatives: any AlternativeServicesStore = InMemoryAlternativeServices(),
+        resolver: NameResolver = NameResolver()
     ) {
         #if HTTP3
             http3Services = HTTP3Services(alternatives)
@@ -65,7 +66,7 @@ package final class ConnectionPool {
     // MARK: For loads
 
     /// The origin as its connections are to be asked for.
-    package func usable(_ origin: Origin) -> Origin {
+    package func usable(_ origin: ConnectionKey) -> ConnectionKey {
         let isRefused = !serversWithoutHTTP2.isEmpty && serversWithoutHTTP2.contains(origin)
         guard isRefused || requiredVersion == .http11 else { return origin }
         var origin = origin
@@ -74,7 +75,7 @@ package final class ConnectionPool {
     }
 
     /// Why no connection to an origin can speak the version that is required; nil if one may.
-    package func obstacle(to origin: Origin) -> LoadError? {
+    package func obstacle(to origin: ConnectionKey) -> LoadError? {
         guard let requiredVersion, requiredVersion != .http11 else { return nil }
         let name = requiredVersion == .http2 ? "HTTP/2" : "HTTP/3"
         if !origin.isSecure { return .cannotSpeak("\(name) is spoken with https only") }
@@ -87,7 +88,7 @@ package final class ConnectionPool {
     }
 
     /// A server wants its requests over HTTP/1.1.
-    package func requireHTTP1(of origin: inout Origin) {
+    package func requireHTTP1(of origin: inout ConnectionKey) {
         if serversWithoutHTTP2.count >= Self.mostServers { serversWithoutHTTP2 = [] }
         serversWithoutHTTP2.insert(origin)
         origin.needsHTTP1 = true
@@ -95,8 +96,8 @@ package final class ConnectionPool {
 
     /// An idle connection to the origin, the common case, without asking for one.
     package func takeIdle(
-        _ origin: Origin, isRepeatable: Bool, assumesHTTP3: Bool = false
-    ) -> (any ExchangeCarrier)? {
+        _ origin: ConnectionKey, isRepeatable: Bool, assumesHTTP3: Bool = false
+    ) -> (any HTTPExchangeStream)? {
         guard let known = origins[origin], !known.hasLine else { return nil }
         #if HTTP3
             if mayUpgrade(known, isAssumed: assumesHTTP3) { return nil }
@@ -138,14 +139,14 @@ package final class ConnectionPool {
         if mayStartAttempt(at: origin) {
             startAttempt(for: request, at: origin)
         } else {
-            if isUnknown(origin.origin) { origin.share(with: request) }
-            if origin.standsStill { request.taker?.connectionIsBeingMade() } else { origin.noteStandstill() }
+            if isUnknown(origin.key) { origin.share(with: request) }
+            if origin.hasNoStreamCredit { request.delegate?.connectionIsBeingMade() } else { origin.noteStreamCredit() }
         }
     }
 
     /// Takes a wish back. An attempt that nobody is left to wait for is given up.
     package func withdraw(_ request: ConnectionRequest) {
-        request.taker = nil
+        request.delegate = nil
         request.sharedAttempt = nil
         guard let origin = origins[request.origin] else { return }
         origin.waiting.remove(request)
@@ -190,7 +191,7 @@ package final class ConnectionPool {
     /// The exchange ended in order and the connection may carry another.
     func release(_ connection: HTTP1Connection) {
         guard connection.generation == generation else { return discard(connection) }
-        let origin = connection.home
+        let origin = connection.primaryOrigin
         if let first = origin.waiting.first(),
             !first.acceptsReused || !first.isRepeatable && !connection.isSilent
         {
@@ -206,8 +207,8 @@ package final class ConnectionPool {
 
     /// Gives streams to who waits.
     func serve(from connection: any MultiplexedConnection) {
-        serve(connection.home, from: connection)
-        for guest in connection.guests { serve(guest, from: connection) }
+        serve(connection.primaryOrigin, from: connection)
+        for guest in connection.coalescedOrigins { serve(guest, from: connection) }
     }
 
     private func serve(_ origin: OriginConnections, from connection: any MultiplexedConnection) {
@@ -217,7 +218,7 @@ package final class ConnectionPool {
             origin.waiting.remove(next)
             hand(stream, of: origin, to: next, isReused: true, events: [])
         }
-        origin.noteStandstill()
+        origin.noteStreamCredit()
     }
 
     /// Serves from the connection that all share, if there is one.
@@ -230,23 +231,23 @@ package final class ConnectionPool {
     func mayHaveAnother(to origin: OriginConnections) -> Bool { origin.multiplexedCount < maximumPerHost }
 
     /// How many requests an origin's server is expected to take on a connection; nil if nothing is known.
-    func requestLimit(of origin: Origin) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
+    func requestLimit(of origin: ConnectionKey) -> RequestLimit? { requestLimits.isEmpty ? nil : requestLimits[origin] }
 
     /// - Parameter limit: Nil if the server takes more than it was expected to.
-    func noteRequestLimit(_ limit: RequestLimit?, of origin: Origin) {
+    func noteRequestLimit(_ limit: RequestLimit?, of origin: ConnectionKey) {
         if limit != nil, requestLimits.count >= Self.mostServers { requestLimits = [:] }
         requestLimits[origin] = limit
     }
 
     /// A connection was lost with requests under way, after the server had answered others.
-    func noteLoss(after answers: Int, of origin: Origin) {
+    func noteLoss(after answers: Int, of origin: ConnectionKey) {
         var limit = requestLimit(of: origin) ?? RequestLimit()
         limit.lostConnection(after: answers)
         noteRequestLimit(limit, of: origin)
     }
 
     /// All requests of a connection were answered that was given up at the expected number.
-    func noteGoodEnd(of origin: Origin) {
+    func noteGoodEnd(of origin: ConnectionKey) {
         guard var limit = requestLimit(of: origin) else { return }
         limit.connectionEndedWell()
         noteRequestLimit(limit == RequestLimit() ? nil : limit, of: origin)
@@ -255,14 +256,14 @@ package final class ConnectionPool {
     /// The connection takes no new requests any more.
     func retire(_ connection: any MultiplexedConnection) {
         connection.isRetired = true
-        for origin in [connection.home] + connection.guests { origin.retire(connection) }
-        for origin in [connection.home] + connection.guests { startAttempts(at: origin) }
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { origin.retire(connection) }
+        for origin in [connection.primaryOrigin] + connection.coalescedOrigins { startAttempts(at: origin) }
     }
 
     func letGo(_ connection: any MultiplexedConnection) {
         connection.isRetired = true
-        let all = [connection.home] + connection.guests
-        connection.guests = []
+        let all = [connection.primaryOrigin] + connection.coalescedOrigins
+        connection.coalescedOrigins = []
         for origin in all { origin.forget(connection) }
         for origin in all {
             startAttempts(at: origin)
@@ -272,18 +273,18 @@ package final class ConnectionPool {
 
     /// The server at the other end says that it is not that origin.
     func avoid(_ connection: any MultiplexedConnection, for origin: OriginConnections) {
-        if origin === connection.home {
+        if origin === connection.primaryOrigin {
             #if HTTP3
                 if let connection = connection as? HTTP3Connection {
-                    http3Services.isMisdirected(connection.service, of: origin.origin.place, at: loop.now)
+                    http3Services.isMisdirected(connection.service, of: origin.key.place, at: loop.now)
                 }
             #endif
             return connection.retire()
         }
-        connection.guests.removeAll { $0 === origin }
+        connection.coalescedOrigins.removeAll { $0 === origin }
         origin.retire(connection)
-        if homebodies.count >= Self.mostServers { homebodies = [] }
-        homebodies.insert(origin.origin)
+        if coalescingDisallowed.count >= Self.mostServers { coalescingDisallowed = [] }
+        coalescingDisallowed.insert(origin.key)
         startAttempts(at: origin)
     }
 
@@ -295,24 +296,24 @@ package final class ConnectionPool {
 
     /// The connection is none of the pool's any more.
     func letGo(_ connection: HTTP1Connection) {
-        connection.home.forget(connection)
-        startAttempts(at: connection.home)
-        discardIfUnused(connection.home)
+        connection.primaryOrigin.forget(connection)
+        startAttempts(at: connection.primaryOrigin)
+        discardIfUnused(connection.primaryOrigin)
     }
 
     // MARK: For attempts
 
     func succeeded(_ attempt: ConnectionAttempt, with stream: ByteStream) {
-        let origin = attempt.home
+        let origin = attempt.primaryOrigin
         let first = attempt.request
         if stream.tls?.session.applicationProtocol == "h2" {
-            guard origin.origin.mayShare else {
+            guard origin.key.mayShare else {
                 // It was not offered.
                 stream.close()
                 return failed(attempt, with: ConnectionFailure(LoadError(code: TLSError.secureConnectionFailed)))
             }
             origin.finish(attempt)
-            serversOfHTTP1.remove(origin.origin)
+            serversOfHTTP1.remove(origin.key)
             return adopt(stream, of: attempt, first: first)
         }
         if requiredVersion == .http2 {
@@ -320,11 +321,12 @@ package final class ConnectionPool {
             return failed(attempt, with: ConnectionFailure(.cannotSpeak("the server did not agree to HTTP/2")))
         }
         origin.finish(attempt)
-        if origin.origin.mayShare {
+        if origin.key.mayShare {
             if serversOfHTTP1.count >= Self.mostServers { serversOfHTTP1 = [] }
-            serversOfHTTP1.insert(origin.origin)
+            serversOfHTTP1.insert(origin.key)
         }
-        let connection = HTTP1Connection(stream: stream, home: origin, pool: self, generation: attempt.generation)
+        let connection = HTTP1Connection(
+            stream: stream, primaryOrigin: origin, pool: self, generation: attempt.generation)
         origin.adopt(connection)
         watchRoutes()
         if let first, first.isWaiting {
@@ -341,12 +343,12 @@ package final class ConnectionPool {
 
     /// A connection that all can share. One is enough.
     private func adopt(_ stream: ByteStream, of attempt: ConnectionAttempt, first: ConnectionRequest?) {
-        let origin = attempt.home
+        let origin = attempt.primaryOrigin
         if let shared = origin.shared {
             stream.close()
             return serve(from: shared)
         }
-        let connection = HTTP2Connection(stream: stream, home: origin, pool: self)
+        let connection = HTTP2Connection(stream: stream, primaryOrigin: origin, pool: self)
         connection.start()
         adopt(connection, at: origin, of: attempt.generation, first: first, events: attempt.events)
     }
@@ -370,12 +372,13 @@ package final class ConnectionPool {
 
     /// A connection for another origin whose server may be that of this one too: its name leads to the same address
     /// (RFC 9113 §9.1.1). Whether the certificate covers it is still to be seen.
-    func candidate(for origin: Origin, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
-        guard origin.mayShare, origin.passage == nil, !homebodies.contains(origin) else { return nil }
+    func candidate(for origin: ConnectionKey, at addresses: [SocketAddress]) -> (any MultiplexedConnection)? {
+        guard origin.mayShare, origin.proxyMode == nil, !coalescingDisallowed.contains(origin) else { return nil }
         return origins.values.lazy.compactMap(\.shared).first { connection in
             guard !connection.isRetired, !connection.isClosed, connection.isTrusted,
-                connection.home.origin.passage == nil,
-                connection.home.origin.port == origin.port, connection.home.origin.service == origin.service,
+                connection.primaryOrigin.key.proxyMode == nil,
+                connection.primaryOrigin.key.port == origin.port,
+                connection.primaryOrigin.key.service == origin.service,
                 let peer = connection.peer
             else { return false }
             return addresses.contains { $0.with(port: origin.port) == peer.address }
@@ -384,15 +387,15 @@ package final class ConnectionPool {
 
     /// The server of that connection has proved to be that of the attempt's origin too.
     func succeeded(_ attempt: ConnectionAttempt, sharing connection: any MultiplexedConnection) {
-        let origin = attempt.home
+        let origin = attempt.primaryOrigin
         origin.finish(attempt)
-        origin.lodge(with: connection)
+        origin.coalesce(with: connection)
         serve(origin, from: connection)
     }
 
     #if HTTP3
         func succeeded(_ attempt: ConnectionAttempt, with connection: HTTP3Connection, events: [LoadEvent]) {
-            let origin = attempt.home
+            let origin = attempt.primaryOrigin
             let first = attempt.request
             origin.finish(attempt)
             dropUpgrade(of: origin)
@@ -401,14 +404,14 @@ package final class ConnectionPool {
 
         /// There is a connection for who waits.
         func isNotNeeded(_ attempt: ConnectionAttempt) {
-            let origin = attempt.home
+            let origin = attempt.primaryOrigin
             origin.finish(attempt)
             serveFromShared(origin)
             startAttempts(at: origin)
         }
 
         /// Where to try HTTP/3 for such an origin; nil if nowhere.
-        func http3Service(of origin: Origin, isAssumed: Bool) -> AlternativeService? {
+        func http3Service(of origin: ConnectionKey, isAssumed: Bool) -> AlternativeService? {
             guard maySpeakHTTP3(origin) else { return nil }
             return http3Services.service(
                 of: origin.place, isAssumed: isAssumed, mayBeElsewhere: isAlwaysDirect, isWatched: routes != nil,
@@ -416,7 +419,7 @@ package final class ConnectionPool {
         }
 
         /// The same by what name servers say.
-        func http3Service(of origin: Origin, among found: FoundServices) -> AlternativeService? {
+        func http3Service(of origin: ConnectionKey, among found: HTTPSRecordSet) -> AlternativeService? {
             guard maySpeakHTTP3(origin) else { return nil }
             return http3Services.service(
                 of: origin.place, among: found.records, mayBeElsewhere: isAlwaysDirect, at: loop.now)
@@ -424,12 +427,12 @@ package final class ConnectionPool {
 
         /// Whether name servers are worth asking where such an origin speaks HTTP/3. Where QUIC does not get through to the
         /// origin itself, it hardly does to another place of the same.
-        func mayFindHTTP3(of origin: Origin) -> Bool {
+        func mayFindHTTP3(of origin: ConnectionKey) -> Bool {
             maySpeakHTTP3(origin) && !http3Services.isBroken(origin.place, at: loop.now)
         }
 
-        private func maySpeakHTTP3(_ origin: Origin) -> Bool {
-            origin.mayShare && origin.passage == nil && security.allowsTLS13 && requiredVersion != .http2
+        private func maySpeakHTTP3(_ origin: ConnectionKey) -> Bool {
+            origin.mayShare && origin.proxyMode == nil && security.allowsTLS13 && requiredVersion != .http2
         }
     #endif
 
@@ -441,19 +444,19 @@ package final class ConnectionPool {
     }
 
     func failed(_ attempt: ConnectionAttempt, with failure: ConnectionFailure) {
-        let origin = attempt.home
+        let origin = attempt.primaryOrigin
         let request = attempt.request
         // The one it was made for, else who would have been served next; and who has waited for it too.
         var victims = isAbout(attempt, failure) ? [] : origin.sharing(attempt)
         origin.finish(attempt)
         if let request, request.isWaiting { victims.insert(request, at: 0) }
         if victims.isEmpty, let next = origin.waiting.popFirst() { victims.append(next) }
-        let takers = victims.compactMap { victim in
+        let delegates = victims.compactMap { victim in
             origin.waiting.remove(victim)
-            defer { victim.taker = nil }
-            return victim.taker
+            defer { victim.delegate = nil }
+            return victim.delegate
         }
-        for taker in takers { taker.connectionFailed(failure, events: attempt.events) }
+        for delegate in delegates { delegate.connectionFailed(failure, events: attempt.events) }
         serveFromShared(origin)
         startAttempts(at: origin)
         discardIfUnused(origin)
@@ -484,7 +487,7 @@ package final class ConnectionPool {
 
     // MARK: Inside
 
-    func connections(to origin: Origin) -> OriginConnections {
+    func connections(to origin: ConnectionKey) -> OriginConnections {
         if let known = origins[origin] { return known }
         let new = OriginConnections(origin)
         origins[origin] = new
@@ -492,14 +495,14 @@ package final class ConnectionPool {
     }
 
     func hand(
-        _ carrier: any ExchangeCarrier, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
+        _ carrier: any HTTPExchangeStream, of origin: OriginConnections, to request: ConnectionRequest, isReused: Bool,
         events: [LoadEvent]
     ) {
         passOnAttempt(of: request, at: origin)
         request.sharedAttempt = nil
-        guard let taker = request.taker else { return carrier.putBack() }
-        request.taker = nil
-        taker.took(carrier, isReused: isReused, events: events)
+        guard let delegate = request.delegate else { return carrier.returnUnused() }
+        request.delegate = nil
+        delegate.connectionBecameAvailable(carrier, isReused: isReused, events: events)
     }
 
     /// An attempt whose request was served otherwise goes on for somebody else who waits, and whose time counts from
@@ -514,7 +517,7 @@ package final class ConnectionPool {
         if !isStale, let next = origin.waiting.firstWithoutAttempt() {
             next.attempt = attempt
             // Who has waited for it already has had his time.
-            if next.sharedAttempt == nil { next.taker?.connectionIsBeingMade() }
+            if next.sharedAttempt == nil { next.delegate?.connectionIsBeingMade() }
             next.sharedAttempt = nil
             attempt.setRequest(next)
         } else {
@@ -531,24 +534,24 @@ package final class ConnectionPool {
         {
             startAttempt(for: request, at: origin)
         }
-        guard isUnknown(origin.origin), origin.attemptCount > 0 else { return }
+        guard isUnknown(origin.key), origin.attemptCount > 0 else { return }
         for request in origin.waiting.requests where request.sharedAttempt == nil { origin.share(with: request) }
     }
 
     func mayStartAttempt(at origin: OriginConnections) -> Bool {
         origin.shared == nil && origin.liveCount < maximumPerHost
-            && (origin.attemptCount == 0 || !isUnknown(origin.origin))
+            && (origin.attemptCount == 0 || !isUnknown(origin.key))
     }
 
     /// Whether it will show with the first connection what the server speaks.
-    private func isUnknown(_ origin: Origin) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
+    private func isUnknown(_ origin: ConnectionKey) -> Bool { origin.mayShare && !serversOfHTTP1.contains(origin) }
 
     @discardableResult
     private func startAttempt(for request: ConnectionRequest, at origin: OriginConnections) -> ConnectionAttempt {
         let attempt = ConnectionAttempt(for: request, at: origin, pool: self)
         request.attempt = attempt
         origin.begin(attempt)
-        request.taker?.connectionIsBeingMade()
+        request.delegate?.connectionIsBeingMade()
         attempt.start()
         return attempt
     }
@@ -583,9 +586,9 @@ package final class ConnectionPool {
     }
 
     func discardIfUnused(_ origin: OriginConnections) {
-        guard origin.isUnused, origins[origin.origin] === origin else { return }
+        guard origin.isUnused, origins[origin.key] === origin else { return }
         // It may still hold connections that closed while they were idle, and they hold it.
         origin.closeAll()
-        origins[origin.origin] = nil
+        origins[origin.key] = nil
     }
 }

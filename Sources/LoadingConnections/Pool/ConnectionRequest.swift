@@ -3,7 +3,7 @@ internal import LoadingSemantics
 
 /// One load's wish for a connection, from asking to having. Confined to the pool's loop.
 package final class ConnectionRequest {
-    package let origin: Origin
+    package let origin: ConnectionKey
     /// 0 to 1; among the waiting the highest goes first, then who came first (CONN-1).
     package internal(set) var priority: Float
     /// False after a reused connection turned out dead: the idle ones may be as stale.
@@ -15,7 +15,7 @@ package final class ConnectionRequest {
     /// What is to be sent, if that may be before the server has answered (C-32).
     let early: ExchangeRequest?
     /// Held until the request is answered or withdrawn.
-    var taker: (any ConnectionTaker)?
+    var delegate: (any ConnectionRequestDelegate)?
     /// The attempt that was started for this request, while it runs.
     var attempt: ConnectionAttempt?
     /// The attempt of somebody else whose connection may carry this request too.
@@ -31,8 +31,8 @@ package final class ConnectionRequest {
     var arrival: UInt64 = 0
 
     package init(
-        origin: Origin, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
-        early: ExchangeRequest? = nil, taker: any ConnectionTaker
+        origin: ConnectionKey, priority: Float, acceptsReused: Bool, isRepeatable: Bool, assumesHTTP3: Bool = false,
+        early: ExchangeRequest? = nil, delegate: any ConnectionRequestDelegate
     ) {
         self.origin = origin
         self.priority = priority
@@ -40,12 +40,13 @@ package final class ConnectionRequest {
         self.isRepeatable = isRepeatable
         self.assumesHTTP3 = assumesHTTP3
         self.early = early
-        self.taker = taker
+        self.delegate = delegate
     }
 
     /// Whether a connection is being made for this request, and nobody else is asked about it; or its server is to let it go.
     package var isBeingServed: Bool {
-        attempt != nil || waitsForUpgrade || sharedAttempt?.isAsking == false || isWaiting && line?.standsStill == true
+        attempt != nil || waitsForUpgrade || sharedAttempt?.isAsking == false
+            || isWaiting && line?.hasNoStreamCredit == true
     }
 
     private var waitsForUpgrade: Bool {
@@ -57,7 +58,7 @@ package final class ConnectionRequest {
     }
 
     /// What is awaited of whoever the way leads to first; nil if that is not what the request waits for.
-    package var awaits: AwaitedStep? { (attempt ?? sharedAttempt)?.awaits }
+    package var awaits: PendingPhase? { (attempt ?? sharedAttempt)?.awaits }
 
     /// What an attempt in progress has done so far, for the metrics of a load that ends while it waits.
     package var eventsSoFar: [LoadEvent] {

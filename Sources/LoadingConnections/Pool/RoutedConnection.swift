@@ -7,15 +7,15 @@ protocol RoutedConnection: AnyObject {
     var localAddresses: [SocketAddress] { get }
     var remoteAddress: SocketAddress? { get }
     /// Whether it has no way now, and waits for one.
-    var isCutOff: Bool { get }
+    var hasLostLocalAddress: Bool { get }
     /// Whether it can go on from another address (RFC 9000 §9).
     var canMigrate: Bool { get }
     /// Nothing will come over the way that it has had.
-    func wasCutOff()
+    func localAddressWasLost()
 }
 
 extension RoutedConnection {
-    var isCutOff: Bool { false }
+    var hasLostLocalAddress: Bool { false }
     var canMigrate: Bool { false }
 }
 

@@ -19,7 +19,7 @@ final class ProxyTunnel: ByteStreamOwner {
     struct Introduction {
         let authorization: String
         /// Who knows what that is.
-        let speaker: any TunnelSpeaker
+        let speaker: any ProxyAuthorizer
     }
 
     private enum Machine {
@@ -29,15 +29,15 @@ final class ProxyTunnel: ByteStreamOwner {
 
     private let stream: ByteStream
     private let proxy: ProxyServer
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let destination: ProxyDestination
     /// Whether the host may speak first, so that what follows the proxy's last byte is left where it is.
     private let isGreeted: Bool
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     private var machine: Machine
     private var introduction: Introduction?
     /// Who has said what the proxy answers.
-    private var speaker: (any TunnelSpeaker)?
+    private var speaker: (any ProxyAuthorizer)?
     /// What the speaker calls the request that the proxy answers.
     private var round: UInt64 = 0
     private var unsent: ArraySlice<UInt8> = []
@@ -45,20 +45,21 @@ final class ProxyTunnel: ByteStreamOwner {
     /// The answer to the request, if that asks who the user is.
     private var challenge: ResponseHead?
     /// What stands open; the tunnel stands still meanwhile.
-    private var question: SecurityQuestion?
+    private var question: ConnectionChallenge?
     /// Whether the connection takes no other request.
     private var isSpent = false
 
     init(
-        over stream: ByteStream, to origin: Origin, by proxy: ProxyServer, isGreeted: Bool,
-        introduction: Introduction?, for asker: (any SecurityAsker)?, outcome: @escaping (Outcome) -> Void
+        over stream: ByteStream, to origin: ConnectionKey, by proxy: ProxyServer, isGreeted: Bool,
+        introduction: Introduction?, for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        outcome: @escaping (Outcome) -> Void
     ) {
         self.stream = stream
         self.proxy = proxy
         self.origin = origin
         self.isGreeted = isGreeted
         self.introduction = introduction
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         self.outcome = outcome
         destination = ProxyDestination(
             traffic: origin.isSecure ? .https : .http, host: origin.host, port: origin.port)
@@ -71,7 +72,7 @@ final class ProxyTunnel: ByteStreamOwner {
     func start() {
         switch machine {
         case .connect:
-            speaker = introduction?.speaker ?? asker?.tunnelSpeaker
+            speaker = introduction?.speaker ?? challengeDelegate?.proxyAuthorizer
             request(introduction?.authorization ?? speaker?.authorization(for: proxy, to: destination))
         case .socks(var handshake):
             let action = handshake.start()
@@ -88,7 +89,7 @@ final class ProxyTunnel: ByteStreamOwner {
     }
 
     /// Somebody else waits for the connection now: an open question is put to that one.
-    func askerChanged() {
+    func challengeDelegateChanged() {
         guard let question else { return }
         question.withdraw()
         // Not at once: the pool is in the middle of something.
@@ -96,7 +97,7 @@ final class ProxyTunnel: ByteStreamOwner {
         stream.loop.post { step.value() }
     }
 
-    private func askAgain(instead withdrawn: SecurityQuestion) {
+    private func askAgain(instead withdrawn: ConnectionChallenge) {
         guard outcome != nil, question === withdrawn else { return }
         question = nil
         ask()
@@ -145,7 +146,7 @@ final class ProxyTunnel: ByteStreamOwner {
                 let event = tunnel.next(&input)
                 machine = .connect(tunnel)
                 guard let event else { return }
-                heed(event, hasMore: !input.isEmpty)
+                apply(event, hasMore: !input.isEmpty)
             }
         case .socks(var handshake):
             while outcome != nil, let action = handshake.next(&input) {
@@ -172,7 +173,7 @@ final class ProxyTunnel: ByteStreamOwner {
         case .connect(var tunnel):
             let event = tunnel.connectionEnded()
             machine = .connect(tunnel)
-            if let event { return heed(event, hasMore: false) }
+            if let event { return apply(event, hasMore: false) }
         case .socks(var handshake):
             if let action = handshake.connectionEnded() { perform(action) }
         }
@@ -201,7 +202,7 @@ final class ProxyTunnel: ByteStreamOwner {
     }
 
     /// - Parameter hasMore: Whether something has come behind it, where nobody speaks unasked.
-    private func heed(_ event: ConnectTunnel.Event, hasMore: Bool) {
+    private func apply(_ event: ConnectTunnel.Event, hasMore: Bool) {
         if let head = event.head { speaker?.tunnelAnswered(head, to: round) }
         switch event {
         case .open(let head):
@@ -229,22 +230,22 @@ final class ProxyTunnel: ByteStreamOwner {
     private func ask() {
         guard let challenge else { return end(.failed(.tunnelLost)) }
         // Who has not spoken yet does not go on with what another has said.
-        let speaker = asker?.tunnelSpeaker
+        let speaker = challengeDelegate?.proxyAuthorizer
         if speaker !== self.speaker { isSpent = true }
         self.speaker = speaker
         let about = TunnelChallenge(head: challenge, proxy: proxy, destination: destination)
-        let question = SecurityQuestion(.tunnel(about), of: origin) { [weak self] in self?.take($0) }
+        let question = ConnectionChallenge(.tunnel(about), of: origin) { [weak self] in self?.take($0) }
         self.question = question
-        if asker?.handshakeAsks(question) == true { return }
+        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
         question.withdraw()
         self.question = nil
         end(.failed(.tunnelRefused(status: challenge.status)))
     }
 
-    private func take(_ answer: SecurityQuestion.Answer) {
+    private func take(_ answer: ConnectionChallenge.Answer) {
         guard outcome != nil, question != nil else { return }
         question = nil
-        asker?.handshakeGoesOn()
+        challengeDelegate?.handshakeContinues()
         guard case .authorization(let value, let isBound) = answer, let speaker else {
             return end(.failed(.tunnelRefused(status: 407)))
         }

@@ -12,35 +12,36 @@ final class ServerTrustDecision {
     }
 
     private let peer: TLSPeer
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let agreement: Agreement
     private let pool: ConnectionPool
     /// Whether this is a session of a connection that the default evaluation has trusted.
     private let wasEvaluated: Bool
     private let requirements: TransportSecurityRequirements?
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the default evaluation trusts the server, or why it is not trusted.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
-    private var question: SecurityQuestion?
+    private var question: ConnectionChallenge?
 
     init(
-        about peer: TLSPeer, of origin: Origin, with agreement: Agreement, wasEvaluated: Bool = false,
-        pool: ConnectionPool, for asker: (any SecurityAsker)?, outcome: @escaping (Result<Bool, LoadError>) -> Void
+        about peer: TLSPeer, of origin: ConnectionKey, with agreement: Agreement, wasEvaluated: Bool = false,
+        pool: ConnectionPool, for challengeDelegate: (any ConnectionChallengeDelegate)?,
+        outcome: @escaping (Result<Bool, LoadError>) -> Void
     ) {
         self.peer = peer
         self.origin = origin
         self.agreement = agreement
         self.pool = pool
         self.wasEvaluated = wasEvaluated
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         self.outcome = outcome
         requirements = pool.security.requirements(on: origin)
     }
 
     func start() {
-        let question = SecurityQuestion(.serverTrust(peer), of: origin) { [weak self] in self?.take($0) }
+        let question = ConnectionChallenge(.serverTrust(peer), of: origin) { [weak self] in self?.take($0) }
         self.question = question
-        if asker?.handshakeAsks(question) == true { return }
+        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
         question.withdraw()
         self.question = nil
         evaluateIfNeeded()
@@ -53,7 +54,7 @@ final class ServerTrustDecision {
     }
 
     /// Another load waits for the connection now: an open question is put to that one.
-    func askerChanged() {
+    func challengeDelegateChanged() {
         guard let question else { return }
         question.withdraw()
         // Not at once: the pool is in the middle of something.
@@ -64,10 +65,10 @@ final class ServerTrustDecision {
         pool.loop.post { step.value() }
     }
 
-    private func take(_ answer: SecurityQuestion.Answer) {
+    private func take(_ answer: ConnectionChallenge.Answer) {
         guard outcome != nil else { return }
         question = nil
-        asker?.handshakeGoesOn()
+        challengeDelegate?.handshakeContinues()
         switch answer {
         case .trust(let isEvaluated):
             if requirements?.needsEvaluation == true {

@@ -7,9 +7,9 @@ package protocol StreamConnectionOwner: AnyObject {
     /// It could not be made, or not be made secure.
     func connectionFailed(_ failure: ConnectionFailure)
     /// A handshake needs an answer. False to have the default apply.
-    func connectionAsks(_ question: SecurityQuestion) -> Bool
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool
     /// Who says to proxies who the user is.
-    var tunnelSpeaker: (any TunnelSpeaker)? { get }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
     /// An answer has come; the network has its turn again.
     func connectionIsActive()
     /// It may be read or written again.

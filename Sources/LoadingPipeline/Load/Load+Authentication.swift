@@ -194,13 +194,13 @@ extension Load: TunnelUser {
     }
 
     /// Who says to a proxy who the user is, before it makes a tunnel.
-    var tunnelSpeaker: any TunnelSpeaker {
+    var proxyAuthorizer: any ProxyAuthorizer {
         let speaker = tunnelAuthentication ?? TunnelAuthentication(for: self, in: environment)
         tunnelAuthentication = speaker
         return speaker
     }
 
-    func exchangeAsks(_ question: SecurityQuestion) -> Bool {
+    func exchangeAsks(_ question: ConnectionChallenge) -> Bool {
         guard case .tunnel(let challenge) = question.subject else {
             return client?.load(self, asks: question) ?? false
         }

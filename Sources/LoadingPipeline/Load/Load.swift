@@ -146,7 +146,7 @@ package final class Load: SchemeLoad, LoopTimerTarget {
 
     /// Gives the connection away, from the end of the response's head on, and ends without a word. Nil, and nothing has
     /// changed, when the connection has gone another way.
-    package func giveConnectionAway() -> HandedConnection? {
+    package func giveConnectionAway() -> DetachedConnection? {
         guard machine.stage == .response, let handed = exchange?.giveConnectionAway() else { return nil }
         exchange = nil
         stop()

@@ -5,7 +5,7 @@ internal import LoadingTransport
 
 /// Challenges that connections make: trust in the server, and the client's certificate.
 extension TaskCore {
-    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool {
+    func load(_ load: any SchemeLoad, asks question: ConnectionChallenge) -> Bool {
         guard wantsConnectionChallenges else { return false }
         let origin = question.origin
         let port = Int(origin.port)
@@ -21,13 +21,13 @@ extension TaskCore {
         }
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil)
-        let pending = ask(challenge) { question.answer(SecurityQuestion.Answer($0, to: space)) }
+        let pending = ask(challenge) { question.answer(ConnectionChallenge.Answer($0, to: space)) }
         question.onWithdrawal = { pending.withdraw() }
         return true
     }
 }
 
-extension SecurityQuestion.Answer {
+extension ConnectionChallenge.Answer {
     /// What a delegate's answer means to a handshake. A credential of another kind, or for another server's
     /// certificate, is no answer, and neither is none at all (AUTH-29).
     fileprivate init(_ answer: ChallengeAnswer, to space: URLProtectionSpace) {

@@ -11,7 +11,7 @@ extension ProxyRules {
             dictionary: session.proxySettings().map { ProxyDictionary($0.mapValues { .init($0) }) },
             system: ProxyEnvironment(Self.environment),
             // Under CGI it would believe HTTP_PROXY, which the client of the web server has said.
-            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyAdvisory.knowsDesktop)
+            knowsDesktop: getenv("REQUEST_METHOD") == nil && ProxyResolver.knowsDesktop)
     }
 
     /// The variables that matter, as they are now.

@@ -49,7 +49,7 @@ package struct SessionValues: @unchecked Sendable {
         set { ownHSTS = newValue }
     }
     /// Nil for those that last.
-    private var ownAlternatives: PassingAlternatives?
+    private var ownAlternatives: InMemoryAlternativeServices?
     package var lastingAlternatives: LastingAlternatives? { ownAlternatives == nil ? .shared : nil }
     package var alternatives: any AlternativeServicesStore { ownAlternatives ?? LastingAlternatives.shared }
     /// Where downloads are written; nil for the folder for temporary files.
@@ -79,7 +79,7 @@ package struct SessionValues: @unchecked Sendable {
         values.urlCredentialStorage = URLCredentialStorage()
         values.urlCache = URLCache(memoryCapacity: URLCache.standardMemoryCapacity, diskCapacity: 0, directory: nil)
         values.hsts = HSTSStore()
-        values.ownAlternatives = PassingAlternatives()
+        values.ownAlternatives = InMemoryAlternativeServices()
         return values
     }
 

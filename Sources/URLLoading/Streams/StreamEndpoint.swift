@@ -15,7 +15,7 @@ struct StreamEndpoint {
     /// The same as the engine wants it: a name in ASCII, or an address without brackets.
     ///
     /// - Parameter service: What the connection wants of the network.
-    func origin(_ service: NetworkService) throws(LoadError) -> Origin {
+    func origin(_ service: NetworkService) throws(LoadError) -> ConnectionKey {
         guard let number = UInt16(exactly: port) else { throw .badURL }
         // A colon is in no name, so this is an address of IPv6.
         let isBareAddress = host.contains(":") && !host.hasPrefix("[")
@@ -23,7 +23,7 @@ struct StreamEndpoint {
         guard !host.isEmpty, !host.contains(where: { "/?#@\\".contains($0) }) else { throw .cannotFindHost }
         do {
             let url = try HTTPURL("https://\(isBareAddress ? "[\(host)]" : host):\(number)")
-            return Origin(isSecure: true, host: url.host, port: number, service: service)
+            return ConnectionKey(isSecure: true, host: url.host, port: number, service: service)
         } catch {
             throw LoadError.cannotFindHost
         }

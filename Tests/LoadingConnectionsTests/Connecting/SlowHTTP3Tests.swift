@@ -84,7 +84,7 @@
             // HTTP/1.1 is known, and one connection of that is idle.
             let first = await Visitor.ask(house, assumesHTTP3: false)
             #expect(try await first.outcome() == "http/1.1")
-            await house.onLoop { _ in first.putBack() }
+            await house.onLoop { _ in first.returnUnused() }
             let second = await Visitor.ask(house)
             #expect(await isTried)
             await house.onLoop { $0.retireAll() }
@@ -123,14 +123,14 @@
     }
 
     /// Somebody who wants one connection of a pool, keeps it, and notes which version it speaks. Confined to the pool's loop.
-    private final class Visitor: ConnectionTaker, @unchecked Sendable {
+    private final class Visitor: ConnectionRequestDelegate, @unchecked Sendable {
         // Sendable because what is mutable is touched on the loop only.
 
         let questions = EventRecorder<Bool>()
         private let heard = EventRecorder<String>()
         private(set) var request: ConnectionRequest?
-        private var question: SecurityQuestion?
-        private var carrier: (any ExchangeCarrier)?
+        private var question: ConnectionChallenge?
+        private var carrier: (any HTTPExchangeStream)?
         private let house: PoolOnLoop
         private let isToBeAsked: Bool
 
@@ -148,7 +148,7 @@
             await house.onLoop { pool in
                 let request = ConnectionRequest(
                     origin: house.origin, priority: 0.5, acceptsReused: true, isRepeatable: true,
-                    assumesHTTP3: assumesHTTP3, taker: visitor)
+                    assumesHTTP3: assumesHTTP3, delegate: visitor)
                 visitor.request = request
                 pool.request(request)
                 then(pool)
@@ -159,28 +159,28 @@
         /// The version of the connection, once there is one, or why there is none.
         func outcome() async throws -> String? { try await heard.waitFor(count: 1).first }
 
-        func answer(_ answer: SecurityQuestion.Answer) async {
+        func answer(_ answer: ConnectionChallenge.Answer) async {
             let answer = LoopBox(answer)
             await house.onLoop { _ in self.question?.answer(answer.value) }
         }
 
-        func putBack() {
-            carrier?.putBack()
+        func returnUnused() {
+            carrier?.returnUnused()
             carrier = nil
         }
 
         func connectionIsBeingMade() {}
 
-        func connectionAsks(_ question: SecurityQuestion) -> Bool {
+        func connectionReceived(challenge question: ConnectionChallenge) -> Bool {
             guard isToBeAsked else { return false }
             self.question = question
             questions.record(true)
             return true
         }
 
-        var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+        var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-        func took(_ connection: any ExchangeCarrier, isReused: Bool, events: [LoadEvent]) {
+        func connectionBecameAvailable(_ connection: any HTTPExchangeStream, isReused: Bool, events: [LoadEvent]) {
             carrier = connection
             heard.record(connection.facts(isReused: isReused).protocolName)
         }

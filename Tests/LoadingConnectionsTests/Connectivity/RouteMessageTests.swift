@@ -35,7 +35,7 @@ import Testing
         _ = await house.customer("idle")
         try await house.heard.wait(for: "idle took a new one")
         #if HTTP3
-            let place = Origin(isSecure: true, host: "localhost", port: 443)
+            let place = ConnectionKey(isSecure: true, host: "localhost", port: 443)
             let isTried: @Sendable (ConnectionPool) -> Bool = { $0.http3Service(of: place, isAssumed: true) != nil }
             #expect(await house.onLoop(isTried))
             await house.onLoop { pool in
@@ -55,7 +55,7 @@ import Testing
         _ = await house.customer("next")
         #expect(house.heard.events.last == "next took a used one")
         #expect(await house.onLoop { _ in busy.connection?.isClosed } == false)
-        await house.onLoop { _ in busy.putBack() }
+        await house.onLoop { _ in busy.returnUnused() }
         #if HTTP3
             // That it can tell.
             try await tell(house, ["address", "add", "10.0.0.7/24", "dev", "out"])
@@ -67,16 +67,16 @@ import Testing
     }
 
     #if HTTP3
-        private static let place = Origin(isSecure: true, host: "a.example", port: 443)
-        private static let other = Origin(isSecure: true, host: "b.example", port: 443)
+        private static let place = ConnectionKey(isSecure: true, host: "a.example", port: 443)
+        private static let other = ConnectionKey(isSecure: true, host: "b.example", port: 443)
 
         /// Says of an origin that it is found over QUIC as well, in this network.
-        private func say(_ services: HTTP3Services, _ origin: Origin) {
+        private func say(_ services: HTTP3Services, _ origin: ConnectionKey) {
             guard let url = try? HTTPURL("https://\(origin.host)/") else { return }
             services.note(HTTPFields([("Alt-Svc", "h3=\":443\"")]), from: url)
         }
 
-        private func isKnown(_ pool: ConnectionPool, _ origin: Origin) -> Bool {
+        private func isKnown(_ pool: ConnectionPool, _ origin: ConnectionKey) -> Bool {
             pool.http3Service(of: origin, isAssumed: false) != nil
         }
 
@@ -106,7 +106,7 @@ import Testing
             try await house.heard.wait(for: "busy took a new one")
             try await tell(house, ["link", "set", "out", "mtu", "1400"])
             #expect(await house.onLoop { self.isKnown($0, Self.other) })
-            await house.onLoop { _ in busy.putBack() }
+            await house.onLoop { _ in busy.returnUnused() }
             await house.close()
         }
 
@@ -119,7 +119,7 @@ import Testing
                 LoopBox(
                     HTTP3Attempt(
                         to: AlternativeService(port: 443), for: OriginConnections(Self.place), pool: pool,
-                        asker: Nobody()))
+                        challengeDelegate: Nobody()))
             }
             let before = await house.onLoop(begin)
             try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
@@ -140,12 +140,12 @@ import Testing
         @Test("an address changes, and one of two sessions has no connections") func sharedChange() throws {
             try NetworkNamespace.raiseLoopback()
             try NetworkNamespace.addWayOut()
-            let store = PassingAlternatives()
+            let store = InMemoryAlternativeServices()
             let (watching, resting) = (HTTP3Services(store), HTTP3Services(store))
             for (services, origin) in [(watching, Self.place), (resting, Self.other)] { say(services, origin) }
             try NetworkNamespace.ip("address", "add", "10.0.0.7/24", "dev", "out")
             watching.networkChanged(to: try #require(LocalAddresses()))
-            let service: (HTTP3Services, Origin) -> AlternativeService? = {
+            let service: (HTTP3Services, ConnectionKey) -> AlternativeService? = {
                 $0.service(of: $1.place, isAssumed: false, mayBeElsewhere: true, isWatched: $0 === watching, at: 0)
             }
             #expect(service(watching, Self.place) == nil && service(watching, Self.other) == nil)
@@ -158,11 +158,11 @@ import Testing
 
 #if HTTP3
     /// Is asked nothing.
-    private final class Nobody: SecurityAsker {
-        var tunnelSpeaker: (any TunnelSpeaker)? { nil }
+    private final class Nobody: ConnectionChallengeDelegate {
+        var proxyAuthorizer: (any ProxyAuthorizer)? { nil }
 
-        func handshakeAsks(_ question: SecurityQuestion) -> Bool { false }
+        func handshakeReceived(challenge question: ConnectionChallenge) -> Bool { false }
 
-        func handshakeGoesOn() {}
+        func handshakeContinues() {}
     }
 #endif

@@ -23,9 +23,9 @@ import Testing
         try await house.heard.waitUntil { $0.count { $0.hasSuffix("took a new one") } == limit }
         #expect(await house.onLoop { $0.connectionCount } == limit)
         let served = customers
-        await house.onLoop { _ in served[0].putBack() }
+        await house.onLoop { _ in served[0].returnUnused() }
         #expect(house.heard.events.last == "\(limit) took a used one")
-        await house.onLoop { _ in served[limit].putBack() }
+        await house.onLoop { _ in served[limit].returnUnused() }
         #expect(house.heard.events.last == "\(limit + 1) took a used one")
         #expect(await house.onLoop { $0.connectionCount } == limit)
         _ = try await server.connection(limit - 1)
@@ -45,7 +45,7 @@ import Testing
         for (name, priority) in [("b1", 0.5), ("c", 0.1), ("b2", 0.5), ("a", 0.9), ("b3", 0.5)] as [(_, Float)] {
             _ = await house.customer(name, priority: priority)
         }
-        await house.onLoop { _ in first.putBack() }
+        await house.onLoop { _ in first.returnUnused() }
         #expect(Array(house.heard.events.dropFirst(2)) == ["a", "b1", "b2", "b3", "c"].map { "\($0) took a used one" })
         await house.close()
     }
@@ -64,7 +64,7 @@ import Testing
             for (index, priority) in [(3, 0.9), (0, 0.1), (1, 0.9), (2, 0.8), (2, 0.5)] as [(_, Float)] {
                 if let request = waiting[index].request { pool.setPriority(priority, of: request) }
             }
-            first.putBack()
+            first.returnUnused()
         }
         #expect(Array(house.heard.events.dropFirst(2)) == ["b", "d", "c", "a"].map { "\($0) took a used one" })
         await house.close()
@@ -85,7 +85,7 @@ import Testing
         let b = await house.customer("b", keeps: true)
         let c = await house.customer("c", keeps: true)
         #expect(await house.onLoop { _ in [b, c].map { $0.request?.isBeingServed } } == [true, false])
-        await house.onLoop { _ in a.putBack() }
+        await house.onLoop { _ in a.returnUnused() }
         #expect(await house.onLoop { _ in c.request?.isBeingServed } == true)
         book.releaseAll()
         try await house.heard.wait(for: "c took a new one")
@@ -141,8 +141,8 @@ import Testing
         let b = await house.customer("b", keeps: true)
         try await house.heard.waitFor(count: 4)
         await house.onLoop { _ in
-            a.putBack()
-            b.putBack()
+            a.returnUnused()
+            b.returnUnused()
         }
         _ = await house.customer("c", acceptsReused: false, keeps: true)
         try await house.heard.wait(for: "c took a new one")
@@ -161,9 +161,9 @@ import Testing
         let used = await house.customer("used", keeps: true)
         try await house.heard.waitFor(count: 4)
         await house.onLoop { pool in
-            idle.putBack()
+            idle.returnUnused()
             pool.retireAll()
-            used.putBack()
+            used.returnUnused()
         }
         #expect(await house.onLoop { $0.connectionCount } == 0)
         _ = await house.customer("later")

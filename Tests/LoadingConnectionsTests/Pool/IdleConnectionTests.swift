@@ -54,12 +54,12 @@ import Testing
         let a = await house.customer("a", keeps: true)
         try await house.heard.wait(for: "a took a new one")
         for _ in 0..<3 {
-            await house.onLoop { _ in a.putBack() }
+            await house.onLoop { _ in a.returnUnused() }
             try await stepped.step(by: TimeLimits.seconds(40))
             await house.onLoop { _ in a.ask() }
         }
         #expect(house.heard.events.dropFirst(2) == Array(repeating: "a took a used one", count: 3)[...])
-        await house.onLoop { _ in a.putBack() }
+        await house.onLoop { _ in a.returnUnused() }
         try await stepped.step(by: TimeLimits.seconds(60) - 1)
         #expect(await house.onLoop { $0.connectionCount } == 1)
         #expect(server.connections.map(\.end) == [nil])
@@ -78,7 +78,7 @@ import Testing
         try await house.heard.wait(for: "a took a new one")
         // In one turn, so that the time to expire is not there.
         await house.onLoop { _ in
-            a.putBack()
+            a.returnUnused()
             a.ask()
         }
         // The timer of the idle time fires nevertheless.
@@ -132,7 +132,7 @@ import Testing
         }
         // Each in a turn of its own, b first.
         let (a, b, c) = (customers[0], customers[1], customers[2])
-        for customer in [b, a, c] { await house.onLoop { _ in customer.putBack() } }
+        for customer in [b, a, c] { await house.onLoop { _ in customer.returnUnused() } }
         #expect(await house.onLoop { $0.closeOneIdle() })
         try await server.connection(1).waitForEnd()
         #expect(await house.onLoop { $0.closeOneIdle() })
@@ -230,7 +230,7 @@ import Testing
         try await house.heard.wait(for: "first took a new one")
         // The tickets are the last that the server's part of the handshake sends.
         #expect(try await server.connection(0).waitForHandshake() != nil)
-        await house.onLoop { _ in first.putBack() }
+        await house.onLoop { _ in first.returnUnused() }
         _ = await house.customer("second", isRepeatable: false, sends: "POST")
         try await house.heard.wait(for: "second is done")
         #expect(house.heard.events.contains("second took a used one"))
@@ -289,7 +289,7 @@ import Testing
         await house.onLoop { _ in
             close.fire()
             try? isClosed.wait()
-            first.putBack()
+            first.returnUnused()
         }
         try await house.heard.wait(for: "second took a new one")
         #expect(

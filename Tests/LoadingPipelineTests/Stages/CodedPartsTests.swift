@@ -87,7 +87,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     var wantsConnectionChallenges: Bool { false }
     func loadIsWaitingForConnectivity(_ load: any SchemeLoad) {}
     func load(_ load: any SchemeLoad, isUpgradedTo url: String) {}
-    func load(_ load: any SchemeLoad, asks question: SecurityQuestion) -> Bool { false }
+    func load(_ load: any SchemeLoad, asks question: ConnectionChallenge) -> Bool { false }
     func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> { .now(nil) }
     func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {}
     func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> { .now(nil) }

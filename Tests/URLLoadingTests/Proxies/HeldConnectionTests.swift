@@ -8,7 +8,7 @@ import URLLoading
 /// Conversations that prove a connection to be the user's, where several ways lead to the server: what follows on a
 /// connection is for whom it leads to.
 @Suite(
-    .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts),
+    .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts),
     .needs("gss-ntlmssp", of: "gss-ntlmssp", GSSSecurityContext.knowsNTLM),
     .leavesNothing, .timeLimit(.minutes(2)))
 struct HeldConnectionTests {

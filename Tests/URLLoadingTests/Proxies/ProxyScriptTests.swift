@@ -6,7 +6,7 @@ import URLLoading
 
 /// Loads by the ways that a script picks, or the desktop. The names of the servers are known to nobody but the proxy.
 @Suite(
-    .needs("Duktape", of: "libduktape207", ProxyAdvisory.runsScripts), .leavesNothing,
+    .needs("Duktape", of: "libduktape207", ProxyResolver.runsScripts), .leavesNothing,
     .timeLimit(.minutes(2)))
 struct ProxyScriptTests {
     private func session(script: String, _ more: [AnyHashable: Any] = [:]) -> URLSession {

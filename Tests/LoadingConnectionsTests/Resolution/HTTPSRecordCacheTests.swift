@@ -4,11 +4,11 @@ import Testing
 @testable import LoadingConnections
 
 // CONN-6, CONN-20
-@Suite struct ServiceMemoryTests {
-    private let question = ServiceQuestion("a.example", port: 443)
+@Suite struct HTTPSRecordCacheTests {
+    private let question = HTTPSRecordQuery("a.example", port: 443)
 
-    private func found(_ lifetime: UInt32?) -> ServiceAnswer {
-        .success(FoundServices([HTTPSRecord(priority: 1, target: "b")], lifetime: lifetime))
+    private func found(_ lifetime: UInt32?) -> HTTPSRecordAnswer {
+        .success(HTTPSRecordSet([HTTPSRecord(priority: 1, target: "b")], lifetime: lifetime))
     }
 
     @Test(
@@ -17,16 +17,16 @@ import Testing
             (1, 1), (300, 300), (86_400, 86_400), (86_401, 86_400), (0x7FFF_FFFF, 86_400), (nil, 30),
         ] as [(UInt32?, Int64)])
     func lifetime(told: UInt32?, seconds: Int64) {
-        var memory = ServiceMemory()
+        var memory = HTTPSRecordCache()
         memory.remember(found(told), to: question, at: 5)
         let end = 5 + seconds * 1_000_000_000
         #expect(memory.answer(to: question, at: end - 1) == found(told))
         #expect(memory.answer(to: question, at: end) == nil)
-        #expect(memory.answer(to: ServiceQuestion("a.example", port: 8443), at: 5) == nil)
+        #expect(memory.answer(to: HTTPSRecordQuery("a.example", port: 8443), at: 5) == nil)
     }
 
     @Test("what is for no time is not remembered, and drops what was") func noTime() {
-        var memory = ServiceMemory()
+        var memory = HTTPSRecordCache()
         memory.remember(found(60), to: question, at: 0)
         memory.remember(found(0), to: question, at: 1)
         #expect(memory.answer(to: question, at: 1) == nil)
@@ -37,18 +37,18 @@ import Testing
         "that there is nothing, or no answer, is remembered for half a minute",
         arguments: [
             .success(.none), .failure(NameFailure(code: -3)),
-        ] as [ServiceAnswer])
-    func nothing(answer: ServiceAnswer) {
-        var memory = ServiceMemory()
+        ] as [HTTPSRecordAnswer])
+    func nothing(answer: HTTPSRecordAnswer) {
+        var memory = HTTPSRecordCache()
         memory.remember(answer, to: question, at: 0)
         #expect(memory.answer(to: question, at: 29_999_999_999) == answer)
         #expect(memory.answer(to: question, at: 30_000_000_000) == nil)
     }
 
     @Test("a host is forgotten with all of its ports") func forgetting() {
-        var memory = ServiceMemory()
-        let other = ServiceQuestion("b.example", port: 443)
-        for question in [question, ServiceQuestion("a.example", port: 1), other] {
+        var memory = HTTPSRecordCache()
+        let other = HTTPSRecordQuery("b.example", port: 443)
+        for question in [question, HTTPSRecordQuery("a.example", port: 1), other] {
             memory.remember(found(60), to: question, at: 0)
         }
         memory.forget("a.example")
@@ -59,9 +59,9 @@ import Testing
     }
 
     @Test("the memory is bounded") func bounds() {
-        var memory = ServiceMemory()
+        var memory = HTTPSRecordCache()
         for index in 0..<2_000 {
-            memory.remember(found(UInt32(index % 7 + 1)), to: ServiceQuestion("h\(index).a", port: 443), at: 0)
+            memory.remember(found(UInt32(index % 7 + 1)), to: HTTPSRecordQuery("h\(index).a", port: 443), at: 0)
             #expect(memory.count <= 512)
         }
     }

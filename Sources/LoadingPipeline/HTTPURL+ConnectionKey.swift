@@ -12,18 +12,18 @@ extension HTTPURL {
     func origin(
         of identity: UInt64, switchesProtocol: Bool, by way: ProxyRoute, service: NetworkService,
         proxyIdentity: (ProxyServer) -> UInt64
-    ) -> Origin {
+    ) -> ConnectionKey {
         switch way {
         case .through(let proxy) where mayBeForwarded && !switchesProtocol && proxy.forwards:
-            Origin(
+            ConnectionKey(
                 isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, identity: identity,
-                needsHTTP1: true, service: service, passage: .forwarding(proxy, identity: proxyIdentity(proxy)))
+                needsHTTP1: true, service: service, proxyMode: .forwarding(proxy, identity: proxyIdentity(proxy)))
         case .through(let proxy):
-            Origin(
+            ConnectionKey(
                 isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
-                service: service, passage: .tunnel(proxy))
+                service: service, proxyMode: .tunnel(proxy))
         case .direct:
-            Origin(
+            ConnectionKey(
                 isSecure: scheme.isSecure, host: host, port: port, identity: identity, needsHTTP1: switchesProtocol,
                 service: service)
         }

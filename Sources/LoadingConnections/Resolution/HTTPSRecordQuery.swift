@@ -2,7 +2,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 
 /// What a name server is asked: the services of an origin of https.
-package struct ServiceQuestion: Hashable, Sendable {
+package struct HTTPSRecordQuery: Hashable, Sendable {
     package let host: String
     package let port: UInt16
 

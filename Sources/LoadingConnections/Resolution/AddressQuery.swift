@@ -1,7 +1,7 @@
 package import LoadingTransport
 
 /// What a resolver is asked: the addresses of one family that a host has.
-package struct NameQuestion: Hashable, Sendable {
+package struct AddressQuery: Hashable, Sendable {
     package let host: String
     package let family: SocketAddress.Family
 
@@ -11,5 +11,5 @@ package struct NameQuestion: Hashable, Sendable {
     }
 
     /// The question about the same host's other addresses.
-    var sibling: NameQuestion { NameQuestion(host, family == .ipv4 ? .ipv6 : .ipv4) }
+    var sibling: AddressQuery { AddressQuery(host, family == .ipv4 ? .ipv6 : .ipv4) }
 }

@@ -1,10 +1,10 @@
 package import LoadingSemantics
 
 /// What a name server said about the services of an origin, or why it said nothing.
-package typealias ServiceAnswer = Result<FoundServices, NameFailure>
+package typealias HTTPSRecordAnswer = Result<HTTPSRecordSet, NameFailure>
 
 /// The services of an origin, in the order of preference; maybe none.
-package struct FoundServices: Hashable, Sendable {
+package struct HTTPSRecordSet: Hashable, Sendable {
     package let records: [HTTPSRecord]
     /// How long that is to be believed, in seconds; nil if nothing says so.
     package let lifetime: UInt32?
@@ -14,5 +14,5 @@ package struct FoundServices: Hashable, Sendable {
         self.lifetime = lifetime
     }
 
-    package static let none = FoundServices([], lifetime: nil)
+    package static let none = HTTPSRecordSet([], lifetime: nil)
 }

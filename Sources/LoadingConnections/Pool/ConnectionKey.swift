@@ -3,7 +3,7 @@ package import LoadingTransport
 
 /// Where a connection leads: scheme class, host and port (RFC 6454). Two requests may share a connection when their
 /// origins are equal.
-package struct Origin: Hashable, Sendable {
+package struct ConnectionKey: Hashable, Sendable {
     /// Whether TLS is spoken.
     package let isSecure: Bool
     /// Lower-case name, or an address literal without brackets.
@@ -18,11 +18,11 @@ package struct Origin: Hashable, Sendable {
     /// What the connection wants of the network.
     package let service: NetworkService
     /// How a proxy comes into it, if one does.
-    package let passage: ProxyPassage?
+    package let proxyMode: ProxyMode?
 
     package init(
         isSecure: Bool, host: String, port: UInt16, identity: UInt64 = 0, needsHTTP1: Bool = false,
-        service: NetworkService = .ordinary, passage: ProxyPassage? = nil
+        service: NetworkService = .ordinary, proxyMode: ProxyMode? = nil
     ) {
         self.isSecure = isSecure
         self.host = host
@@ -30,13 +30,13 @@ package struct Origin: Hashable, Sendable {
         self.identity = identity
         self.needsHTTP1 = needsHTTP1 || identity != 0
         self.service = service
-        self.passage = passage
+        self.proxyMode = proxyMode
     }
 
     /// What a socket is connected to.
-    var firstHop: Origin {
-        guard case .tunnel(let proxy) = passage else { return self }
-        return Origin(
+    var firstHop: ConnectionKey {
+        guard case .tunnel(let proxy) = proxyMode else { return self }
+        return ConnectionKey(
             isSecure: proxy.kind == .https, host: proxy.host, port: proxy.port, needsHTTP1: true, service: service)
     }
 

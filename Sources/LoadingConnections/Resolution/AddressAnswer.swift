@@ -2,7 +2,7 @@ internal import Glibc
 package import LoadingTransport
 
 /// What a resolver said: addresses with port 0, or why it has none.
-package typealias NameAnswer = Result<[SocketAddress], NameFailure>
+package typealias AddressAnswer = Result<[SocketAddress], NameFailure>
 
 /// A code of `getaddrinfo`, and the errno when that code says EAI_SYSTEM.
 package struct NameFailure: Error, Hashable, Sendable {

@@ -4,15 +4,15 @@ internal import LoadingTransport
 
 /// Reaches a host: name, address, socket, and a way through a proxy where one leads there. Confined to the pool's loop;
 /// tells the outcome once for each `start`, never within it, and nothing after `cancel`.
-final class Dial {
+final class TransportConnector {
     enum Failure: Error {
         case noDescriptor
         case lost(ConnectionFailure)
     }
 
-    private let origin: Origin
+    private let origin: ConnectionKey
     private let pool: ConnectionPool
-    private weak var asker: (any SecurityAsker)?
+    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
     /// Whether the host may speak first.
     private let isGreeted: Bool
     private var outcome: ((Result<ByteStream, Failure>) -> Void)?
@@ -31,23 +31,24 @@ final class Dial {
     var onAddresses: (([SocketAddress]) -> Void)?
 
     init(
-        to origin: Origin, in pool: ConnectionPool, isGreeted: Bool = false, for asker: (any SecurityAsker)?,
+        to origin: ConnectionKey, in pool: ConnectionPool, isGreeted: Bool = false,
+        for challengeDelegate: (any ConnectionChallengeDelegate)?,
         outcome: @escaping (Result<ByteStream, Failure>) -> Void
     ) {
         self.origin = origin
         self.pool = pool
         self.isGreeted = isGreeted
-        self.asker = asker
+        self.challengeDelegate = challengeDelegate
         self.outcome = outcome
     }
 
     /// - Parameter awaitsServices: Whether it connects to nothing before `servicesKnown`, for a moment.
     func start(awaitsServices: Bool = false) {
         onBeginning?()
-        if origin.passage != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
+        if origin.proxyMode != nil, origin.service.requiresDNSSEC, !NameResolver.needsNoNameServer(origin.host) {
             // A proxy that is to find the host proves nothing to us; and one that loads the request is not found itself.
             var failure = ConnectionFailure(.cannotFindHost)
-            if case .forwarding = origin.passage { failure.permitsNextRoute = true }
+            if case .forwarding = origin.proxyMode { failure.permitsNextRoute = true }
             let told = LoopBox((self, failure))
             return pool.loop.post { told.value.0.fail(told.value.1) }
         }
@@ -63,14 +64,14 @@ final class Dial {
     var isResolving: Bool { race?.hasBegun == false }
 
     /// What is awaited of whoever the way leads to first; nil if he is not to blame.
-    var awaits: AwaitedStep? {
+    var awaits: PendingPhase? {
         if let race {
             return race.hasBegun
-                ? AwaitedStep(step: .connection, since: race.firstConnectTime)
-                : AwaitedStep(step: .resolution, since: stepBeginning)
+                ? PendingPhase(step: .connection, since: race.firstConnectTime)
+                : PendingPhase(step: .resolution, since: stepBeginning)
         }
         if handshake == nil, tunnel == nil { return nil }
-        return AwaitedStep(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
+        return PendingPhase(step: tunnel == nil ? .connection : .tunnel, since: stepBeginning)
     }
 
     /// What services there are is known, and changes nothing here.
@@ -87,9 +88,9 @@ final class Dial {
     }
 
     /// Somebody else waits for the connection now.
-    func askerChanged() {
-        handshake?.askerChanged()
-        tunnel?.askerChanged()
+    func challengeDelegateChanged() {
+        handshake?.challengeDelegateChanged()
+        tunnel?.challengeDelegateChanged()
     }
 
     private func raceEnded(_ result: Result<ByteStream, AddressRaceFailure>) {
@@ -97,16 +98,16 @@ final class Dial {
         switch result {
         case .failure(.noDescriptor): outcome?(.failure(.noDescriptor))
         case .failure(.unreachable(let error)):
-            if let passage = origin.passage {
-                return fail(ConnectionFailure(.unreachable(passage.service, error), of: passage.server))
+            if let proxyMode = origin.proxyMode {
+                return fail(ConnectionFailure(.unreachable(proxyMode.service, error), of: proxyMode.server))
             }
             var failure = ConnectionFailure(error)
             failure.permitsNextRoute = true
             fail(failure)
         case .success(let stream):
             onEvent?(.connectEnded)
-            guard case .tunnel(let proxy) = origin.passage else { return succeed(stream) }
-            if proxy.kind == .https { secure(stream, proxy) } else { dig(stream, proxy) }
+            guard case .tunnel(let proxy) = origin.proxyMode else { return succeed(stream) }
+            if proxy.kind == .https { secure(stream, proxy) } else { openTunnel(stream, proxy) }
         }
     }
 
@@ -114,12 +115,12 @@ final class Dial {
     private func secure(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let handshake = SecureHandshake(
-            stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: asker
+            stream, to: origin.firstHop, with: pool.security, carriesHTTP: true, for: challengeDelegate
         ) { [weak self] result in
             guard let self else { return }
             self.handshake = nil
             switch result {
-            case .success(let stream): dig(stream, proxy)
+            case .success(let stream): openTunnel(stream, proxy)
             case .failure(let error) where error.isDescriptorShortage:
                 outcome?(.failure(.noDescriptor))
             case .failure(let error): fail(ConnectionFailure(error, inHandshakeWith: proxy))
@@ -129,10 +130,11 @@ final class Dial {
         handshake.start()
     }
 
-    private func dig(_ stream: ByteStream, _ proxy: ProxyServer) {
+    private func openTunnel(_ stream: ByteStream, _ proxy: ProxyServer) {
         stepBeginning = pool.loop.now
         let tunnel = ProxyTunnel(
-            over: stream, to: origin, by: proxy, isGreeted: isGreeted, introduction: introduction, for: asker
+            over: stream, to: origin, by: proxy, isGreeted: isGreeted, introduction: introduction,
+            for: challengeDelegate
         ) {
             [weak self] result in
             guard let self else { return }

@@ -1,9 +1,9 @@
 /// For whom a connection is made. Called on its loop.
-protocol SecurityAsker: AnyObject {
+protocol ConnectionChallengeDelegate: AnyObject {
     /// False when nobody wants to be asked, and then the default applies. Not answered before it returns.
-    func handshakeAsks(_ question: SecurityQuestion) -> Bool
+    func handshakeReceived(challenge question: ConnectionChallenge) -> Bool
     /// An answer has come; the network has its turn again.
-    func handshakeGoesOn()
+    func handshakeContinues()
     /// Who says to proxies who the user is.
-    var tunnelSpeaker: (any TunnelSpeaker)? { get }
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
 }

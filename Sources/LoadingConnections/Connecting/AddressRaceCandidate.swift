@@ -1,4 +1,4 @@
 /// What an `AddressRace` begins with an address: the first that comes through wins, and the others are closed.
-protocol AddressEntrant: AnyObject, SendableMetatype {
+protocol AddressRaceCandidate: AnyObject, SendableMetatype {
     func close()
 }

@@ -3,9 +3,9 @@ internal import LoadingSemantics
 /// What advisers have said lately. A script that did not answer in its time, and so several times in a row, is not asked anything
 /// for a while, whatever the question: each answer would take as long. A single question may be made for it to take long by a
 /// server that leads there.
-struct ProxyAdviceMemory: ResolverMemory {
+struct ProxyResolutionCache: ResolverCache {
     private struct Entry {
-        let answer: ProxyAdvice
+        let answer: ProxyResolution
         let expiry: Int64
     }
 
@@ -19,13 +19,13 @@ struct ProxyAdviceMemory: ResolverMemory {
         var expiry: Int64 = 0
     }
 
-    private var entries: [ProxyQuestion: Entry] = [:]
+    private var entries: [ProxyResolverQuery: Entry] = [:]
     /// Since the last answer.
-    private var silences: [ProxyQuestion.Adviser: Silence] = [:]
+    private var silences: [ProxyResolverQuery.Adviser: Silence] = [:]
 
     var count: Int { entries.count }
 
-    func answer(to question: ProxyQuestion, at now: Int64) -> ProxyAdvice? {
+    func answer(to question: ProxyResolverQuery, at now: Int64) -> ProxyResolution? {
         if let entry = entries[question], entry.expiry > now { return entry.answer }
         guard let silence = silences[question.adviser], silence.expiry > now, silence.count >= Self.patience else {
             return nil
@@ -33,7 +33,7 @@ struct ProxyAdviceMemory: ResolverMemory {
         return .silence
     }
 
-    mutating func remember(_ answer: ProxyAdvice, to question: ProxyQuestion, at now: Int64) {
+    mutating func remember(_ answer: ProxyResolution, to question: ProxyResolverQuery, at now: Int64) {
         if answer == .silence {
             silences = silences.filter { $0.value.expiry > now }
             silences[question.adviser, default: Silence()].count += 1

@@ -2,7 +2,7 @@ package import LoadingSemantics
 
 /// Who says to proxies who the user is, when they are asked for a tunnel, and watches what is said. Called on the connection's
 /// loop.
-package protocol TunnelSpeaker: AnyObject {
+package protocol ProxyAuthorizer: AnyObject {
     /// What is said unasked: the value of `Proxy-Authorization`, or nil for nothing.
     func authorization(for proxy: ProxyServer, to destination: ProxyDestination) -> String?
     /// The proxy has answered, and not by asking. False if it is not who it should be.

@@ -4,8 +4,8 @@ internal import LoadingSemantics
 
 /// Asks the system's name servers for the HTTPS records of an origin, and for those of the names that it is another name
 /// of (RFC 9460 §3). Takes its time.
-struct ServiceQuery {
-    private let question: ServiceQuestion
+struct HTTPSRecordLookup {
+    private let question: HTTPSRecordQuery
     private let hosts: () -> HostsFile
     private let ask: (String) -> Result<HTTPSAnswer, NameFailure>
 
@@ -17,7 +17,7 @@ struct ServiceQuery {
     private static let tries: Int32 = 2
 
     init(
-        _ question: ServiceQuestion, hosts: @escaping () -> HostsFile = { .system },
+        _ question: HTTPSRecordQuery, hosts: @escaping () -> HostsFile = { .system },
         ask: @escaping (String) -> Result<HTTPSAnswer, NameFailure> = askSystem
     ) {
         self.question = question
@@ -25,7 +25,7 @@ struct ServiceQuery {
         self.ask = ask
     }
 
-    func answer() -> ServiceAnswer {
+    func answer() -> HTTPSRecordAnswer {
         // Who has written it in there wants that machine to be asked, and not one that the world is told of.
         if hosts().names(question.host) { return .success(.none) }
         var name = question.name
@@ -38,19 +38,19 @@ struct ServiceQuery {
             }
             if let told = answer.lifetime { lifetime = min(lifetime ?? told, told) }
             switch answer.content {
-            case .none: return .success(FoundServices([], lifetime: lifetime))
+            case .none: return .success(HTTPSRecordSet([], lifetime: lifetime))
             case .services(let records):
                 // A record may name anything, also what is this machine's or its network's own.
-                let usable = records.filter { $0.target == name || ServiceQuestion.isForNameServers($0.target) }
-                return .success(FoundServices(usable, lifetime: lifetime))
+                let usable = records.filter { $0.target == name || HTTPSRecordQuery.isForNameServers($0.target) }
+                return .success(HTTPSRecordSet(usable, lifetime: lifetime))
             case .alias(let target):
-                guard ServiceQuestion.isForNameServers(target) else {
-                    return .success(FoundServices([], lifetime: lifetime))
+                guard HTTPSRecordQuery.isForNameServers(target) else {
+                    return .success(HTTPSRecordSet([], lifetime: lifetime))
                 }
                 name = target
             }
         }
-        return .success(FoundServices([], lifetime: lifetime))
+        return .success(HTTPSRecordSet([], lifetime: lifetime))
     }
 
     private static func askSystem(_ name: String) -> Result<HTTPSAnswer, NameFailure> {

@@ -2,24 +2,24 @@ internal import LoadingSemantics
 
 /// What name servers said lately about services. That there are none is remembered too, and that nobody answered: what is
 /// asked beside the addresses is worth no second try soon.
-struct ServiceMemory: ResolverMemory {
+struct HTTPSRecordCache: ResolverCache {
     private struct Entry {
-        let answer: ServiceAnswer
+        let answer: HTTPSRecordAnswer
         let expiry: Int64
     }
 
     static let most = 512
 
-    private var entries: [ServiceQuestion: Entry] = [:]
+    private var entries: [HTTPSRecordQuery: Entry] = [:]
 
     var count: Int { entries.count }
 
-    func answer(to question: ServiceQuestion, at now: Int64) -> ServiceAnswer? {
+    func answer(to question: HTTPSRecordQuery, at now: Int64) -> HTTPSRecordAnswer? {
         guard let entry = entries[question], entry.expiry > now else { return nil }
         return entry.answer
     }
 
-    mutating func remember(_ answer: ServiceAnswer, to question: ServiceQuestion, at now: Int64) {
+    mutating func remember(_ answer: HTTPSRecordAnswer, to question: HTTPSRecordQuery, at now: Int64) {
         var lifetime = TimeLimits.standard.recordLifetime
         if case .success(let found) = answer, let seconds = found.lifetime {
             lifetime = min(TimeLimits.seconds(Int64(seconds)), TimeLimits.standard.longestRecordLifetime)

@@ -5,25 +5,25 @@ internal import LoadingTransport
 
 /// Asks what takes its time, on threads of its own: `getaddrinfo` and its like block.
 ///
-/// Who asks what is being asked already shares its answer. Each asker has a memory of his own, and what he was told is
+/// Who asks what is being asked already shares its answer. Each client has a memory of his own, and what he was told is
 /// remembered there for as long as it says. A question that nobody waits for any more is dropped if no thread has begun it; a thread that is asking cannot be called
 /// off, and its answer is remembered.
 ///
 /// There are as many threads as there are questions at a time, up to a limit: only as many slow names can hold up the
 /// others. A thread without a question for a while ends.
-final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
+final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     // Sendable because everything mutable is guarded by `mutex`.
 
     typealias Question = Memory.Question
     typealias Answer = Memory.Answer
 
     /// A question and who waits for its answer.
-    final class Inquiry: @unchecked Sendable {
+    final class PendingQuery: @unchecked Sendable {
         // Sendable because everything mutable is guarded by the line's mutex.
         let question: Question
         var isBegun = false
         /// Who remembers the answer, and by which clock.
-        var askers: [UInt64: LoopClock] = [:]
+        var clients: [UInt64: LoopClock] = [:]
         /// For whom it is an answer to an earlier question, and no more.
         var staleFor: Set<UInt64> = []
         /// By number.
@@ -35,7 +35,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     /// Somebody's place among those who wait for an answer.
     struct Ticket: Sendable {
         /// None when the answer was known.
-        fileprivate let inquiry: Inquiry?
+        fileprivate let inquiry: PendingQuery?
         fileprivate let number: UInt64
     }
 
@@ -48,11 +48,11 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     /// Those that no thread has begun, first come first served; those behind `queueHead` that nobody waits for any
     /// more are passed over.
-    private var queue: [Inquiry] = []
+    private var queue: [PendingQuery] = []
     private var queueHead = 0
     private var droppedCount = 0
-    private var inquiries: [Question: Inquiry] = [:]
-    /// By the number of the asker.
+    private var pending: [Question: PendingQuery] = [:]
+    /// By the number of the client.
     private var memories: [UInt64: Memory] = [:]
     private var lastNumber: UInt64 = 0
     private var threads = 0
@@ -102,27 +102,27 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before. `isRemembered` says
     /// that nobody was asked.
     ///
-    /// - Parameter asker: Whose memory it is; where all have one, it is 0's.
+    /// - Parameter client: Whose memory it is; where all have one, it is 0's.
     func ask(
-        _ question: Question, by asker: UInt64 = 0, on loop: EventLoop,
+        _ question: Question, by client: UInt64 = 0, on loop: EventLoop,
         answer: @escaping @Sendable (_ answer: Answer, _ isRemembered: Bool) -> Void
     ) -> Ticket {
         pthread_mutex_lock(mutex)
-        if memories[asker] == nil { memories[asker] = Memory() }
-        if let known = memories[asker]?.answer(to: question, at: loop.clock.now) {
+        if memories[client] == nil { memories[client] = Memory() }
+        if let known = memories[client]?.answer(to: question, at: loop.clock.now) {
             pthread_mutex_unlock(mutex)
             loop.post { answer(known, true) }
             return Ticket(inquiry: nil, number: 0)
         }
-        let inquiry: Inquiry
-        if let known = inquiries[question], !known.staleFor.contains(asker) {
+        let inquiry: PendingQuery
+        if let known = pending[question], !known.staleFor.contains(client) {
             inquiry = known
         } else {
-            inquiry = Inquiry(question)
-            inquiries[question] = inquiry
+            inquiry = PendingQuery(question)
+            pending[question] = inquiry
             queue.append(inquiry)
         }
-        inquiry.askers[asker] = loop.clock
+        inquiry.clients[client] = loop.clock
         lastNumber &+= 1
         let ticket = Ticket(inquiry: inquiry, number: lastNumber)
         inquiry.waiting[ticket.number] = { result in loop.post { answer(result, false) } }
@@ -147,21 +147,21 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         _ = dropped
     }
 
-    /// Drops what an asker remembers of a host.
-    func forget(_ host: String, by asker: UInt64) { locked { memories[asker]?.forget(host) } }
+    /// Drops what an client remembers of a host.
+    func forget(_ host: String, by client: UInt64) { locked { memories[client]?.forget(host) } }
 
-    /// Drops all that an asker remembers, or everybody. Answers to what is being asked now count only for those who wait for
+    /// Drops all that an client remembers, or everybody. Answers to what is being asked now count only for those who wait for
     /// them already.
-    func forgetAnswers(by asker: UInt64? = nil) {
+    func forgetAnswers(by client: UInt64? = nil) {
         locked {
-            for asker in asker.map({ [$0] }) ?? Array(memories.keys) { memories[asker]?.forgetAll() }
-            guard let asker else { return inquiries = inquiries.filter { !$0.value.isBegun } }
-            for inquiry in inquiries.values where inquiry.isBegun { inquiry.staleFor.insert(asker) }
+            for client in client.map({ [$0] }) ?? Array(memories.keys) { memories[client]?.forgetAll() }
+            guard let client else { return pending = pending.filter { !$0.value.isBegun } }
+            for inquiry in pending.values where inquiry.isBegun { inquiry.staleFor.insert(client) }
         }
     }
 
-    /// The asker is gone.
-    func forgetAsker(_ asker: UInt64) { locked { memories[asker] = nil } }
+    /// The client is gone.
+    func removeClient(_ client: UInt64) { locked { memories[client] = nil } }
 
     /// Questions that no thread has begun, and threads.
     var queuedQuestionCount: Int { locked { queuedCount } }
@@ -171,8 +171,8 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
 
     private var queuedCount: Int { queue.count - queueHead - droppedCount }
 
-    private func drop(_ inquiry: Inquiry) {
-        inquiries[inquiry.question] = nil
+    private func drop(_ inquiry: PendingQuery) {
+        pending[inquiry.question] = nil
         droppedCount += 1
         guard droppedCount > 32, droppedCount > queuedCount else { return }
         queue = queue[queueHead...].filter { !$0.waiting.isEmpty }
@@ -180,7 +180,7 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
         droppedCount = 0
     }
 
-    private func takeFirst() -> Inquiry? {
+    private func takeFirst() -> PendingQuery? {
         while queueHead < queue.count {
             let inquiry = queue[queueHead]
             queueHead += 1
@@ -215,13 +215,13 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     }
 
     private func answerQuestions() {
-        while let inquiry = nextInquiry() {
+        while let inquiry = nextQuery() {
             let answer = ask(inquiry.question)
             let waiting = locked {
-                if inquiries[inquiry.question] === inquiry {
+                if pending[inquiry.question] === inquiry {
                     // Who is gone by now has none.
-                    for (asker, clock) in inquiry.askers where !inquiry.staleFor.contains(asker) {
-                        memories[asker]?.remember(answer, to: inquiry.question, at: clock.now)
+                    for (client, clock) in inquiry.clients where !inquiry.staleFor.contains(client) {
+                        memories[client]?.remember(answer, to: inquiry.question, at: clock.now)
                     }
                 }
                 return end(inquiry)
@@ -231,14 +231,14 @@ final class AnswerLine<Memory: ResolverMemory>: @unchecked Sendable {
     }
 
     /// With the mutex held: who is to be told, in the order in which they asked.
-    private func end(_ inquiry: Inquiry) -> [@Sendable (Answer) -> Void] {
-        if inquiries[inquiry.question] === inquiry { inquiries[inquiry.question] = nil }
+    private func end(_ inquiry: PendingQuery) -> [@Sendable (Answer) -> Void] {
+        if pending[inquiry.question] === inquiry { pending[inquiry.question] = nil }
         defer { inquiry.waiting = [:] }
         return inquiry.waiting.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// Waits for a question; nil when there was none for a while, and then the thread ends.
-    private func nextInquiry() -> Inquiry? {
+    private func nextQuery() -> PendingQuery? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         var deadline = timespec()

@@ -4,7 +4,7 @@ internal import LoadingTransport
 /// Stays behind on a connection whose owner has written his last byte and listens no more: were it closed now, whatever
 /// the peer still says would make the kernel drop what is on its way there. Reads and drops until the peer ends, for a
 /// while. Held by the loop.
-final class StreamFarewell: ByteStreamOwner, LoopTimerTarget {
+final class LingeringClose: ByteStreamOwner, LoopTimerTarget {
     private let stream: ByteStream
     private let timer = LoopTimer()
     /// The peer does not know yet that nothing more is written.
@@ -14,7 +14,7 @@ final class StreamFarewell: ByteStreamOwner, LoopTimerTarget {
     private static let readBudget = 256 * 1024
 
     static func begin(on stream: ByteStream, isClosingWriting: Bool) {
-        let farewell = StreamFarewell(stream, isClosingWriting)
+        let farewell = LingeringClose(stream, isClosingWriting)
         stream.owner = farewell
         stream.loop.arm(farewell.timer, at: stream.loop.now + stream.loop.limits.lingeringClose, for: farewell)
         // What has come already makes no readiness of its own.

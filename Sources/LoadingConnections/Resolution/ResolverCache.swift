@@ -1,6 +1,6 @@
 /// What was answered lately, and for how long that is believed. A value without a clock; times are nanoseconds of a clock
 /// that never goes back.
-protocol ResolverMemory: Sendable {
+protocol ResolverCache: Sendable {
     associatedtype Question: Hashable, Sendable
     associatedtype Answer: Sendable
 

@@ -6,19 +6,19 @@ internal import LoadingTransport
 /// That a host has no addresses of one family is remembered too, and believed as long as it is known to have some of
 /// the other: nobody then waits for an IPv6 answer that never holds anything. That a name does not exist is asked anew
 /// each time.
-struct AnswerMemory: ResolverMemory {
+struct AddressCache: ResolverCache {
     private struct Entry {
-        let answer: NameAnswer
+        let answer: AddressAnswer
         let expiry: Int64
     }
 
     static let most = 512
 
-    private var entries: [NameQuestion: Entry] = [:]
+    private var entries: [AddressQuery: Entry] = [:]
 
     var count: Int { entries.count }
 
-    func answer(to question: NameQuestion, at now: Int64) -> NameAnswer? {
+    func answer(to question: AddressQuery, at now: Int64) -> AddressAnswer? {
         guard let entry = entries[question], entry.expiry > now else { return nil }
         if case .success = entry.answer { return entry.answer }
         guard let other = entries[question.sibling], other.expiry > now, case .success = other.answer else {
@@ -27,7 +27,7 @@ struct AnswerMemory: ResolverMemory {
         return entry.answer
     }
 
-    mutating func remember(_ answer: NameAnswer, to question: NameQuestion, at now: Int64) {
+    mutating func remember(_ answer: AddressAnswer, to question: AddressQuery, at now: Int64) {
         if case .failure(let failure) = answer, !failure.isDefinite { return }
         if entries.count >= Self.most, entries[question] == nil { makeRoom(at: now) }
         entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.addressLifetime)
@@ -43,8 +43,8 @@ struct AnswerMemory: ResolverMemory {
     }
 
     mutating func forget(_ host: String) {
-        entries[NameQuestion(host, .ipv4)] = nil
-        entries[NameQuestion(host, .ipv6)] = nil
+        entries[AddressQuery(host, .ipv4)] = nil
+        entries[AddressQuery(host, .ipv6)] = nil
     }
 
     mutating func forgetAll() { entries = [:] }

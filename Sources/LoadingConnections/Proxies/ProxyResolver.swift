@@ -5,36 +5,36 @@ package import LoadingTransport
 
 /// Asks scripts, and the settings of the desktop, which way leads to a server: on threads of its own, since both take their
 /// time. What was said is remembered for a while.
-package final class ProxyAdvisory: Sendable {
-    package static let shared = ProxyAdvisory(
+package final class ProxyResolver: Sendable {
+    package static let shared = ProxyResolver(
         askScript: { ScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
 
     /// Somebody's place among those who wait for an answer.
     package struct Ticket: Sendable {
-        fileprivate let place: AnswerLine<ProxyAdviceMemory>.Ticket
+        fileprivate let place: InFlightQueries<ProxyResolutionCache>.Ticket
         fileprivate let isOfScript: Bool
     }
 
-    private let scripts: AnswerLine<ProxyAdviceMemory>
-    private let desktop: AnswerLine<ProxyAdviceMemory>
+    private let scripts: InFlightQueries<ProxyResolutionCache>
+    private let desktop: InFlightQueries<ProxyResolutionCache>
 
     private static let mostScripts = 4
 
     package init(
-        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyQuery) -> ProxyAdvice,
-        askDesktop: @escaping @Sendable (ProxyQuery) -> ProxyAdvice
+        askScript: @escaping @Sendable (_ source: String, _ inquiry: ProxyQuery) -> ProxyResolution,
+        askDesktop: @escaping @Sendable (ProxyQuery) -> ProxyResolution
     ) {
-        let ask: @Sendable (ProxyQuestion) -> ProxyAdvice = { question in
+        let ask: @Sendable (ProxyResolverQuery) -> ProxyResolution = { question in
             switch question.adviser {
             case .script(let script): askScript(script.content, question.inquiry)
             case .desktop: askDesktop(question.inquiry)
             }
         }
-        scripts = AnswerLine(
+        scripts = InFlightQueries(
             mostThreads: Self.mostScripts, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-script",
             unavailable: .nothing, ask: ask)
         // libproxy is used by one thread at a time.
-        desktop = AnswerLine(
+        desktop = InFlightQueries(
             mostThreads: 1, idleSeconds: TimeLimits.standard.resolverThreadIdle, name: "url-desktop",
             unavailable: .nothing, ask: ask)
     }
@@ -48,9 +48,9 @@ package final class ProxyAdvisory: Sendable {
     /// Answers on `loop`, once and never before returning, unless the ticket is given back before.
     package func ask(
         script: ProxyScriptText?, _ inquiry: ProxyQuery, on loop: EventLoop,
-        answer: @escaping @Sendable (ProxyAdvice) -> Void
+        answer: @escaping @Sendable (ProxyResolution) -> Void
     ) -> Ticket {
-        let question = ProxyQuestion(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
+        let question = ProxyResolverQuery(adviser: script.map { .script($0) } ?? .desktop, inquiry: inquiry)
         let line = script == nil ? desktop : scripts
         return Ticket(
             place: line.ask(question, on: loop) { advice, _ in answer(advice) }, isOfScript: script != nil)

@@ -1,7 +1,7 @@
 package import LoadingSemantics
 
 /// Which way leads to a server, asked of somebody who takes his time.
-struct ProxyQuestion: Hashable, Sendable {
+struct ProxyResolverQuery: Hashable, Sendable {
     enum Adviser: Hashable, Sendable {
         case script(ProxyScriptText)
         case desktop
@@ -12,7 +12,7 @@ struct ProxyQuestion: Hashable, Sendable {
 }
 
 /// What the adviser has said.
-package enum ProxyAdvice: Sendable, Equatable {
+package enum ProxyResolution: Sendable, Equatable {
     case route(ProxyRouteList)
     /// Nothing that anybody understands.
     case nothing

@@ -2,7 +2,7 @@ package import LoadingTransport
 
 /// What a connection that is being made cannot decide by itself: whether to trust the server, by which certificate to be
 /// known to it, or who the user is to a proxy. It stands still until somebody answers. Confined to the connection's loop.
-package final class SecurityQuestion {
+package final class ConnectionChallenge {
     package enum Subject {
         case serverTrust(TLSPeer)
         case clientCertificate(TLSIdentityRequest)
@@ -28,31 +28,31 @@ package final class SecurityQuestion {
 
     package let subject: Subject
     /// The server that is being connected to, or that a tunnel is to lead to.
-    package let origin: Origin
-    private var taker: ((Answer) -> Void)?
+    package let origin: ConnectionKey
+    private var completion: ((Answer) -> Void)?
     /// Called when nobody needs an answer any more.
     package var onWithdrawal: (() -> Void)?
 
-    init(_ subject: Subject, of origin: Origin, answer: @escaping (Answer) -> Void) {
+    init(_ subject: Subject, of origin: ConnectionKey, answer: @escaping (Answer) -> Void) {
         self.subject = subject
         self.origin = origin
-        taker = answer
+        completion = answer
     }
 
     /// Whether an answer is still awaited.
-    package var isOpen: Bool { taker != nil }
+    package var isOpen: Bool { completion != nil }
 
     /// The first answer counts; those after it, or after a withdrawal, are dropped.
     package func answer(_ answer: Answer) {
-        guard let taker else { return }
-        self.taker = nil
+        guard let completion else { return }
+        self.completion = nil
         onWithdrawal = nil
-        taker(answer)
+        completion(answer)
     }
 
     func withdraw() {
         guard isOpen else { return }
-        taker = nil
+        completion = nil
         onWithdrawal?()
         onWithdrawal = nil
     }

@@ -2,7 +2,7 @@ package import LoadingEvents
 package import LoadingTransport
 
 /// What carries a load's exchange: an HTTP/1.1 connection, or a stream of an HTTP/2 connection. Confined to its loop.
-package protocol ExchangeCarrier: AnyObject {
+package protocol HTTPExchangeStream: AnyObject {
     /// Whether it can carry nothing any more.
     var isClosed: Bool { get }
     /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
@@ -11,9 +11,9 @@ package protocol ExchangeCarrier: AnyObject {
     var isShared: Bool { get }
     /// Whether it leads to a server that was not asked for by this origin's name and port, which may say that it is another
     /// (421).
-    var isElsewhere: Bool { get }
+    var mayBeMisdirected: Bool { get }
     /// Has the origin's next requests go where the origin is.
-    func avoidConnection()
+    func disallowConnection()
     /// What has come of the body so far, with all that frames it.
     var receivedBodyWireBytes: Int64 { get }
     /// What the server has acknowledged of what was sent; nil if that is not known. Costs system calls.
@@ -33,7 +33,7 @@ package protocol ExchangeCarrier: AnyObject {
     /// Goes on with a response that nobody wants, if that is cheap. `then` is called in a turn after the end.
     func drain(then: (@Sendable () -> Void)?)
     /// It was given out, and is not used.
-    func putBack()
+    func returnUnused()
     /// Whether it can still carry a request after it was given out and has been idle, and may: connections from before a flush
     /// carry none (CONN-18). If not, it is given back. May cost a system call.
     func confirm() -> Bool
@@ -41,12 +41,12 @@ package protocol ExchangeCarrier: AnyObject {
     /// The first bytes of the response's body, still coded, that were read together with its head. They are delivered as well.
     /// Nil if the carrier delivers them later in the same turn of the loop. To be called while the head is told.
     func startOfBody(most: Int) -> [UInt8]?
-    /// Has what follows the head of the response wait, as far as may be, for `readRest` or `giveAway`. Has no effect but
+    /// Has what follows the head of the response wait, as far as may be, for `resumeBody` or `detachConnection`. Has no effect but
     /// while the head is told.
-    func holdRest()
-    func readRest()
+    func holdBody()
+    func resumeBody()
     /// Gives the connection away from the end of the head on; the observer hears nothing more. Nil when that cannot be.
-    func giveAway() -> HandedConnection?
+    func detachConnection() -> DetachedConnection?
 
     /// Keeps the connection for another exchange after this one. Who calls this starts that or lets the connection go.
     func hold()
