@@ -1,19 +1,19 @@
 /// The connection that carried a request.
 package struct ConnectionFacts: Sendable, Equatable {
-    /// The ALPN name of what is spoken: "http/1.1".
+    /// The ALPN protocol identifier: "http/1.1".
     package var protocolName: String
     package var isReused: Bool
-    /// Whether a proxy is at the other end, or in between.
+    /// Whether the peer is a proxy, or the connection is a tunnel through one.
     package var isProxied: Bool
-    /// Whether it may use several ways at once (RFC 8684).
+    /// Whether it is a Multipath TCP connection (RFC 8684).
     package var isMultipath = false
     package var localAddress: String?
     package var localPort: Int?
     package var remoteAddress: String?
     package var remotePort: Int?
-    /// 0x0303 for TLS 1.2, 0x0304 for 1.3; nil in clear.
+    /// 0x0303 for TLS 1.2, 0x0304 for TLS 1.3; nil without TLS.
     package var tlsVersion: UInt16?
-    /// The number of IANA's registry.
+    /// The number in IANA's registry.
     package var tlsCipherSuite: UInt16?
 
     package init(

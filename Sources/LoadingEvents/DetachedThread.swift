@@ -1,9 +1,9 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// Threads that nobody waits for.
+/// Detached threads.
 package enum DetachedThread {
-    /// Starts one; false when the system allows none now (no memory, too many threads).
+    /// Starts a thread. Returns false if the system refuses, for lack of memory or because of a limit.
     package static func startIfPossible(named name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
         var attributes = pthread_attr_t()

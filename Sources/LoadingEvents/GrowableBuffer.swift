@@ -2,25 +2,25 @@ internal import CLoadingLinux
 package import FoundationEssentials
 internal import Glibc
 
-/// Memory for a body, which grows, and becomes `Data` without a copy.
+/// A growable buffer for a body, which becomes `Data` without a copy.
 ///
-/// Large memory is mapped: it goes back to the system with its last holder. The allocator would keep it for the next time,
-/// since it takes what was freed once as the measure of what it need not give back.
+/// Large buffers are mapped, so their memory returns to the system when the last reference goes. malloc would raise its
+/// mmap threshold after the first free of such a buffer, and keep the memory.
 package struct GrowableBuffer: ~Copyable {
     package private(set) var address: UnsafeMutableRawPointer?
     package private(set) var capacity = 0
     private var isMapped = false
 
-    /// What is smaller is the allocator's: a page that was in use already costs less than a new one.
+    /// Smaller buffers use malloc, because reused pages are cheaper than new ones.
     private static let smallestMapped = 4 << 20
-    /// What is smaller does not hold memory of its own.
+    /// Smaller results are copied, so that they do not hold a whole allocation.
     private static let largestCopied = 256
 
     package init() {}
 
     deinit { Self.free(address, capacity, isMapped) }
 
-    /// Makes room for so many bytes in all. False when there is no memory; then nothing has changed.
+    /// Grows to at least that many bytes in total. Returns false, unchanged, if there is not enough memory.
     package mutating func grow(to count: Int) -> Bool {
         if count <= capacity { return true }
         guard count >= Self.smallestMapped else {
@@ -41,7 +41,7 @@ package struct GrowableBuffer: ~Copyable {
         return true
     }
 
-    /// The first bytes; nothing is left here afterwards.
+    /// Returns the first bytes, and leaves the buffer empty.
     package mutating func take(_ count: Int) -> Data {
         guard let address, count > 0, count <= capacity else { return Data() }
         let (old, isMapped) = (capacity, isMapped)

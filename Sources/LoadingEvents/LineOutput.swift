@@ -1,40 +1,56 @@
 internal import CLoadingLinux
+internal import Glibc
 
-/// Where lines of a log go. Any thread may write; each line is one `write`, so that lines of several threads do not mix.
+/// Writes log lines. Thread-safe. Each line is one `write`, so lines of different threads do not mix.
 ///
-/// A reader that does not keep up costs lines, not time: a line waits up to 10 ms for room, and once one has waited in vain
-/// none waits until there is room again. How many are missing is said then. A reader that is gone is no signal and no error.
+/// A slow reader loses lines instead of delaying the program: a line waits up to 10 ms for space. After a timeout,
+/// further lines are dropped without waiting until there is space; then the number of dropped lines is written. A
+/// closed reader causes neither a signal nor an error.
 package final class LineOutput: @unchecked Sendable {
     // Sendable because what is mutable is guarded by `lock`.
 
     private let descriptor: Int32
-    /// Also held while a line is written, unlike other locks: room that one thread has found must not go to another's line,
-    /// for which the thread would have to wait.
+    /// Held while a line is written, unlike other locks. Otherwise another thread could use up the space that this
+    /// thread has found.
     private let lock = Lock()
-    private var missing = 0
+    private var dropped = 0
 
-    /// Milliseconds.
-    private static let patience: Int32 = 10
+    /// In milliseconds.
+    private static let timeout: Int32 = 10
     private static let prefix = "URLLoading: "
 
     package init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// - Parameter line: Without a line feed. A pipe takes up to 4,096 bytes at once (`PIPE_BUF`), so it should be shorter.
+    /// - Parameter line: Without a line feed. Should be shorter than 4,096 bytes (`PIPE_BUF`), the largest atomic write
+    ///   to a pipe.
     package func write(_ line: String) {
         lock.withLock {
-            if missing > 0 {
-                guard put("\(missing) lines are missing here: they were not read in time", within: 0) else {
-                    return missing += 1
+            if dropped > 0 {
+                guard put("\(dropped) lines are missing here: they were not read in time", within: 0) else {
+                    return dropped += 1
                 }
-                missing = 0
+                dropped = 0
             }
-            if !put(line, within: Self.patience) { missing += 1 }
+            if !put(line, within: Self.timeout) { dropped += 1 }
         }
     }
 
-    /// False if there was no room in time.
+    /// Returns false if there was no space in time.
     private func put(_ line: String, within milliseconds: Int32) -> Bool {
         var text = Self.prefix + line + "\n"
         return text.withUTF8 { cll_write_line(descriptor, $0.baseAddress, $0.count, milliseconds) }
+    }
+}
+
+/// Messages that have no other channel.
+package enum StandardError {
+    /// For log lines, which may be numerous.
+    package static let log = LineOutput(STDERR_FILENO)
+
+    /// Writes one line. `message` has no final full stop.
+    package static func write(_ message: String) {
+        Array("URLLoading: \(message).\n".utf8).withUnsafeBytes {
+            cll_write_message(STDERR_FILENO, $0.baseAddress, $0.count)
+        }
     }
 }

@@ -9,7 +9,7 @@ package struct LoadEvent: Sendable, Equatable {
     }
 
     package enum Kind: Sendable, Equatable {
-        /// A request is about to be fetched: the first one, after a redirect, or again after a lost connection.
+        /// A fetch begins: the first, after a redirect, or a repetition after a lost connection.
         case fetchStarted(FetchReason)
         case waitingForConnectivity
         case resolutionStarted(host: String)
@@ -19,47 +19,47 @@ package struct LoadEvent: Sendable, Equatable {
         case secureConnectionStarted
         case secureConnectionEnded(version: UInt16, cipherSuite: UInt16)
         case connectionAssigned(ConnectionFacts)
-        /// The response is a stored one.
+        /// A stored response is served.
         case servedFromCache
         case requestStarted
-        /// What a request or a response says, for sessions whose heads are observed.
+        /// The head of a request or response, for sessions with a `headObserver`.
         case messageHead(MessageHead)
-        /// The head is with the kernel.
+        /// The head was written to the socket.
         case requestHeadSent(bytes: Int64)
-        /// `bytes` of the body as they went over the wire, framing included; `content` as the caller gave them.
+        /// `bytes` is the size of the body on the wire, with framing; `content` its size as the caller provided it.
         case requestEnded(bytes: Int64, content: Int64)
         case informationalResponse(status: Int)
         case responseStarted
-        /// `isHTTP10`: a server of HTTP/1 chooses the minor version anew with each response.
+        /// `isHTTP10`: a server may use another minor version of HTTP/1 for each response.
         case responseHead(status: Int, isHTTP10: Bool, bytes: Int64)
-        /// `bytes` of the body as they came over the wire, framing included; `decoded` as the caller got them.
+        /// `bytes` is the size of the body on the wire, with framing; `decoded` its size as the caller received it.
         case responseEnded(bytes: Int64, decoded: Int64)
-        /// The exchange ended before its time: so many bytes of both bodies had been on the wire until then, of the
-        /// request's `content` as the caller gave them.
+        /// The exchange ended prematurely. `sent` and `received` are the bytes of both bodies on the wire; `content` is
+        /// the size of the request body as the caller provided it.
         case exchangeBroken(sent: Int64, content: Int64, received: Int64)
-        /// `decoded` bytes of the body had reached the caller.
+        /// `decoded` is the number of body bytes that the caller had received.
         case failed(code: Int, decoded: Int64)
         case ended
 
-        // What follows is told to a trace, and kept by no log.
+        // The events below are only traced, never stored.
 
-        /// The request that is fetched from here on. The address is as it is, with all the secrets it may have.
+        /// The request of the following events. The URL is unredacted.
         case request(method: String, url: String)
-        /// What the cache makes of the request: "serve", "revalidate", "load" or "fail".
+        /// The cache decision: "serve", "revalidate", "load" or "fail".
         case cacheDecision(String, because: String)
-        /// A delegate is asked, by an authentication method for a host, after so many refusals.
+        /// A delegate is asked by an authentication method for a host, after that many failures.
         case challenge(method: String, host: String, port: Int, isProxy: Bool, failures: Int)
-        /// What the task ends with.
+        /// The error of the task.
         case taskFailed(code: Int, reason: String)
     }
 
     package enum FetchReason: Sendable, Equatable {
         case first
         case redirect
-        /// After a response that asked who the user is.
+        /// After a response with an authentication challenge.
         case authentication
         case retry
-        /// What is stored is given in place of a response that said no more than that it is still good.
+        /// A stored response is served after a 304.
         case cache
     }
 }

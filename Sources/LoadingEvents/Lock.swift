@@ -2,13 +2,12 @@ internal import CLoadingLinux
 internal import Glibc
 internal import Synchronization
 
-/// A mutual exclusion lock of four bytes: one compare-and-swap when nobody else wants it, a futex when somebody does.
+/// A mutex of four bytes: one compare-and-swap if uncontended, a futex otherwise.
 ///
-/// Written over `Atomic` rather than taken from `Synchronization.Mutex`, whose lock runs outside the thread
-/// sanitizer's sight and so makes it report races that are none. Not recursive. Hold it for a few instructions and
-/// never while calling out.
+/// Not `Synchronization.Mutex`, because the thread sanitizer does not see that one and reports false races. Not
+/// recursive. Hold it only for a few instructions, and not during callouts.
 package struct Lock: ~Copyable, Sendable {
-    /// 0 free, 1 held, 2 held and somebody sleeps.
+    /// 0: free; 1: held; 2: held, with sleeping waiters.
     private let word = Atomic<UInt32>(0)
 
     package init() {}
@@ -18,7 +17,7 @@ package struct Lock: ~Copyable, Sendable {
         lockSlowly()
     }
 
-    /// Takes the lock, unless it is still held at that time of the monotonic clock.
+    /// Acquires the lock. Returns false if it is still held at the deadline, in nanoseconds of the monotonic clock.
     package func lock(until deadline: Int64) -> Bool {
         while !word.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged {
             if cll_now() >= deadline { return false }

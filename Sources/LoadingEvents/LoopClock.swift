@@ -1,14 +1,14 @@
 internal import CLoadingLinux
 internal import Synchronization
 
-/// Where a loop takes its time from, and how long it may sleep.
+/// The clock of a loop.
 package enum LoopClock: Sendable {
     /// The system's monotonic clock.
     case monotonic
-    /// Time that a test moves. A loop with it sleeps until there is I/O or work, never for a time.
+    /// A clock that a test steps. A loop with it sleeps until there is I/O or work, never for a duration.
     case stepped(SteppedTime)
 
-    /// Nanoseconds of a clock that never goes back.
+    /// Monotonic time, in nanoseconds.
     package var now: Int64 {
         switch self {
         case .monotonic: cll_now()
@@ -16,7 +16,7 @@ package enum LoopClock: Sendable {
         }
     }
 
-    /// Nanoseconds since 1970. A stepped clock moves this time too.
+    /// Nanoseconds since 1970. Moves with a stepped clock.
     package var wallNow: Int64 {
         switch self {
         case .monotonic: cll_wall_now()
@@ -25,7 +25,7 @@ package enum LoopClock: Sendable {
     }
 }
 
-/// A time that stands still until it is moved.
+/// A time that changes only when it is moved.
 package final class SteppedTime: Sendable {
     private let time: Atomic<Int64>
     private let wallOffset: Int64
@@ -39,7 +39,7 @@ package final class SteppedTime: Sendable {
     package var now: Int64 { time.load(ordering: .acquiring) }
     package var wallNow: Int64 { now + wallOffset }
 
-    /// Moves the time forward; a moment that is past changes nothing.
+    /// Moves the time forward. A time in the past has no effect.
     package func move(to moment: Int64) {
         _ = time.max(moment, ordering: .acquiringAndReleasing)
     }

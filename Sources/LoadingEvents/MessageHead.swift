@@ -1,4 +1,4 @@
-/// The head of a request or a response as it went over the wire, for programs that show it.
+/// The head of a request or response as on the wire, for display.
 package struct MessageHead: Sendable, Equatable {
     package enum Start: Sendable, Equatable {
         case request(method: String, target: String)
@@ -18,10 +18,10 @@ package struct MessageHead: Sendable, Equatable {
     package var start: Start
     /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2` or `HTTP/3`.
     package var version: String
-    /// In the order of the wire. Where the wire has `:authority`, `host` stands for it.
+    /// In the order on the wire. `:authority` is shown as `host`.
     package var fields: [Field]
-    /// Of a head between the client and a proxy that makes a tunnel, which is no part of the load's own exchange: the same
-    /// number for a request and its response, and no other in this process. Several tunnels may be made at once.
+    /// Set for a CONNECT request and its response, which are not part of the load's exchange. Both have the same
+    /// number, which is unique in the process, because several tunnels may be created at once.
     package var tunnelRound: UInt64?
 
     package var isOfTunnel: Bool { tunnelRound != nil }
@@ -32,7 +32,7 @@ package struct MessageHead: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// The name of a version as heads show it, by the name of ALPN.
+    /// The version as it is displayed, for an ALPN protocol identifier.
     package static func version(ofProtocol name: String) -> String {
         switch name {
         case "h2": "HTTP/2"

@@ -8,6 +8,10 @@ package final class LoadingEnvironment {
     package let loop: EventLoop
     package let pool: ConnectionPool
     package let authentication = AuthenticationMemory()
+    /// Each nil without such a store.
+    package var cookies: (any CookieStore)?
+    package var responses: (any ResponseStore)?
+    package var credentials: (any CredentialStore)?
     let transportSecurity: TransportSecurityStage
     /// Nil if nothing goes through a proxy.
     let proxies: ProxyRoutes?
@@ -24,7 +28,7 @@ package final class LoadingEnvironment {
         self.loop = loop
         self.pool = pool
         self.transportSecurity = transportSecurity
-        self.proxies = proxies.flatMap { $0.rules.areEmpty ? nil : $0 }
+        self.proxies = proxies.flatMap { $0.rules.isEmpty ? nil : $0 }
         self.clearDefaults = clearDefaults
         self.secureDefaults = secureDefaults
     }
@@ -44,6 +48,6 @@ package final class LoadingEnvironment {
             proxies.rules.externalSource(for: ProxyDestination(url)) == nil,
             case .through(let proxy)? = proxies.rules.route(for: ProxyDestination(url)).routes.first, proxy.forwards
         else { return nil }
-        return url.place
+        return url.httpURL
     }
 }

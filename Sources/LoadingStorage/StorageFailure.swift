@@ -1,7 +1,7 @@
 internal import CLoadingSQLite
 internal import Glibc
 
-/// What could not be done with which file, and why. Never what is in it.
+/// The failure of a file operation: the operation, the file and the reason, never the content.
 package struct StorageFailure: Error, Hashable, Sendable {
     package enum Action: String, Sendable {
         case locate, make, open, read, write, remove
@@ -10,23 +10,23 @@ package struct StorageFailure: Error, Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// An errno.
         case system(Int32)
-        /// An extended result code of SQLite.
+        /// A newer release has written the file.
         case database(Int32)
-        /// A later release has written it.
+        /// The file belongs to another program, or is not a regular file.
         case newer(version: Int64)
-        /// Another program's, or something else than a plain file.
+        /// Another user owns the file, or can replace it.
         case foreign
-        /// Another user owns it, or may put something else in its place.
+        /// The library with that name is missing.
         case untrusted
         /// The library of that name is missing.
         case library(String)
     }
 
-    /// What can be done about it.
+    /// How the failure can be resolved.
     package enum Remedy: Hashable, Sendable {
-        /// It may pass: room, a lock, a right.
+        /// Temporary: lack of space, a lock, or permissions.
         case tryAgain
-        /// What can be read is to be saved.
+        /// The readable content can be saved to a new file.
         case repair
         case none
     }
@@ -54,17 +54,17 @@ package struct StorageFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether somebody else has the file now.
+    /// Whether another process has locked the file.
     package var isBusy: Bool {
         if case .database(let code) = reason { code & 0xFF == SQLITE_BUSY } else { false }
     }
 
-    /// Whether a file could not be opened that SQLite needs beside the main one. So it is when another program has begun a log.
+    /// Whether SQLite cannot open a file beside the main one, which happens after another program switched to WAL mode.
     var isOfSideFile: Bool {
         if case .database(let code) = reason { code & 0xFF == SQLITE_CANTOPEN } else { false }
     }
 
-    /// Whether the place can be read but not be written.
+    /// Whether the file can be read but not written.
     package var isReadOnly: Bool {
         switch reason {
         case .database(let code): code & 0xFF == SQLITE_READONLY || code & 0xFF == SQLITE_CANTOPEN
@@ -80,7 +80,7 @@ extension StorageFailure: CustomStringConvertible {
     private var cause: String {
         switch reason {
         case .system(let code): strerror(code).map { String(cString: $0) } ?? "error \(code)"
-        // Not the message of the connection, which may quote what was to be stored.
+        // The message of the connection could quote stored values.
         case .database(let code): "\(clq_message(code).map { String(cString: $0) } ?? "error") (\(code))"
         case .newer(let version): "a later release has written it (version \(version))"
         case .foreign: "it is not this library's"

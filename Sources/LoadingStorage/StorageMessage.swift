@@ -1,19 +1,19 @@
 internal import LoadingEvents
 
-/// What a store has to say about its file, or its keyring: once for each change of its state, not for each thing it
-/// could not do.
+/// A change of the state of a store's file or keyring. Reported once per change, not for each failed operation.
 package enum StorageMessage: Hashable, Sendable {
-    /// From now on in memory only, until the file can be written again.
+    /// The store is in memory only until the file can be written again.
     case inMemory(StorageFailure)
-    /// What was kept in memory is in the file.
+    /// The pending changes were written to the file.
     case writableAgain(path: String)
-    /// The file was damaged or another program's. So many of its rows were saved.
+    /// The file was damaged or not the library's. `saved` rows were copied to a new file.
     case repaired(path: String, saved: Int, putAside: String?)
-    /// A cached response was damaged, or its body was gone. It is removed, and so are others like it, of which nothing is said.
+    /// A cached response was damaged or its body was missing. It is removed, as are further ones, which are not
+    /// reported.
     case responseDamaged(path: String)
-    /// From now on in a file, until the user's keyring can be reached again.
+    /// Credentials are stored in a file until the keyring is available again.
     case keyringUnavailable(KeyringFailure, path: String)
-    /// What was kept in the file is in the keyring.
+    /// The credentials in the file were moved to the keyring.
     case keyringAvailable
 }
 
@@ -32,8 +32,8 @@ extension StorageMessage: CustomStringConvertible {
 }
 
 extension StorageMessage {
-    /// Says it on standard error, if the process has not said the like yet.
+    /// Writes the message to standard error, unless the process has written such a message before.
     package static let show: @Sendable (StorageMessage) -> Void = { message in
-        if StorageMessageFilter.shared.take(message) { StandardError.say(message.description) }
+        if StorageMessageFilter.shared.take(message) { StandardError.write(message.description) }
     }
 }

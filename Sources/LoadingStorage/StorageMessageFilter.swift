@@ -1,9 +1,9 @@
 internal import LoadingEvents
 
-/// Which messages of a process's stores are worth a line on standard error. Where there is no writable home, or no room on
-/// the disk, that is so for every store, and may change with every load; it is said once.
+/// Selects the storage messages that are written to standard error. A missing home directory or a full disk affects all
+/// stores and may change with every load, so it is reported once per process.
 package final class StorageMessageFilter: @unchecked Sendable {
-    // Sendable because what varies is guarded by `lock`.
+    // Sendable because the mutable state is guarded by `lock`.
 
     static let shared = StorageMessageFilter()
 
@@ -11,16 +11,16 @@ package final class StorageMessageFilter: @unchecked Sendable {
     private var inMemory: Set<StorageFailure.Remedy> = []
     private var hasSaidItLastsAgain = false
     private var others: Set<StorageMessage> = []
-    /// A program that runs for years may have many damaged files.
+    /// Bounds the set, for processes with many damaged files.
     private static let mostOthers = 64
 
     package init() {}
 
-    /// Whether to say a message, which counts as said then.
+    /// Whether to report a message. It counts as reported from then on.
     package func take(_ message: StorageMessage) -> Bool {
         lock.withLock {
             switch message {
-            // That of the first store stands for all that can be helped likewise.
+            // One report covers all stores that have the same remedy.
             case .inMemory(let failure): return inMemory.insert(failure.remedy).inserted
             case .writableAgain:
                 guard inMemory.contains(.tryAgain), !hasSaidItLastsAgain else { return false }

@@ -2,47 +2,45 @@ internal import CLoadingLinux
 internal import Glibc
 internal import LoadingEvents
 
-/// A store and the one thread on which all is done with it, in the order of asking.
+/// A store with its own thread, on which all work runs in the order of the calls.
 ///
-/// The thread is started when it is needed first, and sleeps while there is nothing to do. When this object goes, what was
-/// asked for is done to its end, the store is let go of, and the thread ends. Where no thread can be had, who asks
-/// does the work.
+/// The thread starts with the first work and sleeps while there is none. After deinit the pending work is completed,
+/// then the store is released and the thread ends. If no thread can be started, the work runs on the calling thread.
 package final class StorageThread<Store>: Sendable {
-    private let desk: Desk<Store>
+    private let queue: WorkQueue<Store>
 
-    /// - Parameter make: Makes the store, on its thread.
+    /// - Parameter make: Creates the store, on its thread.
     package init(named name: String, _ make: @escaping @Sendable () -> Store) {
-        desk = Desk(name: name, make: make)
+        queue = WorkQueue(name: name, make: make)
     }
 
-    deinit { desk.close() }
+    deinit { queue.close() }
 
-    package func perform(_ work: @escaping @Sendable (Store) -> Void) { desk.order(work) }
+    package func perform(_ work: @escaping @Sendable (Store) -> Void) { queue.enqueue(work) }
 
-    /// Does it, after all that was asked for before, and waits for what comes of it. In the midst of other work of the
-    /// same thread it is done at once.
-    package func wait<Value: Sendable>(_ work: @escaping @Sendable (Store) -> Value) -> Value { desk.wait(work) }
+    /// Runs `work` after all previous work, and waits for the result. Called on the store's thread, it runs at once.
+    package func wait<Value: Sendable>(_ work: @escaping @Sendable (Store) -> Value) -> Value { queue.wait(work) }
 
-    /// Says when all that was asked for before is done, on the thread.
-    package func flush(_ told: @escaping @Sendable () -> Void) { desk.order { _ in told() } }
+    /// Calls back on the thread when all previous work is done.
+    package func flush(_ completion: @escaping @Sendable () -> Void) { queue.enqueue { _ in completion() } }
 }
 
-private final class Desk<Store>: @unchecked Sendable {
-    // Sendable because `orders`, `isServed`, `isClosed` and the values of answers are guarded by `mutex`, and `store` and
-    // `server` belong to the one thread at a time that serves.
+private final class WorkQueue<Store>: @unchecked Sendable {
+    // Sendable because `pendingWork`, `isRunning`, `isClosed` and pending results are guarded by `mutex`, and `store` and
+    // `workerThread` belong to the one thread that runs the work.
 
     private let name: String
     private let make: @Sendable () -> Store
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    /// There is an order, or there will be no more.
-    private let called: UnsafeMutablePointer<pthread_cond_t>
-    private let answered: UnsafeMutablePointer<pthread_cond_t>
+    /// Signalled when there is work, or when the queue is closed.
+    private let workAvailable: UnsafeMutablePointer<pthread_cond_t>
+    private let resultAvailable: UnsafeMutablePointer<pthread_cond_t>
 
-    private var orders: [(Store) -> Void] = []
-    private var isServed = false
+    private var pendingWork: [(Store) -> Void] = []
+    private var isRunning = false
     private var isClosed = false
-    /// The thread that serves, or 0.
-    private var server: Int64 = 0
+    /// The id of the thread that runs the work, or 0.
+    private var workerThread: Int64 = 0
 
     private var store: Store?
 
@@ -50,98 +48,98 @@ private final class Desk<Store>: @unchecked Sendable {
         self.name = name
         self.make = make
         mutex = .allocate(capacity: 1)
-        called = .allocate(capacity: 1)
-        answered = .allocate(capacity: 1)
+        workAvailable = .allocate(capacity: 1)
+        resultAvailable = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(called, nil)
-        pthread_cond_init(answered, nil)
+        pthread_cond_init(workAvailable, nil)
+        pthread_cond_init(resultAvailable, nil)
     }
 
     deinit {
-        pthread_cond_destroy(answered)
-        pthread_cond_destroy(called)
+        pthread_cond_destroy(resultAvailable)
+        pthread_cond_destroy(workAvailable)
         pthread_mutex_destroy(mutex)
-        answered.deallocate()
-        called.deallocate()
+        resultAvailable.deallocate()
+        workAvailable.deallocate()
         mutex.deallocate()
     }
 
-    func order(_ work: @escaping @Sendable (Store) -> Void) {
+    func enqueue(_ work: @escaping @Sendable (Store) -> Void) {
         pthread_mutex_lock(mutex)
-        orders.append(work)
-        let mustStart = !isServed
-        isServed = true
-        pthread_cond_signal(called)
+        pendingWork.append(work)
+        let mustStart = !isRunning
+        isRunning = true
+        pthread_cond_signal(workAvailable)
         pthread_mutex_unlock(mutex)
         if mustStart { start() }
     }
 
     func wait<Value: Sendable>(_ work: @escaping @Sendable (Store) -> Value) -> Value {
         pthread_mutex_lock(mutex)
-        let isWithin = server == cll_thread_id()
+        let isWithin = workerThread == cll_thread_id()
         pthread_mutex_unlock(mutex)
-        if isWithin { return work(theStore()) }
-        let answer = Answer<Value>()
-        order { store in
+        if isWithin { return work(openedStore()) }
+        let result = PendingResult<Value>()
+        enqueue { store in
             let value = work(store)
             pthread_mutex_lock(self.mutex)
-            answer.value = value
-            pthread_cond_broadcast(self.answered)
+            result.value = value
+            pthread_cond_broadcast(self.resultAvailable)
             pthread_mutex_unlock(self.mutex)
         }
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while true {
-            if let value = answer.value { return value }
-            pthread_cond_wait(answered, mutex)
+            if let value = result.value { return value }
+            pthread_cond_wait(resultAvailable, mutex)
         }
     }
 
     func close() {
         pthread_mutex_lock(mutex)
         isClosed = true
-        let isServed = isServed
-        pthread_cond_signal(called)
+        let isRunning = isRunning
+        pthread_cond_signal(workAvailable)
         pthread_mutex_unlock(mutex)
-        // Nobody can ask any more, so nobody else is here.
-        if !isServed { store = nil }
+        // The last reference is gone, so no other thread uses the queue.
+        if !isRunning { store = nil }
     }
 
     private func start() {
-        if DetachedThread.startIfPossible(named: name, { self.serve(waits: true) }) { return }
-        serve(waits: false)
+        if DetachedThread.startIfPossible(named: name, { self.run(waits: true) }) { return }
+        run(waits: false)
     }
 
-    // MARK: On the thread that serves
+    // MARK: On the worker thread
 
-    private func serve(waits: Bool) {
+    private func run(waits: Bool) {
         while var batch = take(waits: waits) {
-            let store = theStore()
-            // Each is let go of, with all it has, when it is done, and not with the last.
+            let store = openedStore()
+            // Each closure is released right after it has run.
             batch.reverse()
             while let work = batch.popLast() { work(store) }
         }
     }
 
-    /// What is to be done; nil when that was all.
+    /// Returns the pending work, or nil if there is none and the thread should end.
     private func take(waits: Bool) -> [(Store) -> Void]? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        server = cll_thread_id()
-        while orders.isEmpty {
+        workerThread = cll_thread_id()
+        while pendingWork.isEmpty {
             if isClosed || !waits {
-                server = 0
-                isServed = false
+                workerThread = 0
+                isRunning = false
                 if isClosed { store = nil }
                 return nil
             }
-            pthread_cond_wait(called, mutex)
+            pthread_cond_wait(workAvailable, mutex)
         }
-        defer { orders = [] }
-        return orders
+        defer { pendingWork = [] }
+        return pendingWork
     }
 
-    private func theStore() -> Store {
+    private func openedStore() -> Store {
         if let store { return store }
         let new = make()
         store = new
@@ -149,7 +147,7 @@ private final class Desk<Store>: @unchecked Sendable {
     }
 }
 
-private final class Answer<Value>: @unchecked Sendable {
-    // Sendable because `value` is guarded by the desk's mutex.
+private final class PendingResult<Value>: @unchecked Sendable {
+    // Sendable because `value` is guarded by the queue's mutex.
     var value: Value?
 }

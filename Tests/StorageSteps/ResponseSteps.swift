@@ -50,7 +50,7 @@ package struct ResponseSteps: StorageSteps {
         case .removeAll:
             archive.removeAll()
         }
-        return archive.trouble == nil
+        return archive.writeFailure == nil
     }
 
     package static func state(after steps: Int) -> State {

@@ -17,7 +17,7 @@ package protocol AlternativeServicesStore: AnyObject, Sendable {
 }
 
 /// One that is in memory alone.
-package final class InMemoryAlternativeServices: AlternativeServicesStore, @unchecked Sendable {
+package final class TransientAlternatives: AlternativeServicesStore, @unchecked Sendable {
     // Sendable because the table is guarded by `lock`.
     private let lock = Lock()
     private var table = AlternativeServices()

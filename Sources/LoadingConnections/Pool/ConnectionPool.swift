@@ -50,8 +50,7 @@ package final class ConnectionPool {
     /// - Parameter alternatives: What origins have said about HTTP/3.
     package init(
         loop: EventLoop, security: ConnectionSecurity, maximumPerHost: Int, isAlwaysDirect: Bool = true,
-        alternatives: any AlternativeServicesStore = InMemoryAlternativeServices(),
-        resolver: NameResolver = NameResolver()
+        alternatives: any AlternativeServicesStore = TransientAlternatives(), resolver: NameResolver = NameResolver()
     ) {
         #if HTTP3
             http3Services = HTTP3Services(alternatives)

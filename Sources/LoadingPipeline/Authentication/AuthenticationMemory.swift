@@ -56,7 +56,8 @@ package final class AuthenticationMemory {
     }
 
     /// Notes what a server or proxy has accepted.
-    func remember(_ entry: Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+    func remember(_ entry: consuming Entry, in space: ProtectionSpace, of subject: AuthenticationSubject) {
+        entry.credential?.object = nil
         guard case .request(let request) = subject else {
             if proxies.count >= AuthenticationScopes.maximumCount { proxies = [:] }
             return proxies[Proxy(subject)] = (space, entry)
@@ -123,6 +124,7 @@ package final class AuthenticationMemory {
     func remember(login credential: LoadCredential, in space: ProtectionSpace) {
         if logins.count >= AuthenticationScopes.maximumCount { logins = [:] }
         logins[space] = credential
+        logins[space]?.object = nil
     }
 
     /// The credential was refused, unless another is known by now.

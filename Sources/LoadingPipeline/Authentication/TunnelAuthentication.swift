@@ -10,7 +10,7 @@ internal import Synchronization
 /// There is no response of the load's yet: the question is one of the connection that is being made, which stands still
 /// until there is an answer.
 final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
-    private weak var user: (any TunnelUser)?
+    private weak var user: (any TunnelClient)?
     private let environment: LoadingEnvironment
     private lazy var authenticator = Authenticator(.proxy, for: self, in: environment)
     private var question: ConnectionChallenge?
@@ -18,8 +18,9 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     /// Whether the proxy understands what is said next on the same connection alone.
     private var isBound = false
     private var isTaking = false
+    private var lookup: PendingLookup<ProposedCredential?>?
 
-    init(for user: any TunnelUser, in environment: LoadingEnvironment) {
+    init(for user: any TunnelClient, in environment: LoadingEnvironment) {
         self.user = user
         self.environment = environment
     }
@@ -84,9 +85,10 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
 
     private func withdraw() {
         question = nil
+        lookup?.withdraw()
         guard authenticator.isFindingOut, let user else { return }
         authenticator.giveUp()
-        user.tunnelClient?.loadAsksNoMore(user)
+        user.loadClient?.loadAsksNoMore(user)
     }
 
     // MARK: For the load
@@ -101,13 +103,16 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, mayUse credential: LoadCredential, for space: ProtectionSpace
     ) -> Bool {
-        guard let user else { return false }
-        return user.tunnelClient?.load(user, stillHas: credential, for: space) ?? false
+        environment.credentials?.mayUse(credential, for: space) ?? false
     }
 
     func authenticator(_ authenticator: Authenticator, asks question: AuthenticationQuestion) {
-        guard let user, let challenge else { return }
-        user.tunnelClient?.load(user, isAsked: question, by: user.response(challenge.head))
+        guard let client = user?.loadClient, let challenge else { return }
+        lookup?.withdraw()
+        lookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let user = self?.user else { return }
+            user.loadClient?.load(user, isAsked: question, by: user.response(challenge.head))
+        }
     }
 
     func authenticator(_ authenticator: Authenticator, goesOn isBound: Bool, as identity: UInt64) {
@@ -117,8 +122,7 @@ final class TunnelAuthentication: ProxyAuthorizer, AuthenticatorOwner {
     func authenticator(
         _ authenticator: Authenticator, hasUsed credential: LoadCredential, for space: ProtectionSpace
     ) {
-        guard let user else { return }
-        user.tunnelClient?.load(user, hasUsed: credential, for: space)
+        if let client = user?.loadClient { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     func authenticator(_ authenticator: Authenticator, hasFound verdict: Authenticator.Verdict) {

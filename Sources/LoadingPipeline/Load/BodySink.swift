@@ -6,7 +6,7 @@ internal import LoadingTransport
 extension BodySinkOwner {
     /// Nothing but HTTP has bodies in parts.
     var wantedParts: WantedParts { .none }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer { .now }
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> { .now }
 }
 
 /// The load of a body sink.
@@ -25,7 +25,7 @@ protocol BodySinkOwner: AnyObject {
     func bodySinkHasWritten(_ count: Int64)
     /// Which parts the client wants; and a part that begins.
     var wantedParts: WantedParts { get }
-    func bodySink(begins part: LoadResponse) -> LoadAnswer
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void>
     /// The body cannot be delivered.
     func bodySinkFailed(_ error: LoadError)
     /// The file is closed.
@@ -172,12 +172,12 @@ final class BodySink {
     /// The write end of a pipe to the file; `filledPipe` reports what was written. Nil if the bytes must come by `receive`.
     var pipe: Int32? {
         guard isFlowing, backlog.count == 0, !decoding.isActive, parts == nil, let writer else { return nil }
-        return writer.entrance
+        return writer.spliceEnd
     }
 
     func filledPipe(_ count: Int) {
         deliveredBytes += Int64(count)
-        writer?.filledEntrance(count)
+        writer?.didSplice(count)
         becomeFull()
     }
 
@@ -368,7 +368,7 @@ extension BodySink: FileWriterObserver {
         }
     }
 
-    func open(_ place: FileWriter.Place) {
+    func open(_ place: FileWriter.Destination) {
         decoding.writesFile = true
         let writer = FileWriter(place, on: loop)
         writer.observer = self

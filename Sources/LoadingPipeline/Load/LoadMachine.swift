@@ -2,7 +2,7 @@ internal import LoadingSemantics
 
 /// The life of one load as a value: the stage that it is at, and what becomes of it when something happens.
 ///
-/// `Load` tells what happened by `receive`, runs the stages that `next` names, and asks what follows for the connection, the
+/// `HTTPLoad` tells what happened by `receive`, runs the stages that `next` names, and asks what follows for the connection, the
 /// body and the clock. Nothing here knows a socket, a time or a client.
 struct LoadMachine: Equatable {
     /// The stages, in the order in which a load passes them. One that sends another request (a redirect, an answered

@@ -97,7 +97,7 @@ package final class ProxyRoutes {
     ) -> [ProxyRoute] {
         if failed.isEmpty { return ways }
         forgetIfOver()
-        return failed.inOrder(ways, to: destination, patience: patience, at: loop.now)
+        return failed.inOrder(ways, to: destination, timeout: patience, at: loop.now)
     }
 
     /// - Parameters:
@@ -108,7 +108,7 @@ package final class ProxyRoutes {
         failed.failed(proxy, for: destination, after: silence, at: loop.now)
     }
 
-    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.works(proxy, for: destination) }
+    func works(_ proxy: ProxyServer, for destination: ProxyDestination) { failed.succeeded(proxy, for: destination) }
 
     func forgetFailures() { flushCount += 1 }
 

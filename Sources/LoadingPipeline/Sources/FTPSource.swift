@@ -24,7 +24,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private weak var load: SourceLoad?
     private var search: ProxySearch?
     /// Where there are several.
-    private var ways: ProxyWays?
+    private var ways: RouteSelector?
     private var connection: FTPConnection?
     private var isPaused = false
     /// A response that waits for the first bytes, which tell its type.
@@ -65,7 +65,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.environment = environment
         originalURLText = stopped?.point.originalURL ?? urlText
         space = ProtectionSpace(
-            place: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
+            kind: .server(.ftp), host: url.host, port: url.port, realm: nil, scheme: .basic)
     }
 
     // MARK: From the load
@@ -74,7 +74,9 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.load = load
         if let credential = url.credential {
             attempt = .ofURL(user: credential.user, password: credential.password)
-        } else if let known = environment.authentication.login(in: space), load.stillHas(known, for: space) {
+        } else if let known = environment.authentication.login(in: space),
+            environment.credentials?.mayUse(known, for: space) == true
+        {
             attempt = .known(known)
         }
         connect()
@@ -140,7 +142,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
     private func connect(by route: ProxyRouteList) {
         search = nil
         ways?.rest()
-        ways = ProxyWays(
+        ways = RouteSelector(
             route.routes, to: ProxyDestination(url), in: environment.proxies, idleTimeout: load?.idleTimeout ?? 0)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.routes.first else {
@@ -237,7 +239,8 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         load.setHeldUp(true)
         load.ask(
             AuthenticationQuestion(
-                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false))
+                space: space, fromURL: url.credential, refused: refused, failures: failures, isQuiet: false),
+            in: environment)
     }
 
     package func ftpBegins(_ transfer: FTPTransfer) {
@@ -245,7 +248,7 @@ package final class FTPSource: LoadSource, FTPConnectionObserver {
         self.transfer = transfer
         if case .given(let credential) = attempt {
             if credential.isKept { environment.authentication.remember(login: credential, in: space) }
-            load.hasUsed(credential, for: space)
+            load.store(credential, for: space, in: environment)
         }
         load.record(.requestStarted)
         load.record(.requestEnded(bytes: 0, content: 0))

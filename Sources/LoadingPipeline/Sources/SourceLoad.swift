@@ -4,11 +4,11 @@ package import LoadingEvents
 package import LoadingSemantics
 package import LoadingTransport
 
-/// A load whose bytes come from a `LoadSource`: what `Load` is for HTTP, without stages. Confined to its loop.
+/// A load whose bytes come from a `LoadSource`: what `HTTPLoad` is for HTTP, without stages. Confined to its loop.
 ///
-/// **Flow.** As with `Load`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
+/// **Flow.** As with `HTTPLoad`, nothing goes to the client while an answer of it is outstanding, while it is full, or while
 /// the load is suspended. The source is told to pause then, and what it gives all the same waits here.
-package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
+package final class SourceLoad: Load, LoopTimerTarget, BodySinkOwner {
     private let loop: EventLoop
     private let log: EventLog?
     /// What is loaded, for the log.
@@ -41,6 +41,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     private var expectedLength: Int64 = -1
     private var resumedOffset: Int64?
     private var isOpen = false
+    private var credentialLookup: PendingLookup<ProposedCredential?>?
 
     let idleTimeout: Double
     private let totalTimeout: Double
@@ -202,21 +203,24 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     /// The source gives no bytes yet, but is not silent either.
     package func sourceIsAlive() { clock.noteActivity(at: loop.now) }
 
-    /// A server wants to know who the user is. Answered by `source.answerChallenge`.
-    func ask(_ question: AuthenticationQuestion) { client?.load(self, isAsked: question, by: nil) }
+    /// A server requests a credential. Answered by `source.answerChallenge`.
+    func ask(_ question: AuthenticationQuestion, in environment: LoadingEnvironment) {
+        guard let client else { return }
+        credentialLookup?.withdraw()
+        credentialLookup = environment.lookUpCredential(for: question, of: client) { [weak self] question in
+            guard let self else { return }
+            self.client?.load(self, isAsked: question, by: nil)
+        }
+    }
 
     /// The source fetches the same once more, after it has asked who the user is.
     func fetchesAgain() {
-        client?.load(self, willSendAgainAfter: nil)
+        client?.load(self, transactionEnded: nil)
         record(.fetchStarted(.authentication))
     }
 
-    func hasUsed(_ credential: LoadCredential, for space: ProtectionSpace) {
-        client?.load(self, hasUsed: credential, for: space)
-    }
-
-    func stillHas(_ credential: LoadCredential, for space: ProtectionSpace) -> Bool {
-        client?.load(self, stillHas: credential, for: space) == true
+    func store(_ credential: LoadCredential, for space: ProtectionSpace, in environment: LoadingEnvironment) {
+        if let client { environment.credentials?.store(credential, for: space, of: client) }
     }
 
     /// The source has done what it had to do before the end.
@@ -417,6 +421,7 @@ package final class SourceLoad: SchemeLoad, LoopTimerTarget, BodySinkOwner {
     private func stop() {
         loop.disarm(timer)
         stopSource()
+        credentialLookup?.withdraw()
         backlog = []
         backlogHead = 0
     }

@@ -117,7 +117,7 @@ struct CacheStage {
     /// A response that is not kept is newer than what is stored all the same.
     private var outdated: Effect { mayHoldOlder ? .outdated : .nothing }
 
-    private var mayHoldOlder: Bool { entry != nil || contents?.isLookedUp == false }
+    var mayHoldOlder: Bool { entry != nil || contents?.isLookedUp == false }
 
     var isGathering: Bool { gathering != nil }
 

@@ -8,7 +8,7 @@ internal import LoadingTransport
 /// connection died before the server can have seen the request (CONN-10). Confined to the load's loop.
 final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTimerTarget {
     /// Cleared when the stage is done, which also breaks the cycle between the two.
-    @exclusivity(unchecked) private var load: Load?
+    @exclusivity(unchecked) private var load: HTTPLoad?
     private let environment: LoadingEnvironment
     @exclusivity(unchecked) private var request: ExchangeRequest
     private let url: HTTPURL
@@ -16,7 +16,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     /// How the server is gone to; nil if there is no way.
     @exclusivity(unchecked) private(set) var way: ProxyRoute?
     /// Where there are several.
-    @exclusivity(unchecked) private var ways: ProxyWays?
+    @exclusivity(unchecked) private var ways: RouteSelector?
     private let route: ProxyRouteList
     @exclusivity(unchecked) private var origin: ConnectionKey
     private var priority: Float
@@ -48,7 +48,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     @exclusivity(unchecked) private var withheldFields: [String] = []
     private var attempts = 0
     /// How often the request, which may have been processed, was lost while the server answered others.
-    private var lossesAmongOthers = 0
+    private var lossesWhileServing = 0
     /// How often in a row the server has refused the request and answered no other.
     private var refusals = 0
     /// When the request was lost last, or begun.
@@ -70,13 +70,13 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
     init(
         _ request: consuming ExchangeRequest, to url: HTTPURL, by route: ProxyRouteList, identity: UInt64,
         priority: Float,
-        for load: Load
+        for load: HTTPLoad
     ) {
         self.url = url
         self.identity = identity
         self.route = route
         let all = url.scheme == .ftp ? route.routes.filter { $0.mayCarry(url) } : route.routes
-        ways = ProxyWays(
+        ways = RouteSelector(
             all, to: ProxyDestination(url), in: load.environment.proxies, idleTimeout: load.request.idleTimeout)
         way = ways?.current ?? all.first
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
@@ -94,7 +94,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     /// To what a request needs a connection that goes a way; without one nobody asks for it.
     private static func origin(
-        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: Load
+        of url: HTTPURL, _ identity: UInt64, _ fields: HTTPFields, by way: ProxyRoute?, for load: HTTPLoad
     ) -> ConnectionKey {
         load.environment.pool.usable(
             url.origin(
@@ -388,7 +388,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         goNextWay(for: load)
     }
 
-    private func goNextWay(for load: Load) {
+    private func goNextWay(for load: HTTPLoad) {
         way = ways?.current
         origin = Self.origin(of: url, identity, request.fields, by: way, for: load)
         load.exchangeIsActive()
@@ -415,7 +415,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
 
     var proxyAuthorizer: (any ProxyAuthorizer)? { load?.proxyAuthorizer }
 
-    private func end(_ tell: (Load) -> Void) {
+    private func end(_ tell: (HTTPLoad) -> Void) {
         guard let load else { return }
         self.load = nil
         connection = nil
@@ -496,7 +496,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         let lost = LostExchange(
             method: request.method, progress: failure.progress, isReusedConnection: isOneOfSeveral,
             isBodyReplayable: true, attempts: attempts,
-            lossesAmongOthers: lossesAmongOthers + (failure.progress == .sent && isServing ? 1 : 0),
+            lossesWhileServing: lossesWhileServing + (failure.progress == .sent && isServing ? 1 : 0),
             refusals: refusals + 1, isServing: isServing)
         // A new connection that is lost was the server's doing, and the next would fare no better; but a request that it
         // has not looked at fares well (CONN-4), and one that it never got no worse than the first time.
@@ -513,7 +513,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
             refusals = isServing ? 0 : refusals + 1
         } else if isServing {
             attempts -= 1
-            lossesAmongOthers = lost.lossesAmongOthers
+            lossesWhileServing = lost.lossesWhileServing
         }
         if failure.requiresHTTP1 { environment.pool.requireHTTP1(of: &origin) }
         guard case .retryAfter(let pause) = decision else { return startAgain(for: load) }
@@ -541,7 +541,7 @@ final class ExchangeStage: ConnectionRequestDelegate, ExchangeObserver, LoopTime
         return true
     }
 
-    private func startAgain(for load: Load) {
+    private func startAgain(for load: HTTPLoad) {
         record(.fetchStarted(.retry))
         load.exchangeIsActive()
         if waitsWhileSuspended() { return }

@@ -9,7 +9,7 @@ package import LoadingTransport
 /// loop; tells its client the end exactly once, unless the connection was given away.
 ///
 /// Nothing is read that nobody has asked for, beyond `StreamMachine.readAhead`; then the peer has to wait.
-package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwner {
+package final class StreamLoad: Load, LoopTimerTarget, StreamConnectionOwner {
     private let environment: LoadingEnvironment
     let log: EventLog?
     private let limits: Limits
@@ -17,7 +17,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private(set) var client: (any StreamClient)?
     private let origin: ConnectionKey
     /// Where there are several to the host.
-    private var ways: ProxyWays?
+    private var ways: RouteSelector?
     private var search: ProxySearch?
     private var tunnelAuthentication: TunnelAuthentication?
     private var connection: StreamConnection?
@@ -203,7 +203,7 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     private func go(_ route: ProxyRouteList, to destination: ProxyDestination) {
         search = nil
         clock.noteActivity(at: environment.loop.now)
-        ways = ProxyWays(route.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
+        ways = RouteSelector(route.routes, to: destination, in: environment.proxies, idleTimeout: limits.idle)
         ways?.onSilence = { [weak self] in self?.wayIsSilent() }
         guard let way = ways?.current ?? route.routes.first else {
             // A proxy is wanted, and there can be no such proxy.
@@ -469,8 +469,8 @@ package final class StreamLoad: SchemeLoad, LoopTimerTarget, StreamConnectionOwn
     }
 }
 
-extension StreamLoad: TunnelUser {
-    var tunnelClient: (any LoadClient)? { client }
+extension StreamLoad: TunnelClient {
+    var loadClient: (any LoadClient)? { client }
 
     /// A stream has none.
     func response(_ head: ResponseHead) -> LoadResponse? { nil }

@@ -1,37 +1,37 @@
 internal import Glibc
 
-/// Why a load failed, in the terms of the engine. The public module makes a `URLError` of it.
+/// The engine's error type. The public module converts it to `URLError`.
 package struct LoadError: Error, Sendable, Equatable {
-    /// What lies under a failure, nested once (ERR-3).
+    /// The underlying error, one level deep (ERR-3).
     package enum Cause: Sendable, Equatable {
         /// An `errno`.
         case posix(Int32)
-        /// A number and a text of the TLS library.
+        /// An error number and message of the TLS library.
         case tls(code: Int, text: String)
-        /// What the system's loader says of a library that is missing or unusable, which it names.
+        /// The dynamic loader's message about a missing or unusable library, with its name.
         case library(String)
-        /// What was wrong with the peer's HTTP.
+        /// The protocol violation in an HTTP message.
         case http(String)
-        /// A reply of an FTP server, or 0, and what was wrong.
+        /// The reply code of an FTP server, or 0, and the violation.
         case ftp(code: Int, text: String)
-        /// What the system does not let the process do.
+        /// A refusal of the operating system, such as the lack of a thread.
         case system(String)
-        /// A result of `getaddrinfo` (`EAI_…`).
+        /// An error of `getaddrinfo` (`EAI_…`).
         case dns(Int32)
-        /// A number of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
+        /// A code of Apple's `kCFErrorDomainCFNetwork` (PROXY-10).
         case cfNetwork(Int)
-        /// An error that is not of the engine's making; it is what the caller gets.
+        /// An error from outside the engine. The caller receives it unchanged.
         case foreign(ForeignError)
     }
 
-    /// The number in `NSURLErrorDomain`.
+    /// The code in `NSURLErrorDomain`.
     package var code: Int
     package var cause: Cause?
-    /// The address that failed, when it is another than that of the request: one that was not even asked for.
+    /// The failing URL, if it is not that of the request: one that was never requested.
     package var url: String?
-    /// The certificates, in DER, of a server that is not trusted.
+    /// The certificates of an untrusted server, in DER.
     package var peerCertificates: [[UInt8]] = []
-    /// The proxy on the way, where it is that which has not done its part.
+    /// The proxy that caused the failure, if one did.
     package var proxy: FailedProxy?
 
     package init(code: Int, cause: Cause? = nil) {
@@ -39,12 +39,12 @@ package struct LoadError: Error, Sendable, Equatable {
         self.cause = cause
     }
 
-    /// The failure of a load that somebody else does.
+    /// The failure of a load that a `URLProtocol` or another external loader performs.
     package static func foreign(_ error: any Error, code: Int) -> LoadError {
         LoadError(code: code, cause: .foreign(ForeignError(error)))
     }
 
-    /// The same failure of another address.
+    /// The same error for another URL.
     package func at(_ url: String?) -> LoadError {
         var copy = self
         copy.url = url
@@ -52,7 +52,7 @@ package struct LoadError: Error, Sendable, Equatable {
     }
 }
 
-/// The request could not be made.
+/// Failures before a request is sent.
 extension LoadError {
     package static let cancelled = LoadError(code: -999)
     package static let badURL = LoadError(code: -1000)
@@ -60,32 +60,32 @@ extension LoadError {
     package static let unsupportedURL = LoadError(code: -1002)
     package static let requestBodyStreamExhausted = LoadError(code: -1021)
     package static let appTransportSecurityRequiresSecureConnection = LoadError(code: -1022)
-    /// A GET with a body (ERR-9), or a body beyond a limit.
+    /// A GET with a body (ERR-9), or a body that exceeds a limit.
     package static let resourceExceedsMaximum = LoadError(code: -1103)
-    /// The cache alone was asked, and it has nothing (CACHE-9).
+    /// The policy allows only the cache, which has no response (CACHE-9).
     package static let resourceUnavailable = LoadError(code: -1008)
-    /// The machine has no memory left for the body.
+    /// There is not enough memory for the body.
     package static let outOfMemory = LoadError(code: -1103, cause: .posix(ENOMEM))
-    /// The server does not let the user in, and nobody can say who he is.
+    /// The server requires credentials, and none are available.
     package static let userAuthenticationRequired = LoadError(code: -1013)
-    /// Nothing can be loaded in this process (ERR-16: there is a code for it).
+    /// No load is possible in this process (ERR-16).
     package static func cannotLoadFromNetwork(_ cause: Cause) -> LoadError { LoadError(code: -2000, cause: cause) }
-    /// The system starts no thread: too many of the user's, or no memory.
+    /// The system starts no thread, because of a limit or lack of memory.
     package static let noThread = cannotLoadFromNetwork(.system("No thread could be started to load with"))
-    /// The process was made by `fork` of one that had loaded, and has none of its threads.
+    /// The process was forked without exec from one that had loaded, so it lacks that one's threads.
     package static let forkedProcess = cannotLoadFromNetwork(
         .system("A process that was forked off cannot load before it has executed a program"))
 }
 
-/// No connection, or no longer one.
+/// Connection failures.
 extension LoadError {
-    /// The version of HTTP that is required cannot be spoken.
+    /// The required version of HTTP cannot be negotiated.
     package static func cannotSpeak(_ reason: String) -> LoadError { LoadError(code: -1200, cause: .http(reason)) }
 
     package static let cannotFindHost = LoadError(code: -1003)
     package static let cannotConnectToHost = LoadError(code: -1004)
     package static let networkConnectionLost = LoadError(code: -1005)
-    /// What is asked of a direction of a stream that has been closed.
+    /// An operation on a closed direction of a stream.
     package static let streamIsClosed = LoadError(code: -1005, cause: .posix(ENOTCONN))
     package static let notConnectedToInternet = LoadError(code: -1009)
 
@@ -103,52 +103,53 @@ extension LoadError {
         LoadError(code: -1009, cause: .posix(error))
     }
 
-    /// What the proxy refused or garbled (AUTH-28, PROXY-10).
+    /// An invalid or refusing response of a proxy (AUTH-28, PROXY-10).
     package static func proxyFailed(cfNetwork number: Int) -> LoadError {
         LoadError(code: -1004, cause: .cfNetwork(number))
     }
 
-    /// Whether a connection that had been made was lost.
+    /// Whether an established connection was lost.
     package var isConnectionLoss: Bool { code == -1005 }
 
-    /// Whether the process or the machine has no descriptor left, which is nobody else's fault.
+    /// Whether the process or the system has no free file descriptor.
     package var isDescriptorShortage: Bool { cause == .posix(EMFILE) || cause == .posix(ENFILE) }
 
-    /// Whether there was no way out of this machine, which is no server's fault.
+    /// Whether the local machine has no route. The server is not the cause.
     package var isNoRoute: Bool {
         [.posix(ENETUNREACH), .posix(ENETDOWN), .posix(EADDRNOTAVAIL)].contains(cause)
     }
 
-    /// For the `errno` of a connection attempt (ERR-5, CONN-12): no network at all is told from a host that refuses.
+    /// The error for the `errno` of a connection attempt (ERR-5, CONN-12). A missing network is distinguished from a
+    /// host that refuses.
     package static func connectionAttemptFailed(_ error: Int32) -> LoadError {
         switch error {
         case ENETUNREACH, ENETDOWN: .notConnectedToInternet(error)
         case ETIMEDOUT: LoadError(code: -1001, cause: .posix(error))
-        // The server took the connection and dropped it before anybody looked.
+        // The server accepted the connection and reset it before the first use.
         case ECONNRESET, EPIPE: .networkConnectionLost(error)
         default: .cannotConnectToHost(error)
         }
     }
 }
 
-/// What the server said.
+/// Failures reported by responses.
 extension LoadError {
     package static let tooManyRedirects = LoadError(code: -1007)
     package static let redirectToNonExistentLocation = LoadError(code: -1010)
     package static let cannotDecodeRawData = LoadError(code: -1015)
     package static let cannotDecodeContentData = LoadError(code: -1016)
 
-    /// A body that is not what its content coding allows (ENC-10).
+    /// A body that violates its content coding (ENC-10).
     package static func cannotDecodeRawData(_ reason: String) -> LoadError {
         LoadError(code: -1015, cause: .http(reason))
     }
 
-    /// Bytes that parse, but are no answer to what was asked (WS-4).
+    /// A well-formed response that is invalid for the request (WS-4).
     package static func badServerResponse(_ reason: String) -> LoadError {
         LoadError(code: -1011, cause: .http(reason))
     }
 
-    /// Bytes that break the protocol (ERR-7).
+    /// A malformed response (ERR-7).
     package static func cannotParseResponse(_ reason: String) -> LoadError {
         LoadError(code: -1017, cause: .http(reason))
     }
@@ -160,7 +161,7 @@ extension LoadError {
         LoadError(code: -1200, cause: .tls(code: code, text: text))
     }
 
-    /// There is nothing to speak TLS with.
+    /// The TLS library is missing.
     package static func withoutLibrary(_ text: String) -> LoadError { LoadError(code: -1200, cause: .library(text)) }
 
     package static func certificateHasBadDate(_ code: Int, _ text: String) -> LoadError {
@@ -192,7 +193,7 @@ extension LoadError {
 extension LoadError {
     package static let fileIsDirectory = LoadError(code: -1101)
 
-    /// For the `errno` of opening a file to load it.
+    /// The error for the `errno` of opening a file to load it.
     package static func cannotReadFile(_ error: Int32) -> LoadError {
         switch error {
         case EISDIR: LoadError(code: -1101, cause: .posix(error))
@@ -209,4 +210,14 @@ extension LoadError {
     package static func cannotMoveFile(_ error: Int32) -> LoadError { LoadError(code: -3005, cause: .posix(error)) }
     package static let downloadDecodingFailedMidStream = LoadError(code: -3006)
     package static let downloadDecodingFailedToComplete = LoadError(code: -3007)
+}
+
+/// An error from outside the engine, passed through unchanged. Equal only to itself, because errors are not comparable
+/// in general.
+package final class ForeignError: Sendable, Equatable {
+    package let error: any Error
+
+    package init(_ error: any Error) { self.error = error }
+
+    package static func == (left: ForeignError, right: ForeignError) -> Bool { left === right }
 }

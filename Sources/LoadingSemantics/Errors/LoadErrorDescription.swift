@@ -1,5 +1,5 @@
 extension LoadError {
-    /// The `NSLocalizedDescription`: that of the code, but what this machine lacks is named.
+    /// `NSLocalizedDescription`: the text of the code, except that a missing library is named.
     package var message: String {
         if case .library(let text) = cause { return "A library could not be loaded: \(text)" }
         return Self.description(ofCode: code)

@@ -1,45 +1,45 @@
 internal import Glibc
 
-/// Why a way through a proxy could not be gone (PROXY-10).
+/// Why a route through a proxy failed (PROXY-10).
 package enum ProxyFailure: Error, Sendable, Equatable {
-    /// What the proxy was to do.
+    /// The service that the proxy should have provided.
     package enum Service: Sendable, Equatable {
-        /// To load a URL itself.
+        /// Forwarding a request.
         case request
         case tunnel
         case socks
     }
 
-    /// The settings name a proxy that there cannot be.
+    /// The settings contain no valid proxy.
     case unusableSettings(Service)
-    /// There is no connection to the proxy, for that reason.
+    /// No connection to the proxy, with the cause.
     case unreachable(Service, LoadError)
-    /// The connection to an HTTP proxy ended before it had answered CONNECT.
+    /// The connection to an HTTP proxy was lost before the response to CONNECT.
     case tunnelLost
-    /// The answer to CONNECT is no HTTP; the reason in words.
+    /// The response to CONNECT is not valid HTTP. The text says why.
     case malformedTunnelResponse(String)
-    /// The proxy makes no tunnel. 407 when nobody can say who the user is (AUTH-28).
+    /// The proxy refuses CONNECT. 407 means that no credentials are available (AUTH-28).
     case tunnelRefused(status: Int)
-    /// The credentials cannot be written as the proxy wants them.
+    /// The credentials cannot be encoded for the scheme.
     case badCredentials
     case socks(SOCKSFailure)
-    /// The script that picks the proxies could not be loaded or run.
+    /// The PAC script could not be loaded or run.
     case scriptFailed
-    /// Where that script is, the user has to say who he is.
+    /// The server of the PAC script requires credentials.
     case scriptNeedsCredentials
 
-    /// What becomes of the load when no other way is left.
+    /// The error of the load if no other route is left.
     package var loadError: LoadError {
         LoadError(code: code, cause: cause)
     }
 
-    /// Why there is no connection to the proxy, if that is it.
+    /// Why there is no connection to the proxy, for `unreachable`.
     package var reason: LoadError? { if case .unreachable(_, let error) = self { error } else { nil } }
 
-    /// What the proxy has answered CONNECT with, if that is it.
+    /// The status of the response to CONNECT, for `tunnelRefused`.
     package var status: Int? { if case .tunnelRefused(let status) = self { status } else { nil } }
 
-    /// Whether the next way of a route may be tried. What a proxy has decided, no other one is asked to decide again.
+    /// Whether the next route may be tried. A decision of a proxy is final: other proxies are not asked to override it.
     package var permitsNextRoute: Bool {
         switch self {
         case .unusableSettings, .unreachable, .tunnelLost, .malformedTunnelResponse: true
@@ -54,8 +54,8 @@ package enum ProxyFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// −1004, and −1001 if somebody has waited in vain. Without a network it is not the proxy that is missing, and one
-    /// that cannot be told any name of the host has not found it.
+    /// −1004, but −1001 for timeouts, −1009 without a network, and −1003 for a host name that the protocol cannot
+    /// encode.
     private var code: Int {
         switch self {
         case .unreachable(_, let error) where error.code == -1001 || error.code == -1009: error.code
@@ -80,5 +80,18 @@ package enum ProxyFailure: Error, Sendable, Equatable {
         case .scriptFailed: .cfNetwork(308)
         case .scriptNeedsCredentials: .cfNetwork(309)
         }
+    }
+}
+
+/// The proxy that caused a failure, for error messages.
+package struct FailedProxy: Sendable, Equatable {
+    /// As in proxy environment variables, without credentials: `socks5://proxy.example:1080`.
+    package let url: String
+    /// The status of the response to CONNECT, if that was the failure.
+    package let status: Int?
+
+    package init(_ server: ProxyServer, status: Int? = nil) {
+        url = server.url
+        self.status = status
     }
 }

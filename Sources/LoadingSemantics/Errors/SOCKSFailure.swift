@@ -1,12 +1,12 @@
-/// Why a SOCKS proxy does not take a connection on.
+/// Why a SOCKS proxy does not establish a connection.
 package enum SOCKSFailure: Error, Sendable, Equatable {
-    /// The reply of a SOCKS4 proxy.
+    /// A reply code of SOCKS4.
     package enum Refusal4: Sendable, Equatable {
-        /// 91: rejected, or failed.
+        /// 91: rejected or failed.
         case rejected
-        /// 92: nobody at the client's says who the user is.
+        /// 92: the proxy cannot reach identd on the client.
         case identityUnavailable
-        /// 93: the user is another one than the client says.
+        /// 93: identd reports another user.
         case identityMismatch
         case unknown(UInt8)
 
@@ -20,11 +20,11 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// The reply of a SOCKS5 proxy (RFC 1928 §6).
+    /// A reply code of SOCKS5 (RFC 1928 §6).
     package enum Refusal5: Sendable, Equatable {
         /// 1
         case generalFailure
-        /// 2: by the proxy's rules.
+        /// 2: forbidden by the rules of the proxy.
         case notAllowed
         /// 3
         case networkUnreachable
@@ -32,7 +32,7 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
         case hostUnreachable
         /// 5
         case connectionRefused
-        /// 6: many say so when they have waited long enough.
+        /// 6: many proxies also use it for timeouts.
         case timeToLiveExpired
         /// 7
         case commandNotSupported
@@ -55,30 +55,30 @@ package enum SOCKSFailure: Error, Sendable, Equatable {
         }
     }
 
-    // Found before anything is sent.
-    /// Empty, longer than the protocol can say, or with a NUL where that would end it.
+    // Detected before anything is sent.
+    /// The host name is empty, too long for the protocol, or contains the NUL that terminates it.
     case unencodableHost
     case unencodableCredential
-    /// SOCKS4 knows no IPv6.
+    /// SOCKS4 does not support IPv6.
     case addressNotSupported
 
-    // Said by the proxy.
-    /// It speaks another version, or no SOCKS at all.
+    // Reported by the proxy.
+    /// The proxy has another version of SOCKS, or is no SOCKS proxy.
     case unsupportedVersion(UInt8)
-    /// It wants none of the ways to say who the user is.
+    /// The proxy accepts no offered authentication method.
     case noAcceptableMethod
-    /// It wants one that was not offered.
+    /// The proxy selected a method that was not offered.
     case unsupportedMethod(UInt8)
     case badCredentials
-    /// A kind of address that nobody knows, so that the end of the reply cannot be found.
+    /// An unknown address type, so the length of the reply is unknown.
     case unsupportedAddressType(UInt8)
     case refused4(Refusal4)
     case refused5(Refusal5)
-    /// The connection ended before the proxy had answered.
+    /// The connection was lost before the reply.
     case connectionLost
 
-    /// The number in Apple's `kCFErrorDomainCFNetwork`, or nil. For what a SOCKS5 proxy has refused Apple has none of its
-    /// own; it is told as a state that allows no more.
+    /// The code in Apple's `kCFErrorDomainCFNetwork`, or nil. Apple has no codes for SOCKS5 replies, so refusals use
+    /// the code for a bad state.
     var cfNetworkNumber: Int? {
         switch self {
         case .unencodableHost, .connectionLost: nil

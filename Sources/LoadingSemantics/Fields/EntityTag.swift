@@ -1,10 +1,10 @@
 /// An entity tag (RFC 9110 §8.8.3).
 struct EntityTag: Equatable {
     var isWeak: Bool
-    /// With its quotes.
+    /// Including the quotation marks.
     var opaque: Substring.UTF8View
 
-    /// Nil if it is not well-formed.
+    /// Returns nil if the text is not well-formed.
     init?(_ text: String) {
         var rest = text[...].utf8
         isWeak = rest.starts(with: "W/".utf8)
@@ -19,16 +19,16 @@ struct EntityTag: Equatable {
         left.isWeak == right.isWeak && left.matchesWeakly(right)
     }
 
-    /// §8.8.3.2
+    /// RFC 9110 §8.8.3.2.
     func matchesWeakly(_ other: EntityTag) -> Bool { opaque.elementsEqual(other.opaque) }
 
-    /// The weak comparison of two values, of which malformed ones are the same only if they are equal.
+    /// Weak comparison of two field values. Malformed values match only if they are identical.
     static func matchWeakly(_ left: String, _ right: String) -> Bool {
         guard let leftTag = EntityTag(left), let rightTag = EntityTag(right) else { return left == right }
         return leftTag.matchesWeakly(rightTag)
     }
 
-    /// The strong comparison: true for two tags that are the same and not weak.
+    /// Strong comparison: both are well-formed, identical, and not weak.
     static func matchStrongly(_ left: String, _ right: String) -> Bool {
         guard let leftTag = EntityTag(left), let rightTag = EntityTag(right) else { return false }
         return !leftTag.isWeak && leftTag == rightTag

@@ -1,6 +1,7 @@
-/// How the names of response fields are shown to the user.
+/// The spelling of response field names in the public API.
 package enum FieldNames {
-    /// Capitalised words, `WWW-Authenticate`, and names that start with `x-` as they came (MISC-8).
+    /// Capitalizes each word, with `WWW-Authenticate` as an exception. Names that start with `x-` are unchanged
+    /// (MISC-8).
     package static func canonical(_ name: String) -> String {
         let bytes = name.utf8
         if let first = bytes.first, asciiLowercase(first) == UInt8(ascii: "x"),
@@ -21,10 +22,4 @@ package enum FieldNames {
         if result.count == 16, result.elementsEqual("Www-Authenticate".utf8) { return "WWW-Authenticate" }
         return isCanonical ? name : String(decoding: result, as: UTF8.self)
     }
-}
-
-/// The upper-case form of an ASCII letter, anything else unchanged.
-@inline(__always)
-func asciiUppercase(_ byte: UInt8) -> UInt8 {
-    byte &- 0x61 < 26 ? byte & 0xDF : byte
 }

@@ -1,12 +1,12 @@
-/// A field value of the form `head; name=value; name="value"` (RFC 9110 §5.6.6), read with the tolerance that
-/// `Content-Type` and `Content-Disposition` need in the wild.
+/// Parses field values of the form `head; name=value; name="value"` (RFC 9110 §5.6.6), leniently enough for the
+/// `Content-Type` and `Content-Disposition` of real servers.
 struct FieldParameters {
-    /// What stands before the first semicolon, without surrounding white space.
+    /// The text before the first semicolon, trimmed.
     let head: String
-    /// In order; names in lower case, values unquoted.
+    /// In order. Names are in lower case, values without quotes and escapes.
     let parameters: [(name: String, value: String)]
 
-    /// The first parameter of that lower-case name.
+    /// The first parameter with that name, in lower case.
     subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }
@@ -21,7 +21,7 @@ struct FieldParameters {
         self.parameters = parameters
     }
 
-    /// What a quoted string says, which begins with its quotation mark; what follows the string is dropped.
+    /// The content of a quoted string that starts with a quotation mark. Text after its end is ignored.
     static func unquoted(_ text: String) -> String {
         var reader = Reader(bytes: Array(text.utf8))
         return reader.quoted()
@@ -39,7 +39,7 @@ struct FieldParameters {
             return Self.text(trimming: bytes[..<end])
         }
 
-        /// Starts at a semicolon or at the end; nil there.
+        /// Starts at a semicolon, or at the end, where it returns nil.
         mutating func parameter() -> (name: String, value: String)? {
             guard next != nil else { return nil }
             offset += 1
@@ -53,7 +53,7 @@ struct FieldParameters {
             return (name, plain())
         }
 
-        /// A quoted string; what is left between it and the next semicolon is dropped.
+        /// Reads a quoted string. Text between its end and the next semicolon is ignored.
         mutating func quoted() -> String {
             var value: [UInt8] = []
             offset += 1
@@ -70,7 +70,7 @@ struct FieldParameters {
             return String(decoding: value, as: UTF8.self)
         }
 
-        /// Anything up to a semicolon, which a backslash may hide.
+        /// Reads up to the next semicolon that is not escaped.
         private mutating func plain() -> String {
             var value: [UInt8] = []
             while let byte = next, byte != UInt8(ascii: ";") {

@@ -1,5 +1,5 @@
 extension HTTPFields {
-    /// The fields at the indices of which `isKept` is true, in a block of their own.
+    /// The fields whose index satisfies `isKept`.
     func filtered(_ isKept: (Int) -> Bool) -> HTTPFields {
         let kept = positions.indices.filter(isKept)
         if kept.count == count { return self }
@@ -12,7 +12,7 @@ extension HTTPFields {
         append(Array(other.positions.indices), of: other)
     }
 
-    /// Octet by octet: what is not UTF-8 stays as it came.
+    /// Copies octets, so that values that are not UTF-8 are unchanged.
     private mutating func append(_ indices: [Int], of other: HTTPFields) {
         var bytes = bytes
         var positions = positions

@@ -1,9 +1,9 @@
-/// A header or trailer section: the fields in the order and spelling in which they came, kept as one block of bytes.
+/// A header or trailer section: the fields in their received order and spelling, in one block of bytes.
 ///
-/// Nothing is decoded until someone asks, so a response whose fields nobody reads costs two allocations whatever
-/// their number. Names compare without regard to ASCII case (RFC 9110 §5.1).
+/// Strings are decoded on access, so an unread section costs two allocations regardless of the number of fields. Names
+/// compare case-insensitively (RFC 9110 §5.1).
 package struct HTTPFields: Sendable {
-    /// Where one field lies in `bytes`.
+    /// The ranges of one field in `bytes`.
     package struct Position: Sendable {
         package var nameStart: UInt32
         package var nameLength: UInt32
@@ -26,7 +26,7 @@ package struct HTTPFields: Sendable {
         positions = []
     }
 
-    /// Takes over a block that a parser has already cut. Every position must lie inside `bytes`.
+    /// Adopts a block that a parser has split. All positions must lie within `bytes`.
     package init(bytes: [UInt8], positions: [Position]) {
         self.bytes = bytes
         self.positions = positions
@@ -40,7 +40,7 @@ package struct HTTPFields: Sendable {
     package var count: Int { positions.count }
     package var isEmpty: Bool { positions.isEmpty }
 
-    /// Adds a field at the end. The caller has checked both for line breaks and NUL.
+    /// Appends a field. The caller has checked name and value for line breaks and NUL.
     package mutating func append(_ name: String, _ value: String) {
         let nameStart = bytes.count
         bytes.append(contentsOf: name.utf8)
@@ -62,18 +62,18 @@ package struct HTTPFields: Sendable {
         return text(from: position.valueStart, length: position.valueLength)
     }
 
-    /// The first field of that name, or nil.
+    /// The value of the first field with that name, or nil.
     package func firstValue(_ name: String) -> String? {
         for index in positions.indices where isNamed(name, at: index) { return value(at: index) }
         return nil
     }
 
-    /// Every field of that name, in order.
+    /// The values of all fields with that name, in order.
     package func values(_ name: String) -> [String] {
         positions.indices.filter { isNamed(name, at: $0) }.map { value(at: $0) }
     }
 
-    /// All fields of that name joined with ", " (RFC 9110 §5.3), or nil.
+    /// The values of all fields with that name, joined with ", " (RFC 9110 §5.3), or nil.
     package func combinedValue(_ name: String) -> String? {
         var result: String?
         for index in positions.indices where isNamed(name, at: index) {
@@ -86,7 +86,7 @@ package struct HTTPFields: Sendable {
         positions.indices.contains { isNamed(name, at: $0) }
     }
 
-    /// Whether the field at `index` has that name; `name` may be in any case.
+    /// Whether the field at `index` has that name, case-insensitively.
     package func isNamed(_ name: String, at index: Int) -> Bool {
         let position = positions[index]
         guard Int(position.nameLength) == name.utf8.count else { return false }
@@ -100,24 +100,18 @@ package struct HTTPFields: Sendable {
 
     private func text(from start: UInt32, length: UInt32) -> String {
         let range = Int(start)..<(Int(start) + Int(length))
-        // Octets above 0x7F are opaque to HTTP; UTF-8 is what servers mean today, Latin-1 what they meant before.
+        // Octets above 0x7F have no defined encoding. UTF-8 is the usual one today, Latin-1 the former default.
         return String(validating: bytes[range], as: UTF8.self)
             ?? String(decoding: bytes[range].map { UInt16($0) }, as: UTF16.self)
     }
 }
 
 extension HTTPFields: Equatable {
-    /// Same names (in any case) and values in the same order, wherever the bytes lie.
+    /// Compares names case-insensitively, and values and order exactly. The layout of `bytes` does not matter.
     package static func == (left: HTTPFields, right: HTTPFields) -> Bool {
         guard left.count == right.count else { return false }
         return left.positions.indices.allSatisfy {
             left.isNamed(right.name(at: $0), at: $0) && left.value(at: $0) == right.value(at: $0)
         }
     }
-}
-
-/// The lower-case form of an ASCII letter, anything else unchanged.
-@inline(__always)
-package func asciiLowercase(_ byte: UInt8) -> UInt8 {
-    byte &- 0x41 < 26 ? byte | 0x20 : byte
 }

@@ -1,5 +1,5 @@
-/// Values of structured fields (RFC 9651), as far as anything here wants to know them: integers and booleans. What
-/// else a field may hold is read over, so that an unknown member does not hide the known ones.
+/// Parses structured fields (RFC 9651) as far as this library needs them: integers and booleans. Other types are
+/// validated and skipped, so that an unknown member does not hide known ones.
 package enum StructuredField {
     package enum Value: Sendable, Equatable {
         case integer(Int64)
@@ -8,7 +8,7 @@ package enum StructuredField {
         case other
     }
 
-    /// A field that is one item (RFC 9651 §3.3). Nil if it is not well-formed.
+    /// Parses an Item field (§3.3). Returns nil if it is malformed.
     package static func item(_ text: String) -> Value? {
         var reader = Reader(text)
         reader.skipSpaces()
@@ -17,8 +17,7 @@ package enum StructuredField {
         return reader.isAtEnd ? value : nil
     }
 
-    /// A field that is a dictionary (§3.2); of several members with one key the last counts. Nil if it is not
-    /// well-formed.
+    /// Parses a Dictionary field (§3.2). The last of duplicate keys applies. Returns nil if the field is malformed.
     package static func dictionary(_ text: String) -> [String: Value]? {
         var reader = Reader(text)
         reader.skipSpaces()
@@ -134,7 +133,7 @@ package enum StructuredField {
             }
         }
 
-        /// At most 15 digits, or 12 and 3 behind the point (§4.2.4).
+        /// At most 15 digits, or 12 digits and 3 after the decimal point (§4.2.4).
         private mutating func number() -> Value? {
             let isNegative = take("-")
             let digits = rest.prefix(while: Self.isDigit)

@@ -1,6 +1,6 @@
-/// The media types of file name extensions and the other way about.
+/// Maps file name extensions to media types, and back.
 package enum FileExtensions {
-    /// Of several extensions of one type the first is the one that files are given.
+    /// Of several extensions with one type, the first is used for new files.
     private static let table: [(fileExtension: String, mimeType: String)] = [
         ("html", "text/html"), ("htm", "text/html"), ("xhtml", "application/xhtml+xml"), ("css", "text/css"),
         ("js", "text/javascript"), ("mjs", "text/javascript"), ("txt", "text/plain"), ("text", "text/plain"),
@@ -39,7 +39,7 @@ package enum FileExtensions {
     private static let fileExtensions = Dictionary(
         table.map { ($0.mimeType, $0.fileExtension) }, uniquingKeysWith: { first, _ in first })
 
-    /// The media type of files with that extension, in any case and without the dot.
+    /// The media type of an extension, in any case and without the dot.
     package static func mimeType(ofExtension fileExtension: String) -> String? {
         mimeTypes[fileExtension.lowercased()]
     }
@@ -51,13 +51,13 @@ package enum FileExtensions {
         case "application/javascript", "application/x-javascript": "js"
         case "application/x-gzip": "gz"
         case "image/x-icon": "ico"
-        // It says nothing about the content.
+        // Says nothing about the content, so no extension is added.
         case "application/octet-stream": nil
         default: fileExtensions[mimeType]
         }
     }
 
-    /// What follows the last dot of a file name, or nil; a dot at either end makes no extension.
+    /// The text after the last dot of a file name. Nil without one, or if the dot is the first or last character.
     package static func fileExtension(ofName name: String) -> String? {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
         let rest = name[name.index(after: dot)...]

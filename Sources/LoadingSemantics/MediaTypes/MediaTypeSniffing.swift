@@ -1,15 +1,15 @@
-/// Finds the media type of a response without `Content-Type` (MISC-11).
+/// Determines the media type of a response without `Content-Type` (MISC-11).
 package enum MediaTypeSniffing {
-    /// How much of a body is looked at.
+    /// The number of body bytes that are examined.
     package static let length = 512
 
-    /// The type of a response: what it says, else what the URL's extension says, else what its first bytes say.
+    /// The media type by `Content-Type`, else by the URL's extension, else by the first bytes.
     ///
     /// - Parameters:
-    ///   - contentType: The field's value, or nil if it is absent. If it is there, nothing is guessed.
-    ///   - contentTypeOptions: The value of `X-Content-Type-Options`; `nosniff` forbids a look at the bytes.
+    ///   - contentType: The value of `Content-Type`, or nil if it is absent. If present, nothing is guessed.
+    ///   - contentTypeOptions: The value of `X-Content-Type-Options`; `nosniff` forbids examining the bytes.
     ///   - pathExtension: The extension of the URL's last path component.
-    ///   - start: The first bytes of the body, as far as they have come; delivery never waits for more.
+    ///   - start: The first bytes of the body that have arrived. Delivery does not wait for more.
     package static func mediaType(
         contentType: String?, contentTypeOptions: String?, pathExtension: String?, start: [UInt8]
     ) -> MediaType? {
@@ -19,7 +19,7 @@ package enum MediaTypeSniffing {
         return sniff(start.prefix(length)).map { MediaType(mimeType: $0) }
     }
 
-    /// Whether the type of a response depends on the first bytes of its body.
+    /// Whether the media type depends on the first bytes of the body.
     package static func needsStart(
         hasContentType: Bool, contentTypeOptions: String?, pathExtension: String?
     ) -> Bool {
@@ -35,7 +35,7 @@ package enum MediaTypeSniffing {
         return options.contains { $0.map(asciiLowercase).elementsEqual("nosniff".utf8) }
     }
 
-    /// The type that the first bytes of a body show; nil if there are none.
+    /// The type of the first bytes; nil if there are none.
     static func sniff(_ start: ArraySlice<UInt8>) -> String? {
         if start.isEmpty { return nil }
         for (signature, mimeType) in signatures where start.starts(with: signature) { return mimeType }
@@ -59,7 +59,7 @@ package enum MediaTypeSniffing {
         ([0x28, 0xB5, 0x2F, 0xFD], "application/zstd"), ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0], "application/x-xz"),
     ]
 
-    /// Formats whose name stands behind a length: RIFF and ISO base media.
+    /// Formats with a type code after a length: RIFF and ISO base media.
     private static func sniffContainer(_ start: ArraySlice<UInt8>) -> String? {
         let brand = start.dropFirst(8)
         if start.starts(with: "RIFF".utf8) {
@@ -80,7 +80,7 @@ package enum MediaTypeSniffing {
         "<h1", "<p", "<a", "<br", "<!--",
     ]
 
-    /// Whether a tag stands there: the letters in any case, then a space or the tag's end. A comment has no end.
+    /// Whether a tag starts there: case-insensitively, followed by a space or ">". A comment needs no terminator.
     private static func isTag(_ tag: String, at text: ArraySlice<UInt8>) -> Bool {
         guard text.prefix(tag.utf8.count).map(asciiLowercase).elementsEqual(tag.utf8) else { return false }
         if tag == "<!--" { return true }

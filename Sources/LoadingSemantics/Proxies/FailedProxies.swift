@@ -1,13 +1,14 @@
-/// Which proxies have failed lately, for those who have others to go to. A value without a clock.
+/// Proxies that have failed recently, so that other routes are preferred. A value without a clock.
 ///
-/// One that nobody reaches has failed for everybody. One that takes a connection and makes nothing of it has failed for that
-/// one destination: it may be that which is silent. One that was silent has failed for those who bear no more silence than that.
+/// An unreachable proxy counts as failed for all destinations. A proxy that accepts the connection but then fails
+/// counts as failed for that destination only, because the destination may be the cause. A proxy that was silent counts
+/// as failed only for loads that would not wait longer.
 package struct FailedProxies: Sendable, Equatable {
     private struct Key: Sendable, Hashable {
         let proxy: HostPort
-        /// There may be servers of two kinds in one list at one place.
+        /// One list may contain servers of two kinds at one host and port.
         let kind: ProxyServer.Kind
-        /// Nil for all.
+        /// Nil means all destinations.
         let destination: HostPort?
 
         init(_ proxy: ProxyServer, _ destination: HostPort?) {
@@ -17,13 +18,13 @@ package struct FailedProxies: Sendable, Equatable {
         }
     }
 
-    package static let most = 256
+    package static let maximumCount = 256
 
     private struct Entry: Sendable, Equatable {
-        /// Until when.
+        /// When the entry expires.
         let end: Int64
-        /// For whom: who has no more patience than this.
-        let patience: Int64
+        /// The entry applies to loads that would not wait longer than this.
+        let timeout: Int64
     }
 
     private var entries: [Key: Entry] = [:]
@@ -33,44 +34,46 @@ package struct FailedProxies: Sendable, Equatable {
     package var isEmpty: Bool { entries.isEmpty }
     package var count: Int { entries.count }
 
-    /// A failure of one that has failed already is mostly that of an attempt that began before, and counts with the first.
+    /// Records a failure. Further failures of a listed proxy mostly come from attempts that began earlier, and are
+    /// ignored.
     ///
     /// - Parameters:
-    ///   - destination: Nil if the proxy itself could not be reached.
-    ///   - silence: What he has said nothing in, where it was that.
+    ///   - destination: Nil if the proxy itself is unreachable.
+    ///   - silence: How long the proxy sent nothing, in nanoseconds, if that was the failure.
     package mutating func failed(
         _ proxy: ProxyServer, for destination: ProxyDestination?, after silence: Int64 = .max, at now: Int64
     ) {
         let key = Key(proxy, destination?.hostPort)
-        if let entry = entries[key], entry.end > now, entry.patience >= silence { return }
-        if entries.count >= Self.most, entries[key] == nil { makeRoom(at: now) }
-        entries[key] = Entry(end: DeltaSeconds.sum(now, TimeLimits.standard.failedProxy), patience: silence)
+        if let entry = entries[key], entry.end > now, entry.timeout >= silence { return }
+        if entries.count >= Self.maximumCount, entries[key] == nil { evict(at: now) }
+        entries[key] = Entry(end: DeltaSeconds.sum(now, TimeLimits.standard.failedProxy), timeout: silence)
     }
 
-    /// The proxy leads there.
-    package mutating func works(_ proxy: ProxyServer, for destination: ProxyDestination) {
+    /// The proxy has connected to the destination, so its entries are removed.
+    package mutating func succeeded(_ proxy: ProxyServer, for destination: ProxyDestination) {
         if isEmpty { return }
         entries[Key(proxy, nil)] = nil
         entries[Key(proxy, destination.hostPort)] = nil
     }
 
-    /// The routes with those last that have failed; else as they were.
+    /// The routes with failed proxies moved to the end. Otherwise the order is unchanged.
     package func inOrder(
-        _ routes: [ProxyRoute], to destination: ProxyDestination, patience: Int64 = 0, at now: Int64
+        _ routes: [ProxyRoute], to destination: ProxyDestination, timeout: Int64 = 0, at now: Int64
     ) -> [ProxyRoute] {
         if isEmpty { return routes }
         let hasFailed = { (route: ProxyRoute) -> Bool in
             guard case .through(let proxy) = route else { return false }
             return [nil, destination.hostPort].contains {
-                entries[Key(proxy, $0)].map { $0.end > now && $0.patience >= patience } ?? false
+                entries[Key(proxy, $0)].map { $0.end > now && $0.timeout >= timeout } ?? false
             }
         }
         return routes.filter { !hasFailed($0) } + routes.filter(hasFailed)
     }
 
-    private mutating func makeRoom(at now: Int64) {
+    private mutating func evict(at now: Int64) {
         entries = entries.filter { $0.value.end > now }
-        guard entries.count >= Self.most, let first = entries.min(by: { $0.value.end < $1.value.end })?.key else {
+        guard entries.count >= Self.maximumCount, let first = entries.min(by: { $0.value.end < $1.value.end })?.key
+        else {
             return
         }
         entries[first] = nil

@@ -1,13 +1,13 @@
-/// What `FindProxyForURL` has said: "PROXY a:80; SOCKS5 b:1080; DIRECT".
+/// The result of `FindProxyForURL`: "PROXY a:80; SOCKS5 b:1080; DIRECT".
 package struct PACResult: Sendable, Equatable {
     package enum Limit {
-        /// Bytes that are read at all.
+        /// The number of bytes that are parsed.
         package static let length = 64 << 10
         package static let routes = 32
     }
 
-    /// Entries that nobody understands are left out. Nothing at all is a script's word for "direct"; if all of it is left
-    /// out there is no route, since the script wanted one.
+    /// Unknown entries are skipped. An empty result means direct. If all entries are skipped there is no route, because
+    /// the script requires a proxy.
     package let route: ProxyRouteList
 
     package init(_ text: String) {
@@ -23,7 +23,7 @@ package struct PACResult: Sendable, Equatable {
         route = isEmpty ? .direct : ProxyRouteList(routes)
     }
 
-    /// Those that are whole within the limit.
+    /// The entries that lie completely within the limit.
     private static func entries(_ text: String) -> [Substring.UTF8View] {
         let semicolon = UInt8(ascii: ";")
         var read = text.utf8[...]
@@ -42,12 +42,12 @@ package struct PACResult: Sendable, Equatable {
         case "DIRECT": return words.isEmpty ? .direct : nil
         case "PROXY", "HTTP": kind = .http
         case "HTTPS": kind = .https
-        // What Apple's system speaks to a SOCKS proxy of which nothing else is said.
+        // Apple's system uses SOCKS5 for an unversioned SOCKS proxy.
         case "SOCKS", "SOCKS5": kind = .socks5
         case "SOCKS4": kind = .socks4
         default: return nil
         }
-        guard words.count == 1, let place = words.first, let (host, port) = ProxyServer.hostAndPort(place) else {
+        guard words.count == 1, let address = words.first, let (host, port) = ProxyServer.hostAndPort(address) else {
             return nil
         }
         return ProxyServer(kind: kind, host: host, port: port).map(ProxyRoute.through)

@@ -1,17 +1,17 @@
-/// One of the session's `proxyConfigurations`: a proxy, and the hosts it is for (PROXY-7).
+/// One element of the session's `proxyConfigurations`: a proxy and the hosts for which it is used (PROXY-7).
 package struct ProxyConfigurationRules: Sendable, Equatable {
     private let server: ProxyServer?
     private let allowsFailover: Bool
-    /// Nil for every host.
+    /// Nil means all hosts.
     private let matches: [ProxyExclusion]?
     private let excluded: [ProxyExclusion]
 
     /// - Parameters:
-    ///   - server: Nil if the endpoint can be no proxy: what would go through it goes nowhere.
-    ///   - allowsFailover: Whether to go on without the proxy when it cannot be reached.
-    ///   - matchDomains: With all below them; empty for every host but this machine itself. Of some that there cannot be nobody
-    ///     can tell which were meant: then no host is gone to.
-    ///   - excludedDomains: With all below them. They win.
+    ///   - server: Nil if the endpoint is not a valid proxy; then its hosts are unreachable.
+    ///   - allowsFailover: Whether the next route is tried if the proxy is unreachable.
+    ///   - matchDomains: Domains with their subdomains. Empty means all hosts except the local machine. If entries
+    ///     exist but none is valid, no host is reachable, because the intended ones are unknown.
+    ///   - excludedDomains: Domains with their subdomains. They take precedence.
     package init(
         server: ProxyServer?, allowsFailover: Bool = false, matchDomains: [String] = [], excludedDomains: [String] = []
     ) {
@@ -28,12 +28,12 @@ package struct ProxyConfigurationRules: Sendable, Equatable {
 
     private func isFor(_ destination: ProxyDestination) -> Bool {
         if excluded.contains(where: { $0.matches(destination) }) { return false }
-        // This machine itself has to be named (PROXY-9).
+        // The local machine must be listed explicitly (PROXY-9).
         guard let matches else { return !destination.isLoopback }
         return matches.contains { $0.matches(destination) }
     }
 
-    /// The routes of all that are for the destination, in order: each goes on to the next only if it may.
+    /// The routes of all rules that match the destination. Each rule continues to the next only with failover.
     static func route(_ rules: [ProxyConfigurationRules], for destination: ProxyDestination) -> ProxyRouteList {
         var routes: [ProxyRoute] = []
         for rule in rules where rule.isFor(destination) {

@@ -1,38 +1,38 @@
-/// What a `connectionProxyDictionary` says (PROXY-1 to PROXY-4).
+/// The settings of a `connectionProxyDictionary` (PROXY-1 to PROXY-4).
 package struct ProxyDictionary: Sendable, Equatable {
-    /// What may stand in a dictionary.
+    /// A value of the dictionary.
     package enum Value: Sendable, Equatable {
         case number(Int)
         case text(String)
         case texts([String])
-        /// What no setting is.
+        /// A type that no setting uses.
         case other
     }
 
-    /// Nil for what is not enabled.
+    /// Nil for proxies that are not enabled.
     private var http: ProxyRouteList?
     private var https: ProxyRouteList?
     private var ftp: ProxyRouteList?
     private var socks: ProxyRouteList?
-    /// Its answer comes before the proxies that the dictionary names itself.
+    /// The result of automatic configuration takes precedence over the explicit proxies.
     private var autoConfiguration: AutoConfiguration?
     private var exclusions = ProxyExclusions()
 
-    /// A script that is enabled.
+    /// Automatic configuration that is enabled.
     private enum AutoConfiguration: Sendable, Equatable {
         case script(ProxyScript)
-        /// None that there can be: it gives no answer (PROXY-10).
+        /// The script is missing or invalid, so it gives no result (PROXY-10).
         case impossible
     }
 
-    /// - Parameter values: By the text of their keys. An empty dictionary means no proxy at all (PROXY-4).
+    /// - Parameter values: By key string. An empty dictionary means no proxy (PROXY-4).
     package init(_ values: [String: Value]) {
         let reader = Reader(values: values)
         let credential = reader.credential(user: "kCFProxyUsernameKey", password: "kCFProxyPasswordKey")
         let socksCredential = reader.credential(
             user: "kCFStreamPropertySOCKSUser", password: "kCFStreamPropertySOCKSPassword")
         http = reader.route("HTTP", .http, credential)
-        // Names the traffic, not what the proxy speaks.
+        // The key names the kind of traffic, not the protocol of the proxy.
         https = reader.route("HTTPS", .http, credential)
         ftp = reader.route("FTP", .http, credential)
         socks = reader.route("SOCKS", .socks5, socksCredential ?? credential)
@@ -42,14 +42,14 @@ package struct ProxyDictionary: Sendable, Equatable {
             excludesSimpleHostnames: reader.isSet("ExcludeSimpleHostnames"))
     }
 
-    var namesNone: Bool { http == nil && https == nil && ftp == nil && socks == nil && autoConfiguration == nil }
+    var isEmpty: Bool { http == nil && https == nil && ftp == nil && socks == nil && autoConfiguration == nil }
 
     func script(for destination: ProxyDestination) -> ProxyScript? {
         guard case .script(let script) = autoConfiguration, !exclusions.contains(destination) else { return nil }
         return script
     }
 
-    /// - Parameter answer: What the script has said, if one was asked and has given an answer.
+    /// - Parameter answer: The result of the script; nil if there is no script, or no result.
     func route(for destination: ProxyDestination, answer: ProxyRouteList?) -> ProxyRouteList {
         if exclusions.contains(destination) { return .direct }
         if autoConfiguration != nil, let answer, answer.isAnswer { return answer }
@@ -58,10 +58,10 @@ package struct ProxyDictionary: Sendable, Equatable {
             case .http: http
             case .https: https
             case .ftp: ftp
-            // A SOCKS proxy carries any port. A proxy for HTTPS makes tunnels as well (STREAM-9), but many only to port 443.
+            // A SOCKS proxy accepts any port. An HTTPS proxy tunnels as well (STREAM-9), but many allow only port 443.
             case .other: socks ?? https
             }
-        // To go directly would show the user's network what the script was to hide.
+        // A direct connection would reveal the destination to the local network, which the script may exist to prevent.
         return own ?? socks ?? (autoConfiguration == nil ? .direct : answer ?? .scriptFailed)
     }
 }
@@ -70,7 +70,7 @@ extension ProxyDictionary {
     private struct Reader {
         let values: [String: Value]
 
-        /// "Enabled" is present and not zero.
+        /// Enabled means present and not zero.
         func isSet(_ key: String) -> Bool { number(key).map { $0 != 0 } ?? false }
 
         func number(_ key: String) -> Int? {
@@ -93,14 +93,14 @@ extension ProxyDictionary {
             }
         }
 
-        /// The one without a password is as good as none (PROXY-2): a challenge asks for it.
+        /// A user without a password is ignored (PROXY-2). The proxy's challenge then asks for both.
         func credential(user: String, password: String) -> ProxyCredential? {
             guard let user = text(user), case .text(let password) = values[password] else { return nil }
             return ProxyCredential(user: user, password: password)
         }
 
         func route(_ name: String, _ kind: ProxyServer.Kind, _ credential: ProxyCredential?) -> ProxyRouteList? {
-            // Without a host no proxy is named.
+            // Without a host the setting is ignored.
             guard isSet(name + "Enable"), let named = values[name + "Proxy"], named != .text("") else { return nil }
             guard case .text(let host) = named else { return .noUsableProxy }
             let port = values[name + "Port"] == nil ? 0 : number(name + "Port") ?? -1
@@ -111,7 +111,7 @@ extension ProxyDictionary {
         var autoConfiguration: AutoConfiguration? {
             guard isSet("ProxyAutoConfigEnable") else { return nil }
             if let source = text("ProxyAutoConfigJavaScript") { return .script(.source(ProxyScriptText(source))) }
-            // It is often copied with what stands around it.
+            // Copied URLs often have surrounding white space.
             let written = (text("ProxyAutoConfigURLString") ?? "").drop(while: \.isWhitespace)
             let end = written.lastIndex { !$0.isWhitespace }.map(written.index(after:)) ?? written.startIndex
             let address = String(written[..<end])

@@ -1,18 +1,18 @@
-/// The settings of the system on Linux: what the variables of the environment say (PROXY-8).
+/// The proxy settings of the environment variables, which are the system settings on Linux (PROXY-8).
 package struct ProxyEnvironment: Sendable, Equatable {
-    /// Nil for what is not set.
+    /// Nil for variables that are not set.
     private var http: ProxyRouteList?
     private var https: ProxyRouteList?
     private var ftp: ProxyRouteList?
     private var others: ProxyRouteList?
     private var exclusions = ProxyExclusions()
 
-    /// - Parameter variables: The whole environment.
+    /// - Parameter variables: All environment variables.
     package init(_ variables: [String: String]) {
         let value = { (name: String) -> String? in
-            // An empty one is as good as none.
+            // An empty variable counts as not set.
             if let lower = variables[name], !lower.isEmpty { return lower }
-            // Under CGI the client of the web server says what HTTP_PROXY is: it is the field `Proxy`.
+            // In a CGI program, HTTP_PROXY is the client's field `Proxy`, and must not be trusted.
             if name == "http_proxy", variables["REQUEST_METHOD"] != nil { return nil }
             return variables[name.uppercased()].flatMap { $0.isEmpty ? nil : $0 }
         }
@@ -26,7 +26,7 @@ package struct ProxyEnvironment: Sendable, Equatable {
         exclusions = ProxyExclusions(noProxy: value("no_proxy") ?? "")
     }
 
-    var namesNone: Bool { http == nil && https == nil && ftp == nil && others == nil }
+    var isEmpty: Bool { http == nil && https == nil && ftp == nil && others == nil }
 
     func route(for destination: ProxyDestination) -> ProxyRouteList {
         let own: ProxyRouteList? =

@@ -1,28 +1,28 @@
-/// One entry in a list of what no proxy is used for.
+/// One entry of a list of hosts that are reached without a proxy.
 struct ProxyExclusion: Sendable, Equatable {
     private enum Hosts: Sendable, Equatable {
         case all
         case host(String)
-        /// A host, and all below it.
+        /// A host and its subdomains.
         case domain(String)
-        /// With "*" for any text.
+        /// "*" matches any text.
         case pattern([UInt8])
         case addresses(IPAddressRange)
     }
 
-    /// How a name is read that has neither a dot at its start nor a "*".
+    /// How a name without a leading dot and without "*" is interpreted.
     enum Names {
-        /// In `no_proxy`, as everybody reads it.
+        /// As a domain with its subdomains, as in `no_proxy`.
         case domains
-        /// In the exceptions of a dictionary, which writes "*." for what is below.
+        /// As one host. A proxy dictionary uses "*." for subdomains.
         case hosts
     }
 
     private var hosts: Hosts
     private var port: UInt16?
 
-    /// Reads "*", a name, a pattern, an address or a network, each with or without a port. Nil for anything else, so that
-    /// what is not understood excludes nothing.
+    /// Parses "*", a name, a pattern, an IP address or a network, optionally with a port. Returns nil for anything
+    /// else, so that an invalid entry excludes nothing.
     init?(_ entry: Substring, names: Names) {
         if let range = Self.range(String(entry)) {
             hosts = .addresses(range)
@@ -58,7 +58,7 @@ struct ProxyExclusion: Sendable, Equatable {
         }
     }
 
-    /// An address or a network, which may stand in brackets, and which may leave out the zeros at its end, as in
+    /// Parses an IP address or a network, optionally in brackets. Trailing zero octets may be omitted, as in
     /// "169.254/16".
     private static func range(_ text: String) -> IPAddressRange? {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -72,27 +72,27 @@ struct ProxyExclusion: Sendable, Equatable {
         return IPAddressRange("\(address)/\(parts[1])")
     }
 
-    /// One step back to the last "*" is enough, so the time is at most the product of both lengths.
+    /// Backtracks only to the last "*", so the time is at most the product of both lengths.
     private static func matches(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
         let star = UInt8(ascii: "*")
         var index = 0
-        var place = 0
-        var retry: (index: Int, place: Int)?
+        var position = 0
+        var retry: (index: Int, position: Int)?
         while index < text.count {
-            if place < pattern.count, pattern[place] == star {
-                place += 1
-                retry = (index, place)
-            } else if place < pattern.count, pattern[place] == text[index] {
+            if position < pattern.count, pattern[position] == star {
+                position += 1
+                retry = (index, position)
+            } else if position < pattern.count, pattern[position] == text[index] {
                 index += 1
-                place += 1
+                position += 1
             } else if let last = retry {
                 index = last.index + 1
-                place = last.place
-                retry = (index, place)
+                position = last.position
+                retry = (index, position)
             } else {
                 return false
             }
         }
-        return pattern[place...].allSatisfy { $0 == star }
+        return pattern[position...].allSatisfy { $0 == star }
     }
 }

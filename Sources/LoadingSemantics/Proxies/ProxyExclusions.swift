@@ -1,6 +1,6 @@
-/// What no proxy is used for (PROXY-3, PROXY-8, PROXY-9).
+/// The hosts that are reached without a proxy (PROXY-3, PROXY-8, PROXY-9).
 struct ProxyExclusions: Sendable, Equatable {
-    /// The entry that takes back that this machine is left out: "listed explicitly", in the words of PROXY-9.
+    /// The entry that includes the local machine, which is excluded by default (PROXY-9).
     private static let withLoopback = "<-loopback>"
 
     private var entries: [ProxyExclusion] = []
@@ -9,7 +9,7 @@ struct ProxyExclusions: Sendable, Equatable {
 
     init() {}
 
-    /// - Parameter noProxy: The variable of the environment; commas and spaces separate its entries.
+    /// - Parameter noProxy: The environment variable `no_proxy`. Commas and white space separate its entries.
     init(noProxy: String) {
         add(noProxy.split { $0 == "," || $0.isWhitespace }, names: .domains)
     }

@@ -1,8 +1,8 @@
-/// What an adviser gets to know of what is to be reached: no user and no password, and of secure addresses nothing but the
-/// host, since whoever has written a script is not whom the user speaks to.
+/// The arguments of `FindProxyForURL`. They contain no credentials, and of a secure URL only the host, because the
+/// author of the script is a third party.
 package struct ProxyQuery: Sendable, Hashable {
     package let url: String
-    /// As scripts want it: without brackets.
+    /// Without brackets, as PAC scripts expect.
     package let host: String
 
     package init(_ url: HTTPURL) {

@@ -1,4 +1,4 @@
-/// Which proxies a session uses for what. Every source of settings ends here.
+/// The proxy settings of a session, from whatever source.
 package struct ProxyRules: Sendable, Equatable {
     private enum Source: Sendable, Equatable {
         case configurations([ProxyConfigurationRules])
@@ -9,10 +9,10 @@ package struct ProxyRules: Sendable, Equatable {
 
     private let source: Source
 
-    /// Configurations supersede the dictionary, and that the settings of the system (C-17, C-18). Of those the environment
-    /// comes before the desktop (PROXY-8).
+    /// Configurations take precedence over the dictionary, and that over the system settings (C-17, C-18). Of those,
+    /// the environment takes precedence over the desktop (PROXY-8).
     ///
-    /// - Parameter knowsDesktop: Whether there is somebody to ask for the desktop's.
+    /// - Parameter knowsDesktop: Whether the settings of the desktop can be queried.
     package init(
         configurations: [ProxyConfigurationRules] = [], dictionary: ProxyDictionary? = nil, system: ProxyEnvironment,
         knowsDesktop: @autoclosure () -> Bool = false
@@ -21,24 +21,24 @@ package struct ProxyRules: Sendable, Equatable {
             source = .configurations(configurations)
         } else if let dictionary {
             source = .dictionary(dictionary)
-        } else if system.namesNone, knowsDesktop() {
+        } else if system.isEmpty, knowsDesktop() {
             source = .desktop
         } else {
             source = .environment(system)
         }
     }
 
-    /// Whether nothing goes through a proxy, so that nobody has to ask.
-    package var areEmpty: Bool {
+    /// Whether no destination uses a proxy.
+    package var isEmpty: Bool {
         switch source {
         case .configurations: false
-        case .dictionary(let dictionary): dictionary.namesNone
-        case .environment(let environment): environment.namesNone
+        case .dictionary(let dictionary): dictionary.isEmpty
+        case .environment(let environment): environment.isEmpty
         case .desktop: false
         }
     }
 
-    /// Who has to be asked before the route can be told, if anybody has.
+    /// The external source that must be queried before `route`; nil if none.
     package func externalSource(for destination: ProxyDestination) -> ExternalProxySource? {
         switch source {
         case .configurations, .environment: nil
@@ -48,7 +48,7 @@ package struct ProxyRules: Sendable, Equatable {
         }
     }
 
-    /// - Parameter answer: What the adviser has said; nil where there is none, or none that could be asked.
+    /// - Parameter answer: The answer of the external source; nil if there is no source or no answer.
     package func route(for destination: ProxyDestination, answer: ProxyRouteList? = nil) -> ProxyRouteList {
         switch source {
         case .configurations(let rules): ProxyConfigurationRules.route(rules, for: destination)

@@ -1,13 +1,13 @@
-/// A proxy: where it is, what it speaks, and who the user is to it.
+/// A proxy server with its protocol and credentials.
 package struct ProxyServer: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
-        /// HTTP in the clear.
+        /// HTTP over TCP.
         case http
-        /// HTTP within TLS that ends at the proxy.
+        /// HTTP over TLS to the proxy.
         case https
-        /// SOCKS4 for IPv4 addresses, and SOCKS4a for names.
+        /// SOCKS4 for IPv4 addresses, SOCKS4a for names.
         case socks4
-        /// SOCKS5 (RFC 1928). Names are the proxy's to resolve (PROXY-5).
+        /// SOCKS5 (RFC 1928). The proxy resolves names (PROXY-5).
         case socks5
 
         package var defaultPort: UInt16 {
@@ -21,24 +21,24 @@ package struct ProxyServer: Sendable, Hashable {
         package var isSOCKS: Bool { self == .socks4 || self == .socks5 }
     }
 
-    /// Whether it is asked to load requests itself that it may read.
+    /// Whether http requests are sent to the proxy itself, which can read them.
     package var forwards: Bool { !kind.isSOCKS && !alwaysTunnels }
 
     package var hostPort: HostPort { HostPort(host, port) }
 
     package let kind: Kind
-    /// Lower-case ASCII, without brackets; the zone of an IPv6 address follows after "%".
+    /// Lower-case ASCII, without brackets. The zone of an IPv6 address follows "%".
     package let host: String
     package let port: UInt16
     package var credential: ProxyCredential?
-    /// Whether requests in the clear go through a tunnel too, and not to the proxy itself.
+    /// Whether http requests use a tunnel too.
     package var alwaysTunnels = false
 
-    /// Nil if there can be no such host or port.
+    /// Returns nil if the host or port is invalid.
     ///
     /// - Parameters:
-    ///   - host: A name or an address, the latter with or without brackets.
-    ///   - port: 0 for the kind's own.
+    ///   - host: A name or an IP address, the latter with or without brackets.
+    ///   - port: 0 means the default port of the kind.
     package init?(kind: Kind, host: String, port: Int = 0, credential: ProxyCredential? = nil) {
         guard let host = Self.plainHost(host), let number = UInt16(exactly: port) else { return nil }
         self.kind = kind
@@ -47,8 +47,8 @@ package struct ProxyServer: Sendable, Hashable {
         self.credential = credential
     }
 
-    /// Reads "http://user:password@host:port", of which host alone has to be there; without a scheme it is `http`
-    /// (PROXY-8). What follows after the port has no meaning.
+    /// Parses "http://user:password@host:port". Only the host is required; the default scheme is `http` (PROXY-8). Text
+    /// after the port is ignored.
     package init?(_ text: String) {
         var rest = text.utf8[...]
         while let first = rest.first, first <= 0x20 { rest.removeFirst() }
@@ -70,7 +70,7 @@ package struct ProxyServer: Sendable, Hashable {
         self.init(kind: kind, host: host, port: port, credential: credential)
     }
 
-    /// `socks` alone is taken for version 5, as desktops write it.
+    /// `socks` means SOCKS5, as in desktop settings.
     private static func kind(ofScheme scheme: Substring.UTF8View) -> Kind? {
         switch String(Substring(scheme)).lowercased() {
         case "http": .http
@@ -88,7 +88,8 @@ package struct ProxyServer: Sendable, Hashable {
         return ProxyCredential(user: user, password: words.count > 1 ? words[1] : "")
     }
 
-    /// Cuts "host", "host:port", "[address]", "[address]:port" and a bare IPv6 address; port 0 where none is written.
+    /// Splits "host", "host:port", "[address]", "[address]:port" or a bare IPv6 address. The port is 0 if it is
+    /// missing.
     static func hostAndPort(_ authority: Substring.UTF8View) -> (host: String, port: Int)? {
         let text = String(Substring(authority))
         let colon = UInt8(ascii: ":")
@@ -110,11 +111,11 @@ package struct ProxyServer: Sendable, Hashable {
         return (host, port)
     }
 
-    /// The host as it would stand in an `HTTPURL`; nil for what is not a host and nothing else.
+    /// The host in the form of `HTTPURL.host`; nil if the text is not exactly a host.
     static func plainHost(_ host: String) -> String? {
         let hasBrackets = host.hasPrefix("[") && host.hasSuffix("]")
         let bare = hasBrackets ? String(host.dropFirst().dropLast()) : host
-        // Whatever would end the host of a URL.
+        // Characters that would end the host of a URL.
         let marks = "/?#@[]\\".utf8
         if bare.utf8.contains(where: marks.contains) { return nil }
         guard bare.utf8.contains(UInt8(ascii: ":")) else {
@@ -125,11 +126,11 @@ package struct ProxyServer: Sendable, Hashable {
     }
 }
 
-/// Without the credential, which has no place in a log.
+/// Credentials are omitted, because descriptions appear in logs.
 extension ProxyServer: CustomStringConvertible, CustomReflectable {
     package var description: String { "\(kind) \(authority)" }
 
-    /// As the variables of the environment have it.
+    /// In the format of proxy environment variables.
     var url: String { "\(kind)://\(authority)" }
 
     private var authority: String {
@@ -137,4 +138,21 @@ extension ProxyServer: CustomStringConvertible, CustomReflectable {
     }
 
     package var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
+}
+
+/// A user and password for a proxy, from the proxy settings. Descriptions do not reveal them.
+package struct ProxyCredential: Sendable, Hashable {
+    package let user: String
+    package let password: String
+
+    package init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+}
+
+extension ProxyCredential: CustomStringConvertible, CustomReflectable {
+    package var description: String { "a user and a password" }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,11 +1,11 @@
-/// What a 3xx response asks for (rules ).
+/// Interprets 3xx responses (rules ).
 package enum RedirectRules {
-    /// How many redirects one task follows, whoever approves them.
+    /// The number of redirects that a task follows, whatever its delegate approves.
     package static let limit = 20
 
     /// - Parameters:
     ///   - location: The value of `Location`, or nil.
-    ///   - count: How many redirects the task has followed.
+    ///   - count: The number of redirects that the task has followed.
     package static func decide(
         status: Int, location: String?, from request: RedirectSource, count: Int
     ) -> RedirectDecision {
@@ -17,13 +17,13 @@ package enum RedirectRules {
         let method = method(after: status, of: request.method)
         let losesBody = method != request.method || status == 303
         let isCrossOrigin = !target.isSameOrigin
-        var doomed = alwaysDropped
-        if method != request.method { doomed += bodyFields }
-        if isCrossOrigin { doomed += crossOriginFields }
-        if target.isDowngrade { doomed.append("referer") }
+        var dropped = alwaysDropped
+        if method != request.method { dropped += bodyFields }
+        if isCrossOrigin { dropped += crossOriginFields }
+        if target.isDowngrade { dropped.append("referer") }
         return .follow(
             RedirectedRequest(
-                method: method, url: target.url, droppedFields: present(doomed, in: request.fields),
+                method: method, url: target.url, droppedFields: present(dropped, in: request.fields),
                 keepsBody: request.hasBody && !losesBody, isCrossOrigin: isCrossOrigin, leavesHTTP: target.leavesHTTP,
                 user: target.user, password: target.password))
     }
@@ -55,8 +55,17 @@ package enum RedirectRules {
         "transfer-encoding", "digest", "content-digest", "repr-digest",
     ]
 
-    private static func present(_ doomed: [String], in fields: HTTPFields) -> [String] {
-        fields.positions.indices.filter { index in doomed.contains { fields.isNamed($0, at: index) } }
+    private static func present(_ dropped: [String], in fields: HTTPFields) -> [String] {
+        fields.positions.indices.filter { index in dropped.contains { fields.isNamed($0, at: index) } }
             .map { fields.name(at: $0) }
     }
+}
+
+/// The effect of a response on the redirects of its task.
+package enum RedirectDecision: Sendable, Equatable {
+    /// The response is the result of the task.
+    case notARedirect
+    case follow(RedirectedRequest)
+    /// The limit is exceeded. The URL is the target that is not loaded.
+    case tooMany(url: String)
 }

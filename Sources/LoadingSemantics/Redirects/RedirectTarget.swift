@@ -1,5 +1,5 @@
 extension RedirectRules {
-    /// Where a `Location` leads.
+    /// The target of a `Location` field.
     struct Target {
         var url: String
         var isSameOrigin = false
@@ -10,7 +10,7 @@ extension RedirectRules {
         var password: String?
     }
 
-    /// Nil if the field is not a URL that could be loaded: then the response itself is the result.
+    /// Returns nil if the field is not a loadable URL. The response is then the result.
     static func target(of location: String, from url: String) -> Target? {
         guard let reference = written(location) else { return nil }
         let base = URLReference(Array(url.utf8))
@@ -20,7 +20,8 @@ extension RedirectRules {
         let source = try? HTTPURL(url)
         do throws(HTTPURL.Failure) {
             let destination = try HTTPURL(String(decoding: resolved.bytes, as: UTF8.self))
-            // verbatim, but for user-info and a host that only another alphabet can spell.
+            // unchanged, except that userinfo is removed and a host that needs decoding is replaced by its
+            // ASCII form.
             let authority = resolved.authority ?? []
             if destination.userinfo != nil || authority.contains(UInt8(ascii: "%")) && authority.first != 0x5B {
                 resolved.authority = destination.authority
@@ -31,7 +32,7 @@ extension RedirectRules {
                 isDowngrade: source?.scheme.isSecure == true && !destination.scheme.isSecure,
                 user: destination.credential?.user, password: destination.credential?.password)
         } catch .unsupportedScheme {
-            // "http:path" names HTTP but no host.
+            // "http:path" has the scheme but no host.
             let scheme = (resolved.scheme ?? []).map(asciiLowercase)
             let isHTTP = ["http", "https", "ws", "wss"].contains { scheme.elementsEqual($0.utf8) }
             if isHTTP || scheme.isEmpty { return nil }
@@ -43,8 +44,8 @@ extension RedirectRules {
         }
     }
 
-    /// The field's value without white space around it, with what no URL may hold percent-encoded, as it is often
-    /// sent raw; nil if it is empty or has control characters.
+    /// The field value, trimmed, with characters that a URL must not contain percent-encoded, as servers often send
+    /// them raw. Nil if it is empty or contains control characters.
     private static func written(_ location: String) -> [UInt8]? {
         var bytes = Array(location.utf8)[...]
         while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }

@@ -1,17 +1,34 @@
-/// The request that a redirect proposes, as a change to the one before; everything else is inherited.
+/// The request that received a redirect.
+package struct RedirectSource: Sendable {
+    package var method: String
+    /// Absolute.
+    package var url: String
+    /// As the application set them.
+    package var fields: HTTPFields
+    package var hasBody: Bool
+
+    package init(method: String, url: String, fields: HTTPFields, hasBody: Bool) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.hasBody = hasBody
+    }
+}
+
+/// The request that a redirect proposes, as changes to the previous one. Everything else is inherited.
 package struct RedirectedRequest: Sendable, Equatable {
     package var method: String
-    /// Absolute, without user-info.
+    /// Absolute, without userinfo.
     package var url: String
-    /// The fields of the request before that must go, in its own spelling.
+    /// The fields to remove, as spelled in the previous request.
     package var droppedFields: [String]
     /// Whether the body is sent again.
     package var keepsBody: Bool
     /// Whether scheme, host or port differ.
     package var isCrossOrigin: Bool
-    /// Whether the target is no HTTP URL: −1002 unless a URLProtocol takes it.
+    /// Whether the target is not an HTTP URL: −1002 unless a URLProtocol loads it.
     package var leavesHTTP: Bool
-    /// From the user-info of `Location`: proposed for the new protection space.
+    /// From the userinfo of `Location`: proposed for the new protection space.
     package var user: String?
     package var password: String?
 

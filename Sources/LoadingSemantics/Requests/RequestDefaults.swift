@@ -1,24 +1,24 @@
-/// The fields that a request gets if the app has set none of that name.
+/// Default request fields, for names that the application has not set.
 package enum RequestDefaults {
     /// MISC-1
     package static let accept = "*/*"
 
-    /// brotli is left out where boxes between client and server are known to meddle with plain text (ENC-1).
+    /// brotli is offered only over TLS, because some intermediaries corrupt it in cleartext (ENC-1).
     package static func acceptEncoding(isSecure: Bool) -> String { isSecure ? "gzip, deflate, br" : "gzip, deflate" }
 
-    /// MISC-4: nil if the request has no such default.
+    /// MISC-4. Nil if the request has no default.
     package static func contentType(method: String, hasNonEmptyBody: Bool) -> String? {
         method == "POST" && hasNonEmptyBody ? "application/x-www-form-urlencoded" : nil
     }
 
-    /// The preferred languages, each region followed by its language, with falling weights (MISC-3).
+    /// The preferred languages, each region followed by its language, with decreasing weights (MISC-3).
     ///
     /// `["en-US", "de"]` becomes `en-US,en;q=0.9,de;q=0.8`. Nil if there is no language.
     package static func acceptLanguage(_ preferred: [String]) -> String? {
         var languages: [String] = []
         for (index, tag) in preferred.enumerated() where isLanguageTag(tag) {
             if !languages.contains(tag) { languages.append(tag) }
-            // The bare language comes after the last of a row of its regions.
+            // The bare language follows the last of its consecutive regions.
             let language = bareLanguage(tag)
             let next = index + 1 < preferred.count ? bareLanguage(preferred[index + 1]) : nil
             if next != language, !languages.contains(language), !preferred.contains(language) {
@@ -48,7 +48,7 @@ package enum RequestDefaults {
             && tag.utf8.allSatisfy { asciiLowercase($0) &- 0x61 < 26 || $0 &- 0x30 < 10 || $0 == UInt8(ascii: "-") }
     }
 
-    /// A token of RFC 9110 §5.6.2, with everything else percent-encoded, "%" too.
+    /// Percent-encodes everything that is not a token character (RFC 9110 §5.6.2), and "%".
     private static func token(_ text: String) -> String {
         let encoded = PercentEncoding.encode(text.utf8) { byte in
             switch byte {

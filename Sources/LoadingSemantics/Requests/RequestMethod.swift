@@ -1,7 +1,7 @@
-/// What is known of request methods (RFC 9110 §9.2).
+/// Properties of request methods (RFC 9110 §9.2).
 package enum RequestMethod {
-    /// Upper-case if it is one of the methods that Apple's loader upper-cases, else unchanged: methods are case-sensitive
-    /// (RFC 9110 §9.1), so `patch` is another method than `PATCH` (MISC-22).
+    /// Upper-cases the methods that Apple's loader upper-cases. Others are unchanged, because methods are
+    /// case-sensitive (RFC 9110 §9.1): `patch` is not `PATCH` (MISC-22).
     package static func canonical(_ method: String) -> String {
         let upper = method.uppercased()
         return upperCased.contains(upper) ? upper : method
@@ -14,7 +14,7 @@ package enum RequestMethod {
         }
     }
 
-    /// Whether doing it twice is doing it once.
+    /// Whether repeating the request has the same effect as sending it once (RFC 9110 §9.2.2).
     package static func isIdempotent(_ method: String) -> Bool {
         isSafe(method) || method == "PUT" || method == "DELETE"
     }

@@ -1,13 +1,13 @@
-/// Request fields that belong to the loader (MISC-6).
+/// Request fields that the loader controls (MISC-6).
 package enum ReservedFields {
-    /// What becomes of the value that an app has set.
+    /// How the application's value of a field is handled.
     package enum Treatment: Sendable, Equatable {
         case sent
-        /// The loader writes its own, or none.
+        /// The loader sends its own value, or none.
         case ignored
-        /// Sent if the body is a stream, whose length only the app knows; else the loader counts for itself.
+        /// Sent only if the body is a stream, whose length the loader does not know.
         case sentForStreams
-        /// For a proxy that takes the request in plain text, never for the origin (PROXY-11).
+        /// Sent to a forwarding proxy, never to the origin (PROXY-11).
         case sentToProxy
     }
 

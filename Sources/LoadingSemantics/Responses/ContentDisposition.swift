@@ -1,16 +1,16 @@
-/// The file name in `Content-Disposition` (RFC 6266).
+/// The file name of `Content-Disposition` (RFC 6266).
 package enum ContentDisposition {
-    /// The name that a server suggests, made safe: no path, no control characters; nil if there is none (MISC-12).
+    /// The suggested file name, sanitized: without path and control characters. Nil if there is none (MISC-12).
     package static func filename(in value: String) -> String? {
         let value = FieldParameters(value)
         if let extended = value["filename*"], let name = decode(extended), let safe = safeName(name) { return safe }
         return value["filename"].flatMap(safeName)
     }
 
-    /// A file name without a path: each "/" becomes "_". Nil if nothing usable is left.
+    /// A file name without a path: "/" is replaced by "_". Nil if nothing usable is left.
     ///
-    /// What would hide the file (a dot at the start) becomes "_" too. What does not show goes, and with it what has the name
-    /// read as another: "gpj.exe" behind U+202E shows as "exe.jpg".
+    /// A leading dot, which would hide the file, is replaced by "_" too. Invisible characters are removed, because they
+    /// can disguise the extension: "gpj.exe" after U+202E is displayed as "exe.jpg".
     static func safeName(_ name: String) -> String? {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars where !isInvisible(scalar) { scalars.append(scalar == "/" ? "_" : scalar) }
@@ -22,7 +22,7 @@ package enum ContentDisposition {
         return rest.isEmpty ? nil : String(repeating: "_", count: dots) + rest
     }
 
-    /// Controls, and formats but those that join letters (Unicode §23.2).
+    /// Control characters, and format characters except joiners (Unicode §23.2).
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
@@ -31,7 +31,8 @@ package enum ContentDisposition {
         }
     }
 
-    /// An extended value, `charset'language'percent-encoded` (RFC 8187 §3.2); nil if malformed or in another charset.
+    /// An extended value, `charset'language'percent-encoded` (RFC 8187 §3.2). Nil if it is malformed or has an
+    /// unsupported charset.
     private static func decode(_ value: String) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = PercentEncoding.decode(parts[2]) else { return nil }

@@ -1,4 +1,4 @@
-/// The texts of `HTTPURLResponse.localizedString(forStatusCode:)` (MISC-14).
+/// The results of `HTTPURLResponse.localizedString(forStatusCode:)` (MISC-14).
 package enum StatusText {
     package static func text(forStatusCode code: Int) -> String {
         switch code {

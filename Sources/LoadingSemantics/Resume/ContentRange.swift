@@ -1,8 +1,8 @@
-/// Which part of a representation a 206 or 416 speaks of (RFC 9110 §14.4).
+/// The `Content-Range` of a 206 or 416 (RFC 9110 §14.4).
 package struct ContentRange: Sendable, Equatable {
-    /// The bytes that are there; nil in a 416.
+    /// The range of the body; nil in a 416.
     package var bytes: ClosedRange<Int64>?
-    /// Of all of the representation; nil if the server does not know.
+    /// The length of the representation; nil if unknown.
     package var total: Int64?
 
     package init(bytes: ClosedRange<Int64>?, total: Int64?) {
@@ -10,7 +10,7 @@ package struct ContentRange: Sendable, Equatable {
         self.total = total
     }
 
-    /// Nil unless it is a range of bytes whose numbers fit together.
+    /// Returns nil unless the value is a consistent byte range.
     package init?(_ value: String) {
         let words = value.utf8.split { $0 == 0x20 || $0 == 0x09 }
         guard words.count == 2, words[0].map(asciiLowercase).elementsEqual("bytes".utf8) else { return nil }

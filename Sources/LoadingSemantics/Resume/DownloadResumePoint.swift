@@ -1,19 +1,19 @@
-/// What is kept of a download that stopped, so that another can go on: the contents of its resume data (RES-10).
+/// The contents of the resume data of a download (RES-10).
 ///
-/// Nothing in it proves who the user is: no password of a URL, no `Authorization`, no cookie.
+/// It contains no credentials: no userinfo, no `Authorization`, no cookies.
 package struct DownloadResumePoint: Sendable, Equatable {
     package var originalURL: String
     /// After redirects.
     package var url: String
-    /// Of the request as its caller made it.
+    /// The fields that the caller set.
     package var requestFields: HTTPFields
     package var validator: ResumeValidator
     package var bytesReceived: Int64
-    /// Of the whole, or nil if unknown.
+    /// The length of the whole resource, or nil if unknown.
     package var total: Int64?
     package var fileName: String
 
-    /// A point as it was kept. Nil if its numbers are nonsense (RES-8).
+    /// Restores a saved point. Returns nil if its numbers are inconsistent (RES-8).
     package init?(
         originalURL: String, url: String, requestFields: HTTPFields, validator: ResumeValidator, bytesReceived: Int64,
         total: Int64?, fileName: String
@@ -30,10 +30,10 @@ package struct DownloadResumePoint: Sendable, Equatable {
         self.fileName = fileName
     }
 
-    /// The point at which a download stopped, or nil if it cannot go on from there (RES-1).
+    /// The point at which a download stopped, or nil if it cannot be resumed (RES-1).
     ///
-    /// Beyond Apple's conditions a content coding forbids it: the file holds what was decoded, and no range of the
-    /// resource can be told from that.
+    /// In addition to Apple's conditions, the response must not have a content coding: the file contains decoded bytes,
+    /// which do not correspond to a range of the resource.
     package init?(_ download: PartialDownload) {
         guard download.method == "GET", !Self.rangeFields.contains(where: download.requestFields.contains),
             Self.hasNoCoding(download.responseFields), Self.allowsRanges(download.responseFields),
@@ -58,9 +58,9 @@ package struct DownloadResumePoint: Sendable, Equatable {
             bytesReceived: download.bytesReceived, total: total, fileName: download.fileName)
     }
 
-    /// The point at which a download by FTP stopped.
+    /// The point at which an FTP download stopped.
     ///
-    /// - Parameter modificationTime: As the server said it.
+    /// - Parameter modificationTime: As the server sent it.
     package init?(
         originalURL: String, url: String, modificationTime: String, bytesReceived: Int64, total: Int64, fileName: String
     ) {
@@ -70,13 +70,13 @@ package struct DownloadResumePoint: Sendable, Equatable {
             total: total, fileName: fileName)
     }
 
-    /// What an FTP server said of the file.
+    /// The modification time that an FTP server sent.
     package var modificationTime: String? {
         if case .modificationTime(let time) = validator { time } else { nil }
     }
 
-    /// The same point with what the file really holds: less than was counted if the last bytes were lost with their
-    /// process. Nil without a file (RES-1).
+    /// The point for a file of that length. It is shorter than the count if the process ended before all bytes were
+    /// written. Nil without a file (RES-1).
     package func backed(byFileOf length: Int64?) -> DownloadResumePoint? {
         guard let length, length >= 0 else { return nil }
         var point = self
@@ -84,9 +84,9 @@ package struct DownloadResumePoint: Sendable, Equatable {
         return point
     }
 
-    /// The same point of a download that was under way when it was kept, with what its file has since got. A file that
-    /// has all still has its last byte asked for, so that the server says whether it is what it has. Nil if the file has
-    /// more than there is.
+    /// The point of a download that was running when the point was saved, with the present length of its file. For a
+    /// complete file the last byte is requested again, so that the server validates the file. Nil if the file is longer
+    /// than the resource.
     package func counted(byFileOf length: Int64) -> DownloadResumePoint? {
         guard length >= 0, total.map({ length <= $0 }) ?? true else { return nil }
         var point = self
@@ -94,14 +94,13 @@ package struct DownloadResumePoint: Sendable, Equatable {
         return point
     }
 
-    /// Whether the request asks for the rest. If nothing has come yet it asks for all, and the answer is an ordinary
-    /// one.
+    /// Whether the request has a range. Without received bytes it requests the whole resource.
     package var asksForRest: Bool { bytesReceived > 0 }
 
-    /// The fields of the request that goes on (RES-3).
+    /// The fields of the request that resumes (RES-3).
     package var resumedFields: HTTPFields {
         guard asksForRest else { return requestFields }
-        // A coded answer would be of no use behind what is there.
+        // A content coding would not continue the file.
         var fields = Self.without(["accept-encoding"], requestFields)
         fields.append("Accept-Encoding", "identity")
         fields.append("Range", "bytes=\(bytesReceived)-")
@@ -114,7 +113,7 @@ package struct DownloadResumePoint: Sendable, Equatable {
     private static let rangeFields = ["range", "if-range"]
     private static let secretFields = ["authorization", "proxy-authorization", "cookie", "cookie2"]
 
-    /// `none` forbids ranges. Without the field they may work: RFC 9110 §14.3 leaves it to the server to say so.
+    /// `none` forbids ranges. Without the field they may be supported (RFC 9110 §14.3).
     private static func allowsRanges(_ fields: HTTPFields) -> Bool {
         guard let value = fields.combinedValue("Accept-Ranges") else { return true }
         return value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }.contains("bytes")

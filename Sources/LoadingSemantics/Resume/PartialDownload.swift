@@ -1,14 +1,14 @@
-/// What a download has been answered, as far as its resumption is concerned.
+/// The state of a download, as far as its resumption depends on it.
 package struct PartialDownload: Sendable, Equatable {
     package var method: String
     package var originalURL: String
     /// After redirects.
     package var url: String
-    /// Of the request as its caller made it.
+    /// The fields that the caller set.
     package var requestFields: HTTPFields
     package var status: Int
     package var responseFields: HTTPFields
-    /// In the file, those of earlier tries included.
+    /// The length of the file, including earlier attempts.
     package var bytesReceived: Int64
     package var fileName: String
 

@@ -1,25 +1,24 @@
-/// An upload that goes on after its connection was lost, by draft-ietf-httpbis-resumable-upload (RES-13 to RES-21).
-/// Owns no socket and no clock.
+/// An upload that continues after a lost connection, by draft-ietf-httpbis-resumable-upload (RES-13 to RES-21). No
+/// socket and no clock.
 ///
-/// The caller's loop: send what `start` gives; pass on each 104 and the end of each request, be it a response or the
-/// loss of the connection; do what the `UploadStep` says. As long as no 104 has come that offers to resume, this is an
-/// upload like any other.
+/// The caller sends the request of `start`, reports each 104 and the end of each request, whether by response or lost
+/// connection, and performs the returned `UploadStep`. Until a 104 offers resumption, this is an ordinary upload.
 package struct ResumableUpload: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case idle
         case creating
         case retrieving
         case appending(offset: Int64, length: Int64?, isLast: Bool)
-        /// The server has what it should not have, or wants less than there is.
+        /// The server has other data than this upload, or rejects its length.
         case failed
         case done
     }
 
-    /// How often in a row the same is tried after an answer that says no, and how often an upload starts anew. A
-    /// connection that is lost is no answer: that goes on as long as the task has time (RES-17).
+    /// The number of consecutive refusals after which an upload fails, and of restarts from the beginning. Lost
+    /// connections are not limited: the task's timeout applies (RES-17).
     private static let maximumRefusals = 3
-    /// A server, or a network, that makes use of little of what it is sent is given up after so many requests in a row of
-    /// which less than half was kept, once so many times the length of the body was sent for nothing.
+    /// An upload is abandoned after so many consecutive requests of which the server kept less than half, if also the
+    /// wasted bytes exceed so many times the length of the body.
     private static let maximumPoorRequests = 64
     private static let maximumWaste: Int64 = 16
 
@@ -30,24 +29,24 @@ package struct ResumableUpload: Sendable, Equatable {
     private var state = State.idle
     private var uploadURL: String?
     package private(set) var limits = UploadLimits()
-    /// So many bytes the server has for certain.
+    /// The number of bytes that the server has acknowledged.
     package private(set) var acknowledged: Int64 = 0
-    /// Failures without a byte of progress between them.
+    /// Consecutive failures without progress.
     private var failures = 0
-    /// Answers that said no, without a byte of progress between them.
+    /// Consecutive refusals without progress.
     private var refusals = 0
     private var restarts = 0
-    /// Whether it was asked whether the upload may go to another origin.
+    /// Whether the client was asked about a move to another origin.
     private var hasAskedToMove = false
-    /// What of the body the last request carried that carried some, until it is known what was kept of it.
+    /// The range of the body in the last request that had a body, until the server reports what it kept.
     private var sent: Range<Int64>?
-    /// Requests in a row of which less than half was kept, and the bytes that they were sent for nothing.
+    /// Consecutive requests of which less than half was kept, and the bytes wasted by them.
     private var poorRequests = 0
     private var wasted: Int64 = 0
 
     /// - Parameters:
-    ///   - fields: Of the task's request.
-    ///   - length: Of its body, or nil if unknown.
+    ///   - fields: The fields of the task's request.
+    ///   - length: The length of the body, or nil if unknown.
     package init(method: String, url: String, fields: HTTPFields, length: Int64?) {
         self.method = method
         self.url = url
@@ -55,21 +54,21 @@ package struct ResumableUpload: Sendable, Equatable {
         self.length = length
     }
 
-    /// Goes on with an upload of another task.
+    /// Resumes an upload of another task.
     package init(resuming point: UploadResumePoint) {
         self.init(method: point.method, url: point.url, fields: point.fields, length: point.length)
         uploadURL = point.uploadURL
         limits = point.limits
     }
 
-    /// Whether the request of an upload task may become a resumable upload (RES-18): its method has a body, and its
-    /// caller does not speak the protocol already.
+    /// Whether an upload task may use the protocol (RES-18): its method allows a body, and the caller has not set
+    /// fields of the protocol.
     package static func isPossible(method: String, fields: HTTPFields) -> Bool {
         !["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "CONNECT"].contains(method)
             && !UploadFields.all.contains(where: fields.contains)
     }
 
-    /// What it takes to go on later, or nil if the server has not offered it or the upload is over (RES-13).
+    /// The state for resume data; nil if the server has not offered resumption, or the upload is complete (RES-13).
     package var resumePoint: UploadResumePoint? {
         guard let uploadURL, state != .done, state != .failed else { return nil }
         return UploadResumePoint(
@@ -77,51 +76,50 @@ package struct ResumableUpload: Sendable, Equatable {
             length: length, uploadURL: uploadURL, limits: limits)
     }
 
-    /// Tells the server to forget what it has, for an upload that nobody will resume (RES-16).
+    /// The request that deletes the upload resource, for an upload that is not resumed (RES-16).
     package var cancellation: UploadRequest? {
         guard let uploadURL, state != .done else { return nil }
         return UploadRequest(
             purpose: .cancellation, method: "DELETE", url: uploadURL, fields: followUpFields(to: uploadURL), body: nil)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     package mutating func start() -> UploadRequest {
         uploadURL == nil ? create() : retrieveOffset()
     }
 
-    /// The body has turned out to end there. To be called before the request that carries the end is answered.
+    /// The body ended at that length. Must be called before the request with the end is answered.
     package mutating func bodyEnded(at length: Int64) {
         self.length = max(length, 0)
     }
 
-    /// So many bytes of the body of the request in work were sent. To be called before the request ends.
+    /// Bytes of the body that the current request has sent. Must be called before the request ends.
     package mutating func sentBody(_ count: Int64) {
         let start: Int64 = if case .appending(let offset, _, _) = state { offset } else { 0 }
         let (end, overflows) = start.addingReportingOverflow(max(count, 0))
         if count > 0, !overflows { sent = start..<end }
     }
 
-    /// The upload may go on at another origin, where `askToMove` has asked for, if there is nothing else by now.
+    /// The client has approved the move that `askToMove` proposed. Ignored if the upload resource is known by now.
     package mutating func move(to url: String) {
         if case .creating = state, uploadURL == nil, Self.isHTTP(url) { uploadURL = url }
     }
 
-    /// What would go to an upload resource at another origin.
+    /// The request that would go to an upload resource at another origin, for the client's decision.
     package func proposal(to url: String) -> UploadRequest {
         UploadRequest(purpose: .append, method: "PATCH", url: url, fields: followUpFields(to: url), body: nil)
     }
 
-    /// A 104 has come (RES-14, RES-15). Where it names another origin the body would go there, of which only the client of
-    /// the upload may decide.
+    /// A 104 has arrived (RES-14, RES-15). If it names another origin, the client decides whether the body may go
+    /// there.
     ///
-    /// - Parameter url: Of the request it answers, after redirects.
-    /// - Returns: Nil to go on.
+    /// - Parameter url: The URL of the request, after redirects.
     package mutating func received104(_ fields: HTTPFields, from url: String) -> UploadStep? {
         guard UploadFields.isOurVersion(fields) else { return nil }
         switch state {
         case .creating:
-            // One upload resource a request. A second one would be a mistake of the server's.
+            // A request has one upload resource; later `Location` fields are ignored.
             if uploadURL == nil, let location = fields.firstValue("Location"),
                 let target = Self.uploadURL(location, from: url)
             {
@@ -141,7 +139,7 @@ package struct ResumableUpload: Sendable, Equatable {
         return takeLimits(fields)
     }
 
-    /// The final response to the request in work, after redirects and challenges.
+    /// The final response to the current request, after redirects and challenges.
     package mutating func received(status: Int, fields: HTTPFields) -> UploadStep {
         switch state {
         case .idle, .failed, .done: .deliver
@@ -151,7 +149,7 @@ package struct ResumableUpload: Sendable, Equatable {
         }
     }
 
-    /// The connection was lost before the response to the request in work (RES-17).
+    /// The connection was lost before the response to the current request (RES-17).
     package mutating func interrupted() -> UploadStep {
         guard uploadURL != nil, state != .done, state != .failed else { return over(.giveUp) }
         return retryLater()
@@ -165,7 +163,7 @@ package struct ResumableUpload: Sendable, Equatable {
         if let step = takeLimits(fields) { return step }
         switch status {
         case 200..<300 where isComplete == false:
-            // Part of it was enough for a first answer.
+            // The server answered before it had the whole body.
             return advance(to: UploadFields.offset(in: fields))
         case 413 where limits.maximumAppendSize.map({ $0 < length ?? .max }) == true:
             return refused()
@@ -179,15 +177,15 @@ package struct ResumableUpload: Sendable, Equatable {
     private mutating func retrieved(_ status: Int, _ fields: HTTPFields) -> UploadStep {
         switch status {
         case 200..<300:
-            // All is there, and the response that said so was lost. This one is what is left of it.
+            // The upload is complete; the response with the result was lost. This response takes its place.
             if UploadFields.isComplete(in: fields) == true { return over(.deliver) }
-            guard let offset = UploadFields.offset(in: fields) else { return startOver() }
+            guard let offset = UploadFields.offset(in: fields) else { return restart() }
             if let step = takeLimits(fields) { return step }
-            return goOn(from: offset)
+            return continueUpload(from: offset)
         case 404, 410:
-            return startOver()
+            return restart()
         case 423, 429, 500..<600:
-            // Nothing is refused yet: the server is busy, perhaps with the request that was lost.
+            // The server is busy, perhaps with the lost request. Not a refusal.
             return retryLater()
         default:
             return over(.giveUp)
@@ -202,14 +200,14 @@ package struct ResumableUpload: Sendable, Equatable {
         if let step = takeLimits(fields) { return step }
         switch status {
         case 200..<300:
-            // A server that does not say otherwise has done what it was told.
+            // Without `Upload-Complete`, a success means that the server took the whole body.
             if isLast, isComplete == nil { return over(.deliver) }
             return advance(to: UploadFields.offset(in: fields) ?? end(of: offset, length))
         case 409:
             guard let known = UploadFields.offset(in: fields), known != offset else { return refused() }
             return advance(to: known)
         case 404, 410:
-            return startOver()
+            return restart()
         case 413 where limits.maximumAppendSize.map({ $0 < length ?? .max }) == true:
             return refused()
         case 423, 429, 502, 503, 504:
@@ -219,7 +217,7 @@ package struct ResumableUpload: Sendable, Equatable {
         }
     }
 
-    /// Where a request ended that carried bytes from `offset` on.
+    /// The end of the range of a request.
     private func end(of offset: Int64, _ length: Int64?) -> Int64? {
         guard let length else { return nil }
         let (end, overflows) = offset.addingReportingOverflow(length)
@@ -246,18 +244,18 @@ package struct ResumableUpload: Sendable, Equatable {
             purpose: .offsetRetrieval, method: "HEAD", url: url, fields: followUpFields(to: url), body: nil)
     }
 
-    /// Goes on after an answer that asks for more. One that asks for the same again says no.
+    /// Continues after a response that requests more data. A response without progress counts as a refusal.
     private mutating func advance(to offset: Int64?) -> UploadStep {
         if offset.map({ $0 <= acknowledged }) ?? true {
             refusals += 1
             if refusals > Self.maximumRefusals { return over(.deliver) }
         }
         if let offset, isWasteful(offset) { return over(.deliver) }
-        return goOn(from: offset)
+        return continueUpload(from: offset)
     }
 
-    /// Sends what is left, or as much of it as one request may carry (RES-16, RES-21).
-    private mutating func goOn(from offset: Int64?) -> UploadStep {
+    /// Sends the rest, or as much as one request may contain (RES-16, RES-21).
+    private mutating func continueUpload(from offset: Int64?) -> UploadStep {
         guard let offset else { return .send(retrieveOffset(), pause: pause()) }
         if isWasteful(offset) { return over(.giveUp) }
         if let length, offset > length {
@@ -271,7 +269,7 @@ package struct ResumableUpload: Sendable, Equatable {
             bodyLength = next
             isLast = next == length - offset
         } else if let most = limits.maximumAppendSize {
-            // How much is left is not known; when it has shown, the last request has no body.
+            // The remaining length is unknown. Once the body ends, the last request is empty.
             bodyLength = most
             isLast = false
         }
@@ -287,7 +285,7 @@ package struct ResumableUpload: Sendable, Equatable {
                 body: UploadRequest.Body(offset: offset, length: bodyLength)), pause: 0)
     }
 
-    /// Whether too little is kept of too much, now that the server has the body up to there.
+    /// Whether the server, which now has the body up to `offset`, wastes too much of what it receives.
     private mutating func isWasteful(_ offset: Int64) -> Bool {
         guard let sent else { return false }
         self.sent = nil
@@ -309,15 +307,15 @@ package struct ResumableUpload: Sendable, Equatable {
         return .send(retrieveOffset(), pause: pause())
     }
 
-    /// After an answer that says no, but perhaps not for ever.
+    /// After a refusal that may be temporary.
     private mutating func refused() -> UploadStep {
         refusals += 1
         if refusals > Self.maximumRefusals { return over(.deliver) }
         return retryLater()
     }
 
-    /// The server has forgotten the upload (RES-16).
-    private mutating func startOver() -> UploadStep {
+    /// The server no longer has the upload resource (RES-16).
+    private mutating func restart() -> UploadStep {
         restarts += 1
         if restarts > Self.maximumRefusals { return over(.giveUp) }
         uploadURL = nil
@@ -339,7 +337,7 @@ package struct ResumableUpload: Sendable, Equatable {
         refusals = 0
     }
 
-    /// The first time at once, then 1, 2, 4 … seconds.
+    /// In seconds: none for the first failure, then 1, 2, 4, …
     private func pause() -> Int {
         failures < 2 ? 0 : min(1 << min(failures - 2, 6), TimeLimits.standard.longestUploadPause)
     }
@@ -358,8 +356,8 @@ package struct ResumableUpload: Sendable, Equatable {
 
     // MARK: Fields and URLs
 
-    /// What goes to the upload resource: the caller's own fields, but for those of the body, and for secrets if it lies
-    /// on another server.
+    /// The fields of requests to the upload resource: those of the caller, without those about the body, and without
+    /// secrets if the origin differs.
     private func followUpFields(to url: String) -> HTTPFields {
         var dropped = Self.bodyFields
         if !Self.isSameOrigin(url, as: self.url) { dropped += Self.secretFields + ["origin"] }
@@ -387,7 +385,7 @@ package struct ResumableUpload: Sendable, Equatable {
         return result
     }
 
-    /// Where the upload resource is; nil if it could not be reached, or only by giving up TLS.
+    /// The upload resource; nil if it is not loadable, or would downgrade from TLS.
     private static func uploadURL(_ location: String, from url: String) -> String? {
         guard let target = RedirectRules.target(of: location, from: url), !target.isDowngrade, isHTTP(target.url) else {
             return nil

@@ -1,21 +1,21 @@
-/// What tells that a resource is still the same, byte for byte (RES-3).
+/// Identifies a representation byte for byte (RES-3).
 package enum ResumeValidator: Sendable, Equatable {
-    /// A strong one, with its quotes.
+    /// A strong entity tag, with its quotation marks.
     case entityTag(String)
-    /// A date, as the server wrote it.
+    /// As the server sent it.
     case lastModified(String)
-    /// What an FTP server answers to `MDTM`; the size has to be the same too.
+    /// The reply of an FTP server to `MDTM`. The size must be equal too.
     case modificationTime(String)
 
-    /// The best that a response offers. Nil if it has none, or only such as allow two versions to pass for one: a weak
-    /// entity tag, or a date that was still running when the response was made (RFC 9110 §8.8.2.2, §13.1.5).
+    /// The best validator of a response. Nil if there is none that is strong: a weak entity tag, or a date that is not
+    /// older than the response, can be shared by two versions (RFC 9110 §8.8.2.2, §13.1.5).
     package init?(_ fields: HTTPFields) {
         if let tag = fields.firstValue("ETag"), EntityTag(tag)?.isWeak == false {
             self = .entityTag(tag)
             return
         }
         guard let text = fields.firstValue("Last-Modified"), let modified = HTTPDate.parse(text) else { return nil }
-        // A server without a clock sends no date, and then there is nothing to compare with.
+        // A server without a clock sends no `Date`, so the comparison is skipped.
         if let date = fields.firstValue("Date").flatMap(HTTPDate.parse), date <= modified { return nil }
         self = .lastModified(text)
     }
@@ -28,7 +28,7 @@ package enum ResumeValidator: Sendable, Equatable {
         }
     }
 
-    /// Whether a response that carries a validator speaks of another version.
+    /// Whether the validator of a response belongs to another version.
     func isContradicted(by fields: HTTPFields) -> Bool {
         switch self {
         case .entityTag(let tag):
@@ -36,7 +36,7 @@ package enum ResumeValidator: Sendable, Equatable {
         case .lastModified(let date):
             guard let other = fields.firstValue("Last-Modified"), other != date else { return false }
             return HTTPDate.parse(other) != HTTPDate.parse(date)
-        // No response of HTTP says this.
+        // HTTP responses have no such validator.
         case .modificationTime: return true
         }
     }

@@ -1,6 +1,6 @@
-/// The fields of the protocol for resumable uploads, draft-ietf-httpbis-resumable-upload (RES-14, RES-15).
+/// Fields of draft-ietf-httpbis-resumable-upload (RES-14, RES-15).
 enum UploadFields {
-    /// The version of the wire that is spoken: that of draft 09 and later.
+    /// The interop version that is implemented: that of draft 09 and later.
     static let interopVersion: Int64 = 8
 
     static let version = "Upload-Draft-Interop-Version"
@@ -8,13 +8,13 @@ enum UploadFields {
     static let length = "Upload-Length"
     static let offset = "Upload-Offset"
 
-    /// Those that say that somebody speaks the protocol, draft 01's included.
+    /// Fields that show that the caller implements the protocol itself, including draft 01.
     static let all = [version, complete, offset, "Upload-Incomplete"]
 
-    /// `Upload-Offset`, or nil if it is missing or to be ignored.
+    /// `Upload-Offset`, or nil if it is missing or malformed.
     static func offset(in fields: HTTPFields) -> Int64? { count(offset, in: fields) }
 
-    /// `Upload-Complete`, or nil if it is missing or to be ignored.
+    /// `Upload-Complete`, or nil if it is missing or malformed.
     static func isComplete(in fields: HTTPFields) -> Bool? {
         guard case .boolean(let isComplete) = fields.combinedValue(complete).flatMap(StructuredField.item) else {
             return nil

@@ -1,10 +1,10 @@
-/// What a server allows of an upload, by its `Upload-Limit` (RES-21). Nil where it says nothing.
+/// `Upload-Limit`: the server's limits (RES-21). Nil means no limit.
 package struct UploadLimits: Sendable, Equatable {
-    /// Bytes of the whole.
+    /// Bytes of the whole upload.
     package var maximumSize: Int64?
     /// Bytes of one request.
     package var maximumAppendSize: Int64?
-    /// Seconds, from the response on, that the server keeps what it has.
+    /// Seconds, from the response on, for which the server keeps the upload resource.
     package var maximumAge: Int64?
 
     package init(maximumSize: Int64? = nil, maximumAppendSize: Int64? = nil, maximumAge: Int64? = nil) {
@@ -13,7 +13,8 @@ package struct UploadLimits: Sendable, Equatable {
         self.maximumAge = maximumAge
     }
 
-    /// Nil if there is no such field or if it is to be ignored: a known key with a value that is no number spoils all.
+    /// Returns nil if the field is missing or malformed. A known key with a value that is not a number invalidates the
+    /// field.
     init?(_ fields: HTTPFields) {
         guard let text = fields.combinedValue("Upload-Limit"), let members = StructuredField.dictionary(text) else {
             return nil
@@ -27,9 +28,9 @@ package struct UploadLimits: Sendable, Equatable {
         }
         do throws(Unreadable) {
             maximumSize = try number("max-size", atLeast: 0)
-            // With a limit of 0 nothing could ever be sent.
+            // A limit of 0 would prevent any progress.
             maximumAppendSize = try number("max-append-size", atLeast: 1)
-            // Requests are as large as may be, so the minima take care of themselves.
+            // Requests are as large as possible, so minimum sizes need no handling. They are validated only.
             _ = try (number("min-append-size", atLeast: 0), number("min-size", atLeast: 0))
             maximumAge = try number("max-age", atLeast: 0)
         } catch {
@@ -39,7 +40,7 @@ package struct UploadLimits: Sendable, Equatable {
 
     private struct Unreadable: Error {}
 
-    /// How many of the bytes that are left the next request may carry.
+    /// How many of the remaining bytes the next request may contain.
     func next(of left: Int64) -> Int64 {
         guard let maximumAppendSize, left > maximumAppendSize else { return left }
         return maximumAppendSize

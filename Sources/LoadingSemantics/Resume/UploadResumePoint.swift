@@ -1,18 +1,18 @@
-/// What is kept of an upload that stopped, so that another can go on: the contents of its resume data (RES-13).
+/// The contents of the resume data of an upload (RES-13).
 ///
-/// Nothing in it proves who the user is.
+/// It contains no credentials.
 package struct UploadResumePoint: Sendable, Equatable {
     package var method: String
     package var url: String
-    /// Of the request as its caller made it.
+    /// The fields that the caller set.
     package var fields: HTTPFields
-    /// Of the body, or nil if nobody knows.
+    /// The length of the body, or nil if unknown.
     package var length: Int64?
-    /// Where the server keeps what has arrived.
+    /// The upload resource on the server.
     package var uploadURL: String
     package var limits: UploadLimits
 
-    /// Nil if it is nonsense.
+    /// Returns nil if the values are inconsistent.
     package init?(
         method: String, url: String, fields: HTTPFields, length: Int64?, uploadURL: String, limits: UploadLimits
     ) {

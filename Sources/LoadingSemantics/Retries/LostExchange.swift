@@ -1,44 +1,45 @@
-/// A request whose connection was lost before its response began.
+/// A request whose connection was lost, or that the server refused, before its response.
 package struct LostExchange: Sendable, Equatable {
-    /// How far it had come.
+    /// How much of the exchange took place.
     package enum Progress: Sendable, Equatable {
-        /// No byte of it was given to the connection.
+        /// No byte was written to the connection.
         case unsent
-        /// The server has said that it did not look at it: REFUSED_STREAM, or a GOAWAY with a lower stream (CONN-4); or it has
-        /// ended the connection before any of it had come (CONN-10).
+        /// The server declares that it did not process the request: REFUSED_STREAM, or a GOAWAY with a lower stream
+        /// (CONN-4); or it closed the connection before any byte of the request (CONN-10).
         case refused
         case sent
-        /// At least one byte of the response has come.
+        /// At least one byte of the response arrived.
         case answered
     }
 
     package var method: String
     package var progress: Progress
-    /// Whether the connection has carried another request, or the server answers others, so that it may have been closed for
-    /// other reasons than this one.
+    /// Whether the connection carried other requests, or the server answers others, so that the cause of the loss may
+    /// be unrelated to this request.
     package var isReusedConnection: Bool
-    /// True without a body; a stream that has been read from cannot be replayed.
+    /// True without a body. A stream that was read from cannot be replayed.
     package var isBodyReplayable: Bool
-    /// How often this request has been tried, this time included. Not counted are tries that the server has not processed, and
-    /// those before that are `lossesAmongOthers`.
+    /// The number of attempts, including this one. Excludes those that the server did not process, and those counted in
+    /// `lossesWhileServing`.
     package var attempts: Int
-    /// How often this request, when it may have been processed, was lost while the server answered others, this time included.
-    package var lossesAmongOthers: Int
-    /// How often in a row, this time included, the server has refused it and processed no other request meanwhile.
+    /// How often the request was lost after it may have been processed while the server answered others, including this
+    /// time.
+    package var lossesWhileServing: Int
+    /// Consecutive refusals, including this one, without another request processed between them.
     package var refusals: Int
-    /// Whether the server has answered others since this request was lost before, or was begun.
+    /// Whether the server has answered other requests since the previous loss, or since the start of this request.
     package var isServing: Bool
 
     package init(
         method: String, progress: Progress, isReusedConnection: Bool, isBodyReplayable: Bool, attempts: Int,
-        lossesAmongOthers: Int = 0, refusals: Int = 1, isServing: Bool = false
+        lossesWhileServing: Int = 0, refusals: Int = 1, isServing: Bool = false
     ) {
         self.method = method
         self.progress = progress
         self.isReusedConnection = isReusedConnection
         self.isBodyReplayable = isBodyReplayable
         self.attempts = attempts
-        self.lossesAmongOthers = lossesAmongOthers
+        self.lossesWhileServing = lossesWhileServing
         self.refusals = refusals
         self.isServing = isServing
     }

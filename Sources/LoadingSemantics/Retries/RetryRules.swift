@@ -1,23 +1,23 @@
-/// Whether a request is sent again when its connection is lost (CONN-10, CONN-4).
+/// Decides whether a request is repeated after a lost connection (CONN-10, CONN-4).
 package enum RetryRules {
-    /// A server that closes every connection must not be asked for ever.
+    /// Bounds the attempts at a server that closes every connection.
     package static let maximumAttempts = 3
-    /// The same of one that answers others meanwhile: it takes few requests on each connection, and closes so that what it says
-    /// of that is lost. It may also be the request that has it close.
-    private static let maximumLossesAmongOthers = 10
+    /// The same for a server that answers others meanwhile. It may accept few requests per connection and lose the
+    /// announcement when it closes, or this request may be what makes it close.
+    private static let maximumLossesWhileServing = 10
 
-    /// How many refusals in a row by a server that processes no request at all are borne. The first two are answered at once,
-    /// each of the others after a longer pause; after the last the request fails.
+    /// The number of consecutive refusals by a server that processes no other request. The first two retries are
+    /// immediate, later ones after increasing pauses. Then the request fails.
     private static let maximumRefusals = 9
 
     private static func pause(after refusals: Int, _ limits: TimeLimits) -> Int64? {
         refusals > 2 ? min(limits.firstRetryPause << Int64(refusals - 3), limits.longestRetryPause) : nil
     }
 
-    /// A request that the server has not processed goes out again as often as it takes, while the server answers others: each
-    /// round leaves fewer that wait. A server that answers none is asked ever less often, and then no more.
+    /// A request that was not processed is repeated without limit while the server answers others, since each round
+    /// leaves fewer requests waiting. A server that answers none gets retries at increasing intervals, up to a limit.
     ///
-    /// - Parameter error: What the task fails with if it is not retried.
+    /// - Parameter error: The error of the task if there is no retry.
     package static func decide(
         _ lost: LostExchange, error: LoadError = .networkConnectionLost, limits: TimeLimits = .standard
     ) -> RetryDecision {
@@ -29,14 +29,23 @@ package enum RetryRules {
             if lost.isServing { return .retry }
             guard lost.refusals <= maximumRefusals else { return .fail(error) }
             return pause(after: lost.refusals, limits).map { .retryAfter($0) } ?? .retry
-        // On a new connection a close without an answer is the server's answer, and asking again only doubles the load.
+        // On a new connection, closing without a response is the server's answer. A retry would only double the load.
         case .sent:
             let isSafe = lost.isReusedConnection && RequestMethod.isIdempotent(lost.method) && lost.isBodyReplayable
             let mayGoOn =
                 lost.isServing
-                ? lost.lossesAmongOthers < maximumLossesAmongOthers : lost.attempts < maximumAttempts
+                ? lost.lossesWhileServing < maximumLossesWhileServing : lost.attempts < maximumAttempts
             return isSafe && mayGoOn ? .retry : .fail(error)
         case .answered: return .fail(error)
         }
     }
+}
+
+/// What happens to a request whose connection was lost.
+package enum RetryDecision: Sendable, Equatable {
+    /// Retry on a new connection, because another idle one may be stale too.
+    case retry
+    /// The same after a pause in nanoseconds.
+    case retryAfter(Int64)
+    case fail(LoadError)
 }

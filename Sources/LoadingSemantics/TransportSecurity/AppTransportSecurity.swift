@@ -1,30 +1,30 @@
-/// App Transport Security: what a program wants of its own connections, in the words of its `NSAppTransportSecurity`
-/// dictionary (TLS-1 to TLS-3).
+/// App Transport Security: the requirements of an application for its own connections, from its
+/// `NSAppTransportSecurity` dictionary (TLS-1 to TLS-3).
 ///
-/// What cannot be understood counts as not there, and is complained about. Where that would let more through than was
-/// meant, it counts as the strictest that it can be: settings and exceptions that are no dictionary lift nothing, pins
-/// that nobody can read are met by nobody, and of whom they are is then nobody's guess.
+/// Invalid values are ignored and reported. Where ignoring would allow more than intended, the strictest interpretation
+/// applies: invalid settings and exceptions allow nothing, and no server satisfies invalid pins. If the domain of a pin
+/// is invalid, that applies to all domains.
 package struct AppTransportSecurity: Sendable, Equatable {
-    /// What is to become of a load.
+    /// The decision about a load.
     package enum Decision: Sendable, Equatable {
         case allowed
         /// −1022.
         case denied
-        /// It goes over a secure connection, which has to be like that.
+        /// The load uses a secure connection, which must satisfy these requirements.
         case requirements(TransportSecurityRequirements)
     }
 
     package let issues: [TransportSecurityIssue]
-    /// Whether anything is asked at all.
+    /// Whether App Transport Security is enabled.
     package let isOn: Bool
     private let allowsArbitraryLoads: Bool
     private let allowsLocalNetworking: Bool
     private let exceptions: TransportSecurityDomains<TransportSecurityException>
     private let pins: TransportSecurityDomains<ServerPins>
-    /// Whether some domain is pinned, and nobody can read which.
+    /// Whether a domain is pinned whose name is invalid.
     private let hasUnreadablePins: Bool
 
-    /// Everything goes.
+    /// No requirements.
     package static let off = AppTransportSecurity()
 
     private init() {
@@ -37,7 +37,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
         hasUnreadablePins = false
     }
 
-    /// What a program's information dictionary (`Info.plist`) says: off, unless it has the key (TLS-3).
+    /// The settings of an information dictionary (`Info.plist`): off if it has no such key (TLS-3).
     package init(info: [String: PropertyListValue]) {
         let key = "NSAppTransportSecurity"
         guard info[key] != nil else {
@@ -50,18 +50,18 @@ package struct AppTransportSecurity: Sendable, Equatable {
         self.init(settings)
     }
 
-    /// On, with the settings of an `NSAppTransportSecurity` dictionary.
+    /// Enabled, with the settings of an `NSAppTransportSecurity` dictionary.
     package init(_ settings: [String: PropertyListValue]) {
         self.init(PropertyListReader(settings))
     }
 
     private init(_ settings: PropertyListReader) {
         var reader = settings
-        // What is said more precisely takes the place of this, whatever it says.
+        // If a more specific key is present, `NSAllowsArbitraryLoads` is ignored, whatever the other's value.
         let isPrecise = Self.preciseKeys.contains(where: reader.contains)
         let allowsArbitraryLoads = reader.boolean("NSAllowsArbitraryLoads") ?? false
         allowsLocalNetworking = reader.boolean("NSAllowsLocalNetworking") ?? false
-        // There are no web views and no media players here.
+        // Recognized but unused, because there are no web views and media players.
         _ = reader.boolean("NSAllowsArbitraryLoadsInWebContent")
         _ = reader.boolean("NSAllowsArbitraryLoadsForMedia")
         let exceptions = Self.domains(
@@ -83,7 +83,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
         return isExempt(url.host) ? .allowed : .denied
     }
 
-    /// What secure connections to a host have to be like; nil if they need to be like nothing in particular.
+    /// The requirements for secure connections to a host; nil if there are none.
     ///
     /// - Parameter host: As in `HTTPURL`.
     package func requirements(on host: String) -> TransportSecurityRequirements? {
@@ -96,13 +96,12 @@ package struct AppTransportSecurity: Sendable, Equatable {
         return requirements
     }
 
-    /// Whether nothing is asked of a host that is not named.
+    /// Whether a host without an exception is exempt from all requirements.
     private func isExempt(_ host: String) -> Bool {
         allowsArbitraryLoads || allowsLocalNetworking && Self.isLocal(host)
     }
 
-    /// Whether a host is one of those that `NSAllowsLocalNetworking` is about: a name of one label, one below `local`,
-    /// an IP address.
+    /// Whether `NSAllowsLocalNetworking` applies to a host: an unqualified name, a name in `local`, or an IP address.
     private static func isLocal(_ host: String) -> Bool {
         !host.utf8.contains(UInt8(ascii: ".")) || CookieDomain.isAddress(host)
             || CookieDomain.matches(host: host, domain: "local") || CookieDomain.matches(host: host, domain: "local.")
@@ -114,14 +113,14 @@ package struct AppTransportSecurity: Sendable, Equatable {
 
     private struct Domains<Setting: Sendable & Equatable> {
         var domains = TransportSecurityDomains<Setting>()
-        /// There is something that is no dictionary.
+        /// Whether the value is not a dictionary.
         var isUnreadable = false
         var hasUnreadableKeys = false
     }
 
     /// - Parameters:
-    ///   - unreadable: What a domain has whose settings are no dictionary. It is meant to have some.
-    ///   - doubtful: What subdomains have of which nobody can read whether they are meant too.
+    ///   - unreadable: The setting of a domain whose value is not a dictionary.
+    ///   - doubtful: Maps the setting of a domain to that of its subdomains, for an invalid `NSIncludesSubdomains`.
     private static func domains<Setting>(
         _ key: String, _ reader: inout PropertyListReader, _ read: (inout PropertyListReader) -> Setting,
         unreadable: Setting, doubtful: (Setting) -> Setting
@@ -134,7 +133,7 @@ package struct AppTransportSecurity: Sendable, Equatable {
         }
         for name in domains.keys {
             guard var entry = domains.dictionary(name) else {
-                // The reader has complained.
+                // `dictionary` has reported the issue.
                 if result.domains.add(unreadable, subdomains: unreadable, forKey: name) == .notDomain {
                     result.hasUnreadableKeys = true
                 }

@@ -1,17 +1,17 @@
-/// What the rules want to know of a chain of certificates, as far as it could be built.
+/// The properties of a certificate chain that `CertificateRules` checks.
 package struct CertificateChainFacts: Sendable, Equatable {
     /// Why the last certificate is trusted.
     package enum Anchor: Sendable, Equatable {
-        /// It is one of the roots that came with the system.
+        /// It is one of the roots that are part of the system.
         case system
-        /// The user, the administrator or the program has added it.
+        /// The user, the administrator or the application has added it.
         case added
-        /// It is not: the chain ends there because no issuer is known.
+        /// It is not trusted: its issuer is unknown.
         case none
     }
 
-    /// The leaf first, and last the one that is trusted, if there is one. Each is signed by the next; that the signatures
-    /// are right, is for others to see.
+    /// The leaf first, the trust anchor last, if there is one. Each is issued by the next. The TLS library verifies the
+    /// signatures.
     package var certificates: [CertificateFacts]
     package var anchor: Anchor
 

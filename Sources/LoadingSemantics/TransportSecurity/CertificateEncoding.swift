@@ -1,26 +1,25 @@
-/// The octets of a certificate, read by the grammar of RFC 5280 §4.1: what a TLS library does not tell, or overlooks.
+/// The encoding of a certificate, by the grammar of RFC 5280 §4.1: properties that TLS libraries do not report.
 ///
-/// The grammar is kept as strictly as Apple's parser keeps it, which is more than libraries do that also read BER: lengths
-/// and truth values have one form, versions that are not known and extensions that are critical and not readable are
-/// none. What that parser leaves to the evaluation is told here: a duplicate extension, and one that is known, not
-/// critical and not readable.
+/// As strict as Apple's parser, and stricter than libraries that also accept BER: lengths and booleans must be DER, and
+/// unknown versions and malformed critical extensions are errors. What Apple's parser leaves to the evaluation is
+/// recorded here: duplicate extensions, and malformed extensions that are not critical.
 package struct CertificateEncoding: Sendable, Equatable {
     /// 1, 2 or 3.
     package var version = 3
-    /// Whether the subject names anything.
+    /// Whether the subject is not empty.
     package var hasSubject = true
-    /// Whether there are subject alternative names, and nobody may pass them over.
+    /// Whether the subject alternative name extension is present and critical.
     package var hasCriticalNames = false
     package var hasDuplicateExtension = false
-    /// Whether an extension is not of the form that is known for it.
+    /// Whether a known extension is malformed.
     package var hasUnreadableExtension = false
     package var constraints = NameConstraints()
 
-    /// What an authority's name constraints say (RFC 5280 §4.2.1.10), as far as it matters here.
+    /// The name constraints of a CA (RFC 5280 §4.2.1.10), as far as the rules need them.
     package struct NameConstraints: Sendable, Equatable {
-        /// The host names that are excluded with all below them, in lower case.
+        /// Excluded host names, which include their subdomains, in lower case.
         package var excludedHosts: [[UInt8]] = []
-        /// Whether they are critical, and about a form of name that nothing here can compare.
+        /// Whether the constraints are critical and have an unsupported name form.
         package var isUnsupported = false
 
         package init() {}
@@ -28,17 +27,17 @@ package struct CertificateEncoding: Sendable, Equatable {
 
     package init() {}
 
-    /// Nil when the octets are not one certificate.
+    /// Returns nil if the octets are not exactly one certificate.
     package init?(der: [UInt8]) {
         var all = DERReader(der[...])
         guard var outer = all.enter(), all.isAtEnd, var certificate = outer.enter(),
             Self.takeAlgorithm(&outer), Self.takeBitString(&outer), outer.isAtEnd,
             readVersion(&certificate), let serial = certificate.take(DERReader.Tag.integer),
-            // RFC 5280 allows 20 octets; there are authorities that took more.
+            // RFC 5280 allows 20 octets; some CAs have used more.
             (1...37).contains(serial.count),
             Self.takeAlgorithm(&certificate), Self.takeName(&certificate) != nil, Self.takeValidity(&certificate),
             let hasSubject = Self.takeName(&certificate), Self.takeKey(&certificate),
-            // Unique identifiers.
+            // issuerUniqueID and subjectUniqueID.
             certificate.takeIfPresent(DERReader.Tag.implicit(1), DERReader.isBitString),
             certificate.takeIfPresent(DERReader.Tag.implicit(2), DERReader.isBitString)
         else { return nil }
@@ -47,7 +46,7 @@ package struct CertificateEncoding: Sendable, Equatable {
         guard hasReadExtensions, certificate.isAtEnd else { return nil }
     }
 
-    /// A number that is left out where it would be 0.
+    /// The version is 1 if it is omitted. DER forbids encoding the default.
     private mutating func readVersion(_ certificate: inout DERReader) -> Bool {
         version = 1
         return certificate.takeIfPresent(DERReader.Tag.explicit(0)) { content in
@@ -67,8 +66,8 @@ package struct CertificateEncoding: Sendable, Equatable {
         return (algorithm.isAtEnd || algorithm.next() != nil) && algorithm.isAtEnd
     }
 
-    /// Whether a Name names anything; nil if it is none. Its sets are not empty, and have an attribute and its value each
-    /// (RFC 5280 §4.1.2.4).
+    /// Whether a Name is not empty; nil if it is malformed. Its sets are not empty and contain pairs of attribute type
+    /// and value (RFC 5280 §4.1.2.4).
     private static func takeName(_ reader: inout DERReader) -> Bool? {
         guard var name = reader.enter() else { return nil }
         if name.isAtEnd { return false }
@@ -93,7 +92,7 @@ package struct CertificateEncoding: Sendable, Equatable {
         return takeAlgorithm(&key) && takeBitString(&key) && key.isAtEnd
     }
 
-    /// That the times can be read is for others to see.
+    /// The TLS library checks the format of the times.
     private static func takeValidity(_ reader: inout DERReader) -> Bool {
         guard var validity = reader.enter() else { return false }
         for _ in 0..<2 {
@@ -137,7 +136,7 @@ package struct CertificateEncoding: Sendable, Equatable {
         return (identifier, isCritical, value)
     }
 
-    /// Whether an extension is of its form. Those that nothing here knows may be of any.
+    /// Whether a known extension is well-formed. Unknown extensions always are.
     private mutating func read(
         _ known: CertificateExtension?, isCritical: Bool, _ value: ArraySlice<UInt8>
     ) -> Bool {
@@ -154,7 +153,7 @@ package struct CertificateEncoding: Sendable, Equatable {
 }
 
 extension CertificateEncoding.NameConstraints {
-    /// Nil when they are not of their form.
+    /// Returns nil if the constraints are malformed.
     fileprivate init?(_ value: ArraySlice<UInt8>, isCritical: Bool) {
         var outer = DERReader(value)
         guard var trees = outer.enter(), outer.isAtEnd,
@@ -170,7 +169,7 @@ extension CertificateEncoding.NameConstraints {
             guard tree.tag == DERReader.Tag.sequence else { return false }
             var reader = DERReader(tree.content)
             guard let base = reader.next(), CertificateExtension.isGeneralName(base),
-                // From 0 labels on; to any number of them.
+                // `minimum` must be 0 and `maximum` absent.
                 reader.takeIfPresent(DERReader.Tag.implicit(0), { $0.elementsEqual([0]) }), reader.isAtEnd
             else { return false }
             switch base.tag {
@@ -178,7 +177,7 @@ extension CertificateEncoding.NameConstraints {
                 if isExcluded { excludedHosts.append(base.content.map(asciiLowercase)) }
             case DERReader.Tag.implicit(1), DERReader.Tag.explicit(4), DERReader.Tag.implicit(6),
                 DERReader.Tag.implicit(7):
-                // Mailboxes, directory names, URIs and addresses are compared by the TLS library.
+                // The TLS library checks rfc822Name, directoryName, URI and iPAddress.
                 break
             default:
                 if isCritical { isUnsupported = true }

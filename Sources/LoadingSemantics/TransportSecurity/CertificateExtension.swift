@@ -1,6 +1,6 @@
-/// The extensions of certificates whose form is known (RFC 5280 §4.2), as far as an evaluation depends on them.
+/// The certificate extensions that are validated (RFC 5280 §4.2).
 enum CertificateExtension: UInt8 {
-    // The raw values are the last octets of the identifiers below 2.5.29.
+    // Raw values are the last octets of the object identifiers below 2.5.29.
     case subjectKeyIdentifier = 14
     case keyUsage = 15
     case subjectAlternativeName = 17
@@ -13,7 +13,7 @@ enum CertificateExtension: UInt8 {
     case policyConstraints = 36
     case extendedKeyUsage = 37
     case inhibitAnyPolicy = 54
-    /// 1.3.6.1.5.5.7.1.1, which is elsewhere.
+    /// 1.3.6.1.5.5.7.1.1, which is not below 2.5.29.
     case authorityInformationAccess = 255
 
     init?(_ identifier: ArraySlice<UInt8>) {
@@ -26,7 +26,7 @@ enum CertificateExtension: UInt8 {
         }
     }
 
-    /// Whether the value is of the extension's form, from its first octet to its last. Name constraints are read elsewhere.
+    /// Whether the value is well-formed and complete. `NameConstraints` parses its own extension.
     func isWellFormed(_ value: ArraySlice<UInt8>) -> Bool {
         var reader = DERReader(value)
         return isWellFormed(&reader) && reader.isAtEnd
@@ -69,7 +69,7 @@ enum CertificateExtension: UInt8 {
         }
     }
 
-    /// A sequence of sequences, one at least, each of that form.
+    /// A non-empty sequence of sequences of that form.
     private static func takeSequences(_ reader: inout DERReader, _ isOne: (inout DERReader) -> Bool) -> Bool {
         guard var sequences = reader.enter() else { return false }
         return sequences.takeAll { element in
@@ -79,13 +79,13 @@ enum CertificateExtension: UInt8 {
         }
     }
 
-    /// GeneralNames, one at least.
+    /// Non-empty GeneralNames.
     private static func takeNames(_ reader: inout DERReader, _ tag: UInt8) -> Bool {
         guard var names = reader.enter(tag) else { return false }
         return names.takeAll(isGeneralName)
     }
 
-    /// A GeneralName, as far as its tag tells. Some authorities have put URIs into a string of their own.
+    /// A GeneralName, by its tag. Some CAs encode a URI as an explicitly tagged IA5String.
     static func isGeneralName(_ element: DERReader.Element) -> Bool {
         typealias Tag = DERReader.Tag
         switch element.tag {
@@ -99,16 +99,18 @@ enum CertificateExtension: UInt8 {
         }
     }
 
-    /// A place, or whoever signs the list there.
+    /// A distribution point: it has a name or a cRLIssuer.
     private static func isDistributionPoint(_ point: inout DERReader) -> Bool {
         typealias Tag = DERReader.Tag
         var saysWhere = false
         return point.takeIfPresent(Tag.explicit(0)) { content in
             saysWhere = true
-            var place = DERReader(content)
-            // A name that is relative to the issuer's leads nowhere that anybody looks.
-            return (place.rest.first == Tag.explicit(1) ? place.next() != nil : takeNames(&place, Tag.explicit(0)))
-                && place.isAtEnd
+            var location = DERReader(content)
+            // nameRelativeToCRLIssuer.
+            return
+                (location.rest.first == Tag.explicit(1)
+                ? location.next() != nil : takeNames(&location, Tag.explicit(0)))
+                && location.isAtEnd
         } && point.takeIfPresent(Tag.implicit(1), DERReader.isBitString)
             && point.takeIfPresent(Tag.explicit(2)) { content in
                 saysWhere = true
@@ -117,7 +119,7 @@ enum CertificateExtension: UInt8 {
             } && saysWhere
     }
 
-    /// A key identifier, and the issuer together with a serial number or neither.
+    /// A key identifier, and either both of issuer and serial number or neither.
     private static func isAuthorityKeyIdentifier(_ parts: inout DERReader) -> Bool {
         typealias Tag = DERReader.Tag
         var (hasIssuer, hasSerial) = (false, false)
@@ -133,13 +135,13 @@ enum CertificateExtension: UInt8 {
             } && hasIssuer == hasSerial
     }
 
-    /// A method and a place, which is a URI for the two methods of RFC 5280.
+    /// An access method and a location, which is a URI for the two methods of RFC 5280.
     private static func isAccess(_ description: inout DERReader) -> Bool {
-        guard let method = description.take(DERReader.Tag.objectIdentifier), let place = description.next()
+        guard let method = description.take(DERReader.Tag.objectIdentifier), let location = description.next()
         else { return false }
         let isUsual =
             method.count == 8 && method.starts(with: [0x2B, 6, 1, 5, 5, 7, 0x30])
             && (method.last == 1 || method.last == 2)
-        return isUsual ? place.tag == DERReader.Tag.implicit(6) : isGeneralName(place)
+        return isUsual ? location.tag == DERReader.Tag.implicit(6) : isGeneralName(location)
     }
 }

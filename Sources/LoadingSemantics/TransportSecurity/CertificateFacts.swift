@@ -1,17 +1,16 @@
-/// What the rules want to know of one certificate (X.509, RFC 5280).
+/// The properties of a certificate (X.509, RFC 5280) that `CertificateRules` checks.
 package struct CertificateFacts: Sendable, Equatable {
     package enum Name: Sendable, Equatable {
-        /// A dNSName, as it stands there: in any case, perhaps with "*" as its first label. Octets that are not ASCII
-        /// may be read in any way; no host has them.
+        /// A dNSName, in any case, possibly with "*" as its first label. Octets that are not ASCII match no host.
         case host(String)
-        /// An iPAddress: 4 or 16 bytes, or whatever else is there.
+        /// An iPAddress: usually 4 or 16 bytes, but not validated.
         case address([UInt8])
-        /// Any other form of name.
+        /// Any other name form.
         case other
     }
 
     package enum Key: Sendable, Equatable {
-        /// rsaEncryption or RSASSA-PSS; the length of the modulus.
+        /// rsaEncryption or RSASSA-PSS, with the length of the modulus.
         case rsa(bits: Int)
         /// The length of the curve's field: 256 for P-256 and Ed25519, 384 for P-384, 521 for P-521, 448 for Ed448.
         case elliptic(bits: Int)
@@ -19,14 +18,14 @@ package struct CertificateFacts: Sendable, Equatable {
         case other
     }
 
-    /// The hash of a signature; for RSASSA-PSS that of its parameters.
+    /// The hash algorithm of a signature; for RSASSA-PSS that of its parameters.
     package enum SignatureHash: Sendable, Equatable {
         /// SHA-224, -256, -384, -512, -512/256.
         case sha2
-        /// Ed25519 and Ed448, which bring their own.
+        /// Ed25519 and Ed448, which have their own hash.
         case edwards
         case sha1
-        /// MD5 and all that is not known.
+        /// MD5 and unknown algorithms.
         case other
     }
 
@@ -41,24 +40,24 @@ package struct CertificateFacts: Sendable, Equatable {
         package static let any = Purposes(rawValue: 2)
     }
 
-    /// Of the subject alternative name extension; none if it is not there. The common name is not asked for.
+    /// The subject alternative names; empty without the extension. The common name is not used.
     package var names: [Name]
     package var key: Key
-    /// Of the signature on this certificate, not of what its key signs.
+    /// The signature on this certificate.
     package var signature: SignatureHash
-    /// The notBefore and notAfter of its validity, in seconds since 1970. A time that cannot be read is to be such that
-    /// the certificate is not valid: `.max` and `.min`.
+    /// notBefore and notAfter, in seconds since 1970. For a malformed time, `.max` and `.min`, so that the certificate
+    /// is not valid.
     package var validFrom: Int64
     package var validUntil: Int64
-    /// Nil without the extension; empty if it is there and holds neither.
+    /// Nil without the extension; empty if it contains neither.
     package var purposes: Purposes?
-    /// The cA of the basic constraints extension; false without it.
+    /// cA of the basic constraints; false without the extension.
     package var isAuthority: Bool
-    /// Its pathLenConstraint.
+    /// pathLenConstraint.
     package var pathLength: Int?
-    /// Whether subject and issuer are the same name.
+    /// Whether subject and issuer are equal.
     package var isSelfIssued: Bool
-    /// What the octets say; nil if they are not those of a certificate.
+    /// Nil if the octets are not a well-formed certificate.
     package var encoding: CertificateEncoding?
 
     package init(

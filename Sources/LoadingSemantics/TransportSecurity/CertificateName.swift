@@ -1,23 +1,23 @@
-/// Whom a certificate is for (RFC 9525 §6.3, §6.4).
+/// Matches the names of a certificate with a host (RFC 9525 §6.3, §6.4).
 enum CertificateName {
-    /// Whether one of the names is a host's. An address has to be there as an address, and a name as a name.
+    /// Whether one of the names matches the host. An IP address matches only an iPAddress, a host name only a dNSName.
     ///
     /// - Parameters:
-    ///   - host: As in `HTTPURL`.
-    ///   - suffixes: Those that no star may stand right below.
+    ///  - host: As in `HTTPURL`.
+    ///  - suffixes: Registry suffixes, directly below which no wildcard is accepted.
     static func isFor(
         _ host: String, _ names: [CertificateFacts.Name], suffixes: RegistrySuffixes
     ) -> Bool {
         if let address = address(host) { return names.contains(.address(address)) }
-        // Nothing that looks like an address is a name.
+        // Text that looks like an IP address is not a host name.
         if CookieDomain.isAddress(host) { return false }
         let bare = host.utf8.last == UInt8(ascii: ".") ? String(Substring(host.utf8.dropLast())) : host
         return !bare.isEmpty
             && names.contains { if case .host(let pattern) = $0 { matches(bare, pattern, suffixes) } else { false } }
     }
 
-    /// A star stands for one whole label, the first, where at least two follow it that are not the suffix of a registry:
-    /// nobody speaks for all who have names below one.
+    /// A wildcard replaces exactly the first label. At least two labels must follow, which must not be a registry
+    /// suffix: no single owner has all names below one.
     private static func matches(_ host: String, _ pattern: String, _ suffixes: RegistrySuffixes) -> Bool {
         let host = host.utf8.map(asciiLowercase)
         let pattern = pattern.utf8.map(asciiLowercase)

@@ -1,44 +1,44 @@
-/// Why a server is not trusted (TLS-4, TLS-5).
+/// Why a certificate chain is not trusted (TLS-4, TLS-5).
 package enum CertificateRefusal: String, Error, Sendable, Equatable, CaseIterable {
-    /// No certificate at all, or none that is trusted at the end of the chain.
+    /// There is no certificate, or the chain ends without a trusted one.
     case unknownRoot = "the issuer is not known"
-    /// The server's certificate is its own issuer, and nobody trusts it.
+    /// The leaf is self-signed and not trusted.
     case selfSigned = "the certificate is self-signed"
     case notYetValid = "a certificate is not valid yet"
     case expired = "a certificate has expired"
-    /// A signature does not come from the issuer's key.
+    /// A signature does not match the issuer's key.
     case badSignature = "a signature is wrong"
-    /// The octets are not those of a certificate, however a library reads them.
+    /// The octets are not a certificate in DER, even if a library accepts them.
     case malformed = "a certificate is malformed"
-    /// An extension is critical, and nobody here knows it.
+    /// An unknown extension is critical.
     case unknownExtension = "a critical extension is not known"
-    /// An extension is known and not of its form.
+    /// A known extension is malformed.
     case unreadableExtension = "an extension cannot be read"
     case duplicateExtension = "a certificate has an extension twice"
-    /// An authority, or a certificate that has no critical names in its place, does not say whose it is.
+    /// A CA has no subject, or another certificate has neither a subject nor critical alternative names.
     case emptySubject = "a certificate's subject is empty"
-    /// Something that is no authority has signed a certificate.
+    /// An issuer is not a CA.
     case notAnAuthority = "the issuer may not issue certificates"
-    /// An authority has more authorities below it than it may.
+    /// A CA has more CAs below it than its path length allows.
     case pathTooLong = "there are more issuers than allowed"
-    /// A name is none of those that an issuer may give.
+    /// A name violates the name constraints of an issuer.
     case outsideConstraints = "a name is outside the issuer's name constraints"
-    /// Critical name constraints of a kind that nothing here can compare.
+    /// Critical name constraints have an unsupported form.
     case unsupportedConstraints = "an issuer's name constraints are not supported"
-    /// No certificate policy is valid for the whole chain, where an issuer asks for one.
+    /// No certificate policy is valid for the whole chain, although an issuer requires one.
     case noPolicy = "no certificate policy is valid for the whole chain"
-    /// It is not for servers.
+    /// A certificate is not valid for TLS servers.
     case wrongPurpose = "a certificate is not for this purpose"
     case wrongHost = "the certificate is not for this host"
-    /// RSA below 2048 bits, a curve below 256, or something else.
+    /// RSA below 2048 bits, a curve below 256 bits, or another algorithm.
     case weakKey = "a key is too weak"
     case weakSignature = "a signature is too weak"
     case lastsTooLong = "the certificate is valid for too long"
     case revoked = "the certificate is revoked"
-    /// There has to be a response that says that it is not.
+    /// A required OCSP response is missing.
     case unknownRevocation = "no response says that the certificate is not revoked"
 
-    /// In `NSURLErrorDomain`.
+    /// The code in `NSURLErrorDomain`.
     package var code: Int {
         switch self {
         case .expired: -1201

@@ -1,15 +1,15 @@
-/// Says for people which rule refuses a chain, and by what.
+/// Describes why a chain is rejected, for people.
 ///
-/// What is taken from a certificate is anybody's, and ends up on terminals and in logs: nothing of it gets here that is not
-/// a printable character, and not much of it.
+/// Text from certificates is untrusted and may be displayed on terminals and in logs. Only printable characters are
+/// included, and the length is limited.
 package struct CertificateRefusalMessage {
     let chain: CertificateChainFacts
     let host: String?
     let now: Int64
-    /// What the certificates are called, and who is said to have issued the last of them.
+    /// Summaries of the certificates, and of the issuer of the last one.
     let names: [String?]
     let lastIssuer: String?
-    /// Whether it should be a client's certificate, and not a server's.
+    /// Whether the certificate is for TLS clients, not servers.
     let isForClients: Bool
 
     package init(
@@ -62,7 +62,7 @@ package struct CertificateRefusalMessage {
         }
     }
 
-    /// A sentence about the first certificate that is so, or about the leaf.
+    /// A sentence about the first certificate at fault, or about the leaf.
     private func whose(_ isAtFault: (CertificateFacts) -> Bool, _ sentence: (Int) -> String) -> String {
         guard !certificates.isEmpty else { return "there is no certificate" }
         return sentence(certificates.firstIndex(where: isAtFault) ?? 0)
@@ -73,8 +73,8 @@ package struct CertificateRefusalMessage {
         return text.map { "“\($0)”" } ?? (index == 0 ? "the certificate" : "an issuer's certificate")
     }
 
-    private func date(_ moment: KeyPath<CertificateFacts, Int64>, of index: Int) -> String {
-        let seconds = certificates[index][keyPath: moment]
+    private func date(_ field: KeyPath<CertificateFacts, Int64>, of index: Int) -> String {
+        let seconds = certificates[index][keyPath: field]
         return seconds == .max || seconds == .min ? "a date that cannot be read" : HTTPDate.text(seconds)
     }
 
@@ -118,7 +118,7 @@ package struct CertificateRefusalMessage {
 
     private var wrongHost: String {
         guard let leaf = certificates.first else { return "there is no certificate" }
-        let asked = Self.printable(host ?? "")
+        let requested = Self.printable(host ?? "")
         let listed = leaf.names.compactMap { name -> String? in
             switch name {
             case .host(let host): Self.printable(host)
@@ -128,15 +128,15 @@ package struct CertificateRefusalMessage {
         }
         guard !listed.isEmpty else {
             return
-                "\(name(0)) is for no host: it has no subject alternative name that is a host's, and “\(asked)” was asked for"
+                "\(name(0)) is for no host: it has no subject alternative name that is a host's, and “\(requested)” was asked for"
         }
-        // The first ones tell enough.
+        // A few names are enough for the message.
         let rest = listed.count > 4 ? " and \(listed.count - 3) more" : ""
         let shown = listed.prefix(listed.count > 4 ? 3 : 4).joined(separator: ", ")
-        let parent = asked.drop { $0 != "." }.dropFirst().lowercased()
+        let parent = requested.drop { $0 != "." }.dropFirst().lowercased()
         let isTooWide = !parent.isEmpty && listed.contains { $0.lowercased() == "*.\(parent)" }
         let reason = isTooWide ? "; a wildcard right below a public suffix is for none" : ""
-        return "\(name(0)) is for \(shown)\(rest), not for “\(asked)”\(reason)"
+        return "\(name(0)) is for \(shown)\(rest), not for “\(requested)”\(reason)"
     }
 
     private var weakKey: String {
@@ -166,10 +166,10 @@ package struct CertificateRefusalMessage {
             "\(name(0)) is valid for \(days) days\(more > 0 ? " and \(more) seconds" : ""); \(longest.days) days are the most"
     }
 
-    /// At most so many characters of a certificate's text.
+    /// The limit for text from a certificate, in characters.
     private static let mostCharacters = 100
 
-    /// A text without what would steer a terminal, or turn the direction of what stands behind it.
+    /// Replaces characters that could control a terminal or change the direction of the text.
     static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(mostCharacters) {

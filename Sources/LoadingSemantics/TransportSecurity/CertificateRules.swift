@@ -1,22 +1,20 @@
-/// Which chains prove that a server is the host it should be: the requirements that Apple has published for the
-/// certificates of TLS servers, which ask for more than RFC 5280 does (TLS-4, TLS-5).
+/// Apple's published requirements for the certificates of TLS servers, which are stricter than RFC 5280 (TLS-4, TLS-5).
 ///
-/// They judge what the TLS library has built and whose signatures it has checked. Key usage, policies, most of the name
-/// constraints, unknown critical extensions and revocation are its part too.
+/// The rules apply to a chain that the TLS library has built and verified. The library also checks key usage, policies,
+/// most name constraints, unknown critical extensions and revocation.
 package enum CertificateRules {
-    /// What is wrong with a chain whatever it is for, at most one of each kind; nothing if it will do.
+    /// The refusals that apply to a chain of any purpose, at most one of each kind. Empty if it is accepted.
     package static func refusals(of chain: CertificateChainFacts) -> [CertificateRefusal] {
         [encoding(of: chain.certificates), authority(of: chain.certificates), constraints(of: chain.certificates)]
             .compactMap { $0 }
     }
 
-    /// All that is wrong with a server's chain, at most one of each kind, the one that tells most first; nothing if it
-    /// will do.
+    /// All refusals of a server's chain, at most one of each kind, the most specific first. Empty if it is accepted.
     ///
     /// - Parameters:
-    ///   - host: As in `HTTPURL`; nil if it is to be for no host in particular.
+    ///   - host: As in `HTTPURL`; nil if the name is not checked.
     ///   - now: In seconds since 1970.
-    ///   - suffixes: Those below which no name stands for all others.
+    ///   - suffixes: Registry suffixes, directly below which no wildcard is accepted.
     package static func refusals(
         of chain: CertificateChainFacts, for host: String?, at now: Int64, suffixes: RegistrySuffixes = .withoutList
     ) -> [CertificateRefusal] {
@@ -36,14 +34,14 @@ package enum CertificateRules {
         return refusals.compactMap { $0 }
     }
 
-    /// The first of them.
+    /// The first refusal.
     package static func refusal(
         of chain: CertificateChainFacts, for host: String?, at now: Int64, suffixes: RegistrySuffixes = .withoutList
     ) -> CertificateRefusal? {
         refusals(of: chain, for: host, at: now, suffixes: suffixes).first
     }
 
-    /// The last second counts (RFC 5280 §4.1.2.5).
+    /// The validity period includes its last second (RFC 5280 §4.1.2.5).
     private static func validity(of certificates: [CertificateFacts], at now: Int64) -> CertificateRefusal? {
         for certificate in certificates {
             if now < certificate.validFrom { return .notYetValid }
@@ -52,8 +50,8 @@ package enum CertificateRules {
         return nil
     }
 
-    /// What is said of a certificate has to be readable and said once, and it has to be somebody's (RFC 5280 §4.1.2.6,
-    /// §4.2): an authority's in its subject, and another's in critical names at least.
+    /// Extensions must be well-formed and unique. A CA must have a subject, other certificates a subject or critical
+    /// alternative names (RFC 5280 §4.1.2.6, §4.2).
     private static func encoding(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         for certificate in certificates {
             guard let encoding = certificate.encoding else { return .malformed }
@@ -64,8 +62,8 @@ package enum CertificateRules {
         return nil
     }
 
-    /// Who signs must be an authority, with no more of them below it than it says (RFC 5280 §4.2.1.9). Of a root of the
-    /// first versions of X.509, which cannot say so, it is enough that it is trusted.
+    /// Issuers must be CAs and respect path lengths (RFC 5280 §4.2.1.9). A root of X.509 version 1 or 2, which has no
+    /// basic constraints, is accepted because it is trusted.
     private static func authority(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         for (index, certificate) in certificates.enumerated().dropFirst() where !certificate.isAuthority {
             let version = certificate.encoding?.version ?? 3
@@ -79,15 +77,15 @@ package enum CertificateRules {
         return nil
     }
 
-    /// What the TLS library does not see of name constraints: that it cannot compare some that are critical, and that a
-    /// star stands for names of which some are excluded.
+    /// Checks that the TLS library omits: critical constraints of unsupported forms, and wildcards that cover excluded
+    /// names.
     private static func constraints(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         let constraints = certificates.dropFirst().compactMap { $0.encoding?.constraints }
         if constraints.contains(where: \.isUnsupported) { return .unsupportedConstraints }
         guard let leaf = certificates.first, constraints.contains(where: { !$0.excludedHosts.isEmpty }) else {
             return nil
         }
-        // Without the first label and the dot behind it: for whom a star would stand.
+        // The parents of excluded hosts. A wildcard for such a parent covers the excluded name.
         let parents = Set(
             constraints.flatMap(\.excludedHosts).compactMap { host -> [UInt8]? in
                 guard let dot = host.firstIndex(of: UInt8(ascii: ".")), dot > 0 else { return nil }
@@ -100,8 +98,8 @@ package enum CertificateRules {
         return isExcluded ? .outsideConstraints : nil
     }
 
-    /// The leaf must say that it is for servers, if it is below the system's own roots or not older than that rule. Where
-    /// others say what they are for, servers or anything must be among it; roots are for what they are trusted for.
+    /// The leaf must list serverAuth if its root is part of the system, or if it is not older than that rule. If others
+    /// have the extension, it must include serverAuth or anyExtendedKeyUsage. Roots are exempt.
     private static func purpose(
         of certificates: [CertificateFacts], anchor: CertificateChainFacts.Anchor
     ) -> CertificateRefusal? {
@@ -128,7 +126,7 @@ package enum CertificateRules {
         return nil
     }
 
-    /// The signature on a root proves nothing, so it may be of any kind.
+    /// The signature of a root is not verified, so its algorithm does not matter.
     private static func signatures(of certificates: [CertificateFacts]) -> CertificateRefusal? {
         for certificate in certificates.dropLast() {
             switch certificate.signature {
@@ -146,8 +144,8 @@ package enum CertificateRules {
         return DeltaSeconds.difference(leaf.validUntil, leaf.validFrom) > longest.seconds ? .lastsTooLong : nil
     }
 
-    /// 825 days for all, in which an hour more is overlooked, and 398 to the second for those below the system's own
-    /// roots. Older ones than these rules may last for ever, but not below the system's roots.
+    /// 825 days, with a tolerance of one hour; 398 days exactly below the roots of the system. Nil for certificates
+    /// that are older than the rule, unless they are below the roots of the system.
     static func longestLifetime(
         of leaf: CertificateFacts, anchor: CertificateChainFacts.Anchor
     ) -> (days: Int64, seconds: Int64)? {
@@ -156,7 +154,7 @@ package enum CertificateRules {
     }
 
     static let day: Int64 = 86_400
-    /// 2019-07-01 and 2020-09-01, at midnight in UTC.
+    /// 2019-07-01 and 2020-09-01, 00:00 UTC.
     static let july2019: Int64 = 1_561_939_200
     private static let september2020: Int64 = 1_598_918_400
 }

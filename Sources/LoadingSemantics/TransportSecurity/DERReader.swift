@@ -1,12 +1,11 @@
-/// Reads DER (X.690 §10): tags of one octet, and lengths that are definite and as short as they can be. Nothing in a
-/// certificate's own grammar needs more.
+/// Reads DER (X.690 §10), with single-octet tags and definite, minimal lengths, which suffices for certificates.
 struct DERReader {
-    /// What was not read yet.
+    /// The unread octets.
     private(set) var rest: ArraySlice<UInt8>
 
     init(_ octets: ArraySlice<UInt8>) { rest = octets }
 
-    /// Universal tags, and those of context: `explicit` ones are constructed, `implicit` ones are those of primitive types.
+    /// Universal tags, and context-specific ones: `explicit` is constructed, `implicit` is primitive.
     enum Tag {
         static let boolean: UInt8 = 0x01
         static let integer: UInt8 = 0x02
@@ -29,7 +28,7 @@ struct DERReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// The next element, whatever it is; nil at the end, and where the octets are no DER.
+    /// The next element with any tag. Nil at the end, and for octets that are not DER.
     mutating func next() -> Element? {
         let start = rest.startIndex
         guard rest.count >= 2 else { return nil }
@@ -39,7 +38,7 @@ struct DERReader {
         var content = rest.dropFirst(2)
         if first >= 0x80 {
             let count = Int(first & 0x7F)
-            // Four octets hold the length of whatever is in memory here.
+            // Lengths of more than four octets exceed any certificate.
             guard (1...4).contains(count), content.count >= count else { return nil }
             let octets = content.prefix(count)
             guard octets[octets.startIndex] != 0 else { return nil }
@@ -52,22 +51,22 @@ struct DERReader {
         return Element(tag: tag, content: content.prefix(length))
     }
 
-    /// The content of the next element, if it has this tag and is DER. Else nothing is read.
+    /// The content of the next element if it has that tag and is DER. Otherwise nil, and nothing is read.
     mutating func take(_ tag: UInt8) -> ArraySlice<UInt8>? {
         guard rest.first == tag else { return nil }
         return next()?.content
     }
 
-    /// The same for an element that has others in it.
+    /// The same for a constructed element.
     mutating func enter(_ tag: UInt8 = Tag.sequence) -> DERReader? { take(tag).map { DERReader($0) } }
 
-    /// Reads an element that may be missing. False if it is there and `read` comes to nothing.
+    /// Reads an optional element. Returns false if it is present and `read` returns false.
     mutating func takeIfPresent(_ tag: UInt8, _ read: (ArraySlice<UInt8>) -> Bool) -> Bool {
         guard rest.first == tag else { return true }
         return take(tag).map(read) ?? false
     }
 
-    /// Reads each element up to the end. False if there is none, or one that is not as it should be.
+    /// Reads all remaining elements. Returns false if there is none, or if `read` returns false.
     mutating func takeAll(_ read: (Element) -> Bool) -> Bool {
         guard !isAtEnd else { return false }
         while !isAtEnd {
@@ -82,13 +81,13 @@ struct DERReader {
         return value == 0xFF
     }
 
-    /// Whether an INTEGER is one from 0 to 2³²−1, in as few octets as will do.
+    /// Whether an INTEGER is minimal and between 0 and 2³²−1.
     static func isCount(_ content: ArraySlice<UInt8>) -> Bool {
         guard let first = content.first, first < 0x80, content.count <= (first == 0 ? 5 : 4) else { return false }
         return first != 0 || content.count == 1 || content[content.startIndex + 1] >= 0x80
     }
 
-    /// Whether a BIT STRING says how many bits of its last octet do not count.
+    /// Whether a BIT STRING has a valid count of unused bits.
     static func isBitString(_ content: ArraySlice<UInt8>) -> Bool {
         guard let unused = content.first else { return false }
         return unused < (content.count == 1 ? 1 : 8)

@@ -1,15 +1,14 @@
-/// The hosts that are spoken to over secure connections only (RFC 6797 §5.3, §8): those that said so, and those that
-/// are known before.
+/// HSTS hosts: those that sent `Strict-Transport-Security`, and preloaded ones (RFC 6797 §5.3, §8).
 ///
-/// A value without a clock: each call says what time it is. Nothing that servers send makes it larger than its limits
-/// allow; what was used least goes first.
+/// A value without a clock: callers pass the time. The number of hosts is bounded; the least recently used ones are
+/// evicted.
 package struct HSTSHosts: Sendable {
     private struct Entry: Sendable {
         var record: HSTSRecord
-        /// The end that was told last as one to store.
+        /// The expiry that was last reported as `.stored`.
         var toldEnd: Int64
         let site: String
-        /// When it was noted or looked up last, as a count: the time of day may jump.
+        /// Order of updates and lookups. A count, because the wall clock may jump.
         var lastUse: UInt64
     }
 
@@ -30,16 +29,16 @@ package struct HSTSHosts: Sendable {
         self.limits = limits
     }
 
-    /// Of those that said so, with those whose time is over and that have not been looked at since.
+    /// The number of noted hosts, including expired ones that were not looked up since.
     package var count: Int { entries.count }
 
-    /// Does what a response says. It waits for no list: until that has been read, hosts whose last two labels are the same
-    /// are of one site.
+    /// Applies the field of a response. Does not wait for the Public Suffix List: while it is loading, hosts with the
+    /// same last two labels belong to one site.
     ///
     /// - Parameters:
-    ///   - fields: Of any response, whatever its status.
-    ///   - isTrusted: Whether nothing was wrong with the connection: the default evaluation trusts the server, and it
-    ///     was not somebody's own decision to talk to it in spite of an error.
+    ///   - fields: The fields of a response with any status.
+    ///   - isTrusted: Whether the connection had no error: the default evaluation trusts the server, not only the
+    ///     application in spite of an error (§8.1).
     package mutating func note(
         _ fields: HTTPFields, from url: HTTPURL, isTrusted: Bool, at now: Int64
     ) -> HSTSOutcome {
@@ -55,18 +54,18 @@ package struct HSTSHosts: Sendable {
         return put(record, at: now) { $0.siteWithoutWaiting(of: host) }
     }
 
-    /// Takes a record from a copy on disk, which may be anybody's work.
+    /// Inserts a record from disk. The file may have been changed by other programs, so the record is validated.
     package mutating func insert(_ record: HSTSRecord, at now: Int64) -> HSTSOutcome {
         if CookieDomain.isAddress(record.host) { return .refused(.address) }
         guard Self.name(record.host) == record.host else { return .refused(.badName) }
         if record.isExpired(at: now) { return .nothing }
         var record = record
-        // No field can ask for more; the clock may have been wrong when it was written.
+        // `max-age` is capped at this lifetime; a later expiry comes from a wrong clock.
         record.expires = min(record.expires, DeltaSeconds.sum(now, DeltaSeconds.maximum))
         return put(record, at: now) { $0.site(of: record.host) }
     }
 
-    /// Whether a host is spoken to over secure connections only (§8.2): its URLs become `SecureURL`s (§8.3, R-22).
+    /// Whether a host requires secure connections (§8.2). `SecureURL` then upgrades its URLs (§8.3, R-22).
     ///
     /// - Parameter host: As in `HTTPURL`.
     package mutating func covers(_ host: String, at now: Int64) -> Bool {
@@ -89,28 +88,28 @@ package struct HSTSHosts: Sendable {
         }
     }
 
-    /// What is known, in no order.
+    /// All unexpired records, unordered.
     package func all(at now: Int64) -> [HSTSRecord] {
         entries.values.map(\.record).filter { !$0.isExpired(at: now) }
     }
 
-    /// Forgets a host. False if it was not known.
+    /// Removes a host. Returns false if it is unknown.
     package mutating func remove(_ host: String) -> Bool {
         guard let entry = entries.removeValue(forKey: host) else { return false }
-        // In place, or each removal would copy the whole set.
+        // In place, to avoid copying the set for each removal.
         sites[entry.site]?.remove(host)
         if sites[entry.site]?.isEmpty == true { sites[entry.site] = nil }
         return true
     }
 
-    /// Forgets those whose time is over, and says which those were.
+    /// Removes expired records. Returns their hosts.
     package mutating func removeExpired(at now: Int64) -> [String] {
         let expired = entries.values.filter { $0.record.isExpired(at: now) }.map(\.record.host)
         for host in expired { _ = remove(host) }
         return expired
     }
 
-    /// Forgets all that was said.
+    /// Removes all noted hosts.
     package mutating func removeAll() {
         entries = [:]
         sites = [:]
@@ -118,10 +117,10 @@ package struct HSTSHosts: Sendable {
 }
 
 extension HSTSHosts {
-    /// The longest name that DNS knows, without the dot at the end (RFC 1035 §2.3.4).
+    /// The longest DNS name without the final dot (RFC 1035 §2.3.4).
     private static let maximumNameLength = 253
 
-    /// The name of a host without the dot that may stand at its end; nil if there can be no such name.
+    /// The host name without a final dot. Nil if it is not a valid host name.
     package static func name(_ host: String) -> String? {
         let name = host.utf8.last == UInt8(ascii: ".") ? Substring(host.utf8.dropLast()) : host[...]
         if name.isEmpty || name.utf8.count > maximumNameLength { return nil }
@@ -134,7 +133,7 @@ extension HSTSHosts {
         return last == UInt8(ascii: ".") ? nil : String(name)
     }
 
-    /// - Parameter site: Which site a host is of that is new.
+    /// - Parameter site: Determines the site of a new host.
     private mutating func put(
         _ record: HSTSRecord, at now: Int64, site: (PublicSuffixes) -> PublicSuffixes.Site
     ) -> HSTSOutcome {
@@ -163,7 +162,7 @@ extension HSTSHosts {
         return .stored(record, evicted: evicted)
     }
 
-    /// Forgets those whose time is over, and if that is none, those that have not been used for longest.
+    /// Removes expired records, or if there are none, the least recently used ones.
     private mutating func makeRoom(
         among hosts: some Collection<String>, leaving count: Int, at now: Int64
     ) -> [String] {

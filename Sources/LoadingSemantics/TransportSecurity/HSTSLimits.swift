@@ -1,11 +1,11 @@
-/// How many hosts are remembered. The RFC has no limit, but a server with a wildcard certificate has as many hosts as
-/// it likes.
+/// The capacity of `HSTSHosts`. RFC 6797 has no limit, but a server with a wildcard certificate can have any number of
+/// hosts.
 ///
-/// Where one more would be too many, a tenth or so goes at once, so that room need not be made for every host.
+/// Eviction removes about a tenth at once, so that it does not run for every host.
 package struct HSTSLimits: Sendable, Equatable {
-    /// Of one site: a domain and all below it, so that a server can only push out its own.
+    /// The number of hosts of one site, so that a server can evict only its own.
     package let site: Int
-    /// In all.
+    /// The total number of hosts.
     package let total: Int
 
     package init(site: Int = 120, total: Int = 10_000) {
@@ -13,8 +13,8 @@ package struct HSTSLimits: Sendable, Equatable {
         self.total = max(total, 1)
     }
 
-    /// How many of a site's are left when room has been made.
+    /// The number of hosts of a site after eviction.
     var siteAfterwards: Int { site - max(site / 6, 1) }
-    /// How many are left in all when room has been made.
+    /// The total number of hosts after eviction.
     var totalAfterwards: Int { total - max(total / 11, 1) }
 }

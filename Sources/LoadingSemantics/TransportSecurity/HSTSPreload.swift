@@ -1,18 +1,18 @@
-/// Domains that are known to want secure connections before any response has said so (RFC 6797 §12.3, TLS-7).
+/// Domains that require secure connections without a prior response (RFC 6797 §12.3, TLS-7).
 package struct HSTSPreload: Sendable {
     private let domains: Set<String>
-    /// Of the longest, in octets: what is longer is not looked for.
+    /// The length of the longest domain, in octets, to skip longer names.
     private let longest: Int
 
-    /// - Parameter domains: Each stands for all names below it, in lower-case ASCII.
+    /// - Parameter domains: In lower-case ASCII. Each includes all names below it, but not itself.
     package init(_ domains: Set<String> = []) {
         self.domains = domains
         longest = domains.map(\.utf8.count).max() ?? 0
     }
 
-    /// Whole top-level domains, whose registries made it a rule for everybody below them, and which browsers carry for
-    /// that reason. That does not change with a site, so the table may be as old as the program. Single sites are left
-    /// out: they come, and they go, and who has gone would be locked out by an old table.
+    /// Top-level domains whose registries require HTTPS, and which browsers preload for that reason. They are stable,
+    /// so the table need not be updated. Individual sites are omitted, because a site that leaves the list would be
+    /// unreachable with an old table.
     package static let topLevelDomains = HSTSPreload([
         // Google's
         "android", "app", "boo", "channel", "chrome", "dad", "day", "dev", "eat", "esq", "fly", "foo", "gle", "gmail",
@@ -24,10 +24,9 @@ package struct HSTSPreload: Sendable {
         "azure", "bing", "hotmail", "microsoft", "office", "skype", "windows", "xbox",
     ])
 
-    /// Whether a host lies below one of the domains. A dot may stand at its end.
+    /// Whether a host is below one of the domains. The host may have a final dot.
     ///
-    /// Not the domain itself: a top-level domain has no site, but on a network of its own a machine may well be called
-    /// "app" or "search".
+    /// The domain itself is not covered: in a local network a machine may be named "app" or "search".
     package func covers(_ host: String) -> Bool {
         if domains.isEmpty { return false }
         var rest = host.utf8.last == UInt8(ascii: ".") ? Substring(host.utf8.dropLast()) : host[...]

@@ -1,13 +1,13 @@
 internal import Glibc
 
-/// IP addresses that begin with the same bits (RFC 4632 §3.1, RFC 4291 §2.3): one address, or a whole network.
+/// A range of IP addresses with a common prefix (RFC 4632 §3.1, RFC 4291 §2.3): one address, or a network.
 struct IPAddressRange: Sendable, Equatable {
     /// 4 or 16 bytes.
     private let bytes: [UInt8]
-    /// How many bits count.
+    /// The length of the prefix, in bits.
     let length: Int
 
-    /// Reads "192.0.2.1", "192.0.2.0/24", "2001:db8::1" and "2001:db8::/32".
+    /// Parses "192.0.2.1", "192.0.2.0/24", "2001:db8::1" and "2001:db8::/32".
     init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let bytes = Self.bytes(String(Substring(first))) else { return nil }
@@ -22,7 +22,7 @@ struct IPAddressRange: Sendable, Equatable {
         self.length = length
     }
 
-    /// - Parameter host: As in `HTTPURL`; its zone does not matter.
+    /// - Parameter host: As in `HTTPURL`. A zone is ignored.
     func contains(_ host: String) -> Bool {
         Self.bytes(String(host.prefix { $0 != "%" })).map(contains(address:)) ?? false
     }
@@ -36,7 +36,7 @@ struct IPAddressRange: Sendable, Equatable {
         return rest == 0 || (other[whole] ^ bytes[whole]) >> (8 - rest) == 0
     }
 
-    /// The bytes of one address.
+    /// The bytes of an address, or nil if the text is not an address.
     static func bytes(_ text: String) -> [UInt8]? {
         if text.utf8.contains(0) { return nil }
         var bytes = [UInt8](repeating: 0, count: 16)

@@ -1,5 +1,15 @@
-/// Takes the values of a dictionary by their keys, and complains about what is not as it should be: such a value
-/// counts as not there.
+/// A value of a property list or of JSON, as far as settings use it.
+package enum PropertyListValue: Sendable, Equatable {
+    case boolean(Bool)
+    case integer(Int64)
+    case string(String)
+    case array([PropertyListValue])
+    case dictionary([String: PropertyListValue])
+    /// A date, data, a fraction or null.
+    case other
+}
+
+/// Removes values from a dictionary by key, and reports invalid ones, which are ignored.
 struct PropertyListReader {
     let path: [String]
     private var values: [String: PropertyListValue]
@@ -10,7 +20,7 @@ struct PropertyListReader {
         self.path = path
     }
 
-    /// Of those that have not been taken, in order.
+    /// The remaining keys, sorted.
     var keys: [String] { values.keys.sorted() }
 
     func contains(_ key: String) -> Bool { values[key] != nil }
@@ -23,7 +33,7 @@ struct PropertyListReader {
         issues += other.issues
     }
 
-    /// 0 and 1 will do: not everything that writes property lists or JSON knows booleans.
+    /// Accepts 0 and 1, because some writers of property lists and JSON have no booleans.
     mutating func boolean(_ key: String) -> Bool? {
         switch values.removeValue(forKey: key) {
         case nil: return nil
@@ -53,7 +63,7 @@ struct PropertyListReader {
         return nil
     }
 
-    /// What a dictionary within this one holds.
+    /// The contents of a nested dictionary.
     mutating func dictionary(_ key: String) -> PropertyListReader? {
         switch values.removeValue(forKey: key) {
         case nil: return nil
@@ -63,7 +73,7 @@ struct PropertyListReader {
         return nil
     }
 
-    /// Nothing more will be taken: what is left is known to nobody.
+    /// Reports the remaining keys as unknown.
     mutating func finish() {
         for key in keys { report(.unknownKey, about: key) }
         values = [:]

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
-/// The keys of which a server's chain must have one (`NSPinnedDomains`), as SHA-256 digests of SubjectPublicKeyInfo.
+/// Pinned keys (`NSPinnedDomains`), as SHA-256 digests of SubjectPublicKeyInfo. A chain must contain one of each set.
 package struct ServerPins: Sendable, Equatable {
-    /// Of those that sign, anywhere above the leaf; nil if any will do.
+    /// Keys of CAs, anywhere above the leaf; nil if CAs are not pinned.
     package var authorities: Set<[UInt8]>?
-    /// Of the server itself; nil if any will do.
+    /// Keys of the leaf; nil if the leaf is not pinned.
     package var leaves: Set<[UInt8]>?
 
     package init(authorities: Set<[UInt8]>? = nil, leaves: Set<[UInt8]>? = nil) {
@@ -12,11 +12,11 @@ package struct ServerPins: Sendable, Equatable {
         self.leaves = leaves
     }
 
-    /// What no server meets.
+    /// Pins that no server satisfies.
     static let unreadable = ServerPins(leaves: [])
 
-    /// A domain that is pinned without pins, and a list in which nothing can be read, are met by no server: to pass over
-    /// them would be to trust anybody because of a typing error.
+    /// A pinned domain without pins, or with a list that has no valid pin, is satisfied by no server. Ignoring it would
+    /// trust any server because of a typing error.
     init(_ reader: inout PropertyListReader) {
         authorities = Self.digests("NSPinnedCAIdentities", &reader)
         leaves = Self.digests("NSPinnedLeafIdentities", &reader)
@@ -26,7 +26,7 @@ package struct ServerPins: Sendable, Equatable {
         }
     }
 
-    /// - Parameter keys: Digests, that of the leaf first.
+    /// - Parameter keys: Key digests of the chain, the leaf first.
     func areMet(by keys: [[UInt8]]) -> Bool {
         if let authorities, authorities.isDisjoint(with: keys.dropFirst()) { return false }
         guard let leaves else { return true }
@@ -38,7 +38,7 @@ package struct ServerPins: Sendable, Equatable {
         var digests: Set<[UInt8]> = []
         for (index, item) in (reader.array(key) ?? []).enumerated() {
             if case .dictionary(let identity) = item, case .string(let text) = identity["SPKI-SHA256-BASE64"],
-                // The decoder takes more padding than there should be.
+                // The decoder accepts excess padding.
                 text.utf8.count == 44, let digest = Data(base64Encoded: text), digest.count == 32
             {
                 digests.insert(Array(digest))

@@ -1,19 +1,18 @@
-/// What a `Strict-Transport-Security` field says (RFC 6797 §6.1).
+/// A parsed `Strict-Transport-Security` field (RFC 6797 §6.1).
 ///
-/// A field that breaks the grammar anywhere says nothing at all (§6.1, item 4), and neither does one in which a
-/// directive comes twice, known or not.
+/// A malformed field, or one with a duplicate directive, known or not, is ignored as a whole.
 package struct StrictTransportSecurity: Sendable, Equatable {
-    /// In seconds, at most 2³¹. 0 is the host's wish to be forgotten.
+    /// In seconds, at most 2³¹. 0 removes the host.
     package let maximumAge: Int64
     package let includesSubdomains: Bool
 
-    /// The first field of a response; the others are not even looked at when it is broken (§8.1).
+    /// Parses the first field of a response. Later ones are ignored even if the first is malformed (§8.1).
     package init?(_ fields: HTTPFields) {
         guard let value = fields.firstValue("Strict-Transport-Security") else { return nil }
         self.init(value)
     }
 
-    /// Reads the value of one field.
+    /// Parses the value of one field.
     package init?(_ field: String) {
         var reader = Reader(bytes: Array(field.utf8))
         var names: Set<[UInt8]> = []
@@ -21,7 +20,7 @@ package struct StrictTransportSecurity: Sendable, Equatable {
         var includesSubdomains = false
         repeat {
             reader.skipWhitespace()
-            // Nothing between two semicolons is a directive too.
+            // Empty directives are allowed.
             if reader.isAtDirectiveEnd { continue }
             guard let directive = reader.directive(), names.insert(directive.name).inserted else { return nil }
             if directive.name.elementsEqual("max-age".utf8) {
@@ -55,7 +54,7 @@ package struct StrictTransportSecurity: Sendable, Equatable {
             while let byte = next, OptionalWhitespace.contains(byte) { offset += 1 }
         }
 
-        /// Ends before a semicolon or at the end; nil if something else stands there. The name is in lower case.
+        /// Reads up to a semicolon or the end. Returns nil if the directive is malformed. The name is in lower case.
         mutating func directive() -> (name: [UInt8], value: [UInt8]?)? {
             let name = token().map(asciiLowercase)
             if name.isEmpty { return nil }
@@ -65,7 +64,7 @@ package struct StrictTransportSecurity: Sendable, Equatable {
                 offset += 1
                 skipWhitespace()
                 value = next == UInt8(ascii: "\"") ? quoted() : Array(token())
-                // A quoted string may hold nothing, a token not.
+                // A quoted string may be empty, a token may not.
                 guard let value, !value.isEmpty || bytes[offset - 1] == UInt8(ascii: "\"") else { return nil }
                 skipWhitespace()
             }
@@ -78,7 +77,7 @@ package struct StrictTransportSecurity: Sendable, Equatable {
             return bytes[start..<offset]
         }
 
-        /// Without quotes and backslashes; nil if the end is missing or a control character is in it.
+        /// Removes quotes and escapes. Returns nil if the string is unterminated or contains control characters.
         private mutating func quoted() -> [UInt8]? {
             offset += 1
             var text: [UInt8] = []
@@ -95,5 +94,25 @@ package struct StrictTransportSecurity: Sendable, Equatable {
             }
             return nil
         }
+    }
+}
+
+/// Upgrades URLs to secure schemes (RFC 6797 §8.3).
+package enum SecureURL {
+    /// Changes `http` to `https` and `ws` to `wss`. Port 80 is removed, other ports are kept. Everything else is
+    /// unchanged.
+    ///
+    /// - Parameter port: The port of the URL.
+    package static func upgrade(_ url: String, port: UInt16) -> String {
+        var reference = URLReference(Array(url.utf8))
+        guard let scheme = reference.scheme else { return url }
+        reference.scheme = Array((scheme.count == 2 ? "wss" : "https").utf8)[...]
+        if port == 80, let authority = reference.authority {
+            let hostStart = authority.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? authority.startIndex
+            // IPv6 hosts, which contain colons, are never upgraded.
+            reference.authority =
+                authority[..<(authority[hostStart...].firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex)]
+        }
+        return String(decoding: reference.bytes, as: UTF8.self)
     }
 }

@@ -1,8 +1,8 @@
-/// Settings of App Transport Security by domain.
+/// App Transport Security settings by domain.
 struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equatable {
     private struct Named: Sendable, Equatable {
         var setting: Setting
-        /// Of what is one label down, if it has one.
+        /// The setting of direct subdomains, if there is one.
         var subdomains: Setting?
     }
 
@@ -14,8 +14,8 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
     private var names: [String: Named] = [:]
     private var ranges: [Addressed] = []
 
-    /// Adds the setting of a key, and of the names one label down. What is wrong with the key is said, and the setting not
-    /// taken.
+    /// Adds the setting of a key and of its direct subdomains. Returns the issue if the key is invalid; the setting is
+    /// then ignored.
     mutating func add(
         _ setting: Setting, subdomains: Setting?, forKey key: String
     ) -> TransportSecurityIssue.Reason? {
@@ -30,10 +30,10 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
         return nil
     }
 
-    /// The setting of a host: its own, or that of the domain right above it, if that includes its subdomains. They go
-    /// one label down, as Apple documents it. Of ranges the smallest counts.
+    /// The setting of a host: its own, or that of its parent domain if that includes subdomains. Only direct subdomains
+    /// are included, as Apple documents. Of several ranges, the smallest applies.
     ///
-    /// - Parameter host: As in `HTTPURL`. A dot at its end means nothing: the server behind it is the same.
+    /// - Parameter host: As in `HTTPURL`. A final dot is ignored.
     subscript(host: String) -> Setting? {
         let host = Self.withoutDot(host)
         if CookieDomain.isAddress(host) {
@@ -44,7 +44,7 @@ struct TransportSecurityDomains<Setting: Sendable & Equatable>: Sendable, Equata
         return names[String(host[host.utf8.index(after: dot)...])]?.subdomains
     }
 
-    /// The name as it stands in an `HTTPURL`; nil for what is not the name of a host and nothing else.
+    /// The name in the form of `HTTPURL.host`; nil if the text is not exactly a host name.
     private static func name(_ key: String) -> String? {
         let marks = "/?#@:*[]%\\".utf8
         guard !key.utf8.contains(where: marks.contains), let url = try? HTTPURL("http://\(key)/"),

@@ -1,9 +1,9 @@
-/// How a domain of `NSExceptionDomains` differs from what App Transport Security wants of all.
+/// An entry of `NSExceptionDomains`.
 struct TransportSecurityException: Sendable, Equatable {
     var allowsInsecureLoads: Bool
     var requirements: TransportSecurityRequirements
 
-    /// None.
+    /// No exception.
     static let strictest = TransportSecurityException()
 
     private init() {
@@ -14,10 +14,10 @@ struct TransportSecurityException: Sendable, Equatable {
     init(_ reader: inout PropertyListReader) {
         allowsInsecureLoads = reader.boolean("NSExceptionAllowsInsecureHTTPLoads") ?? false
         requirements = .standard
-        // Who may do without TLS may do with any.
+        // A domain that allows cleartext also allows untrusted TLS.
         requirements.needsTrust = !allowsInsecureLoads
         if reader.contains("NSExceptionMinimumTLSVersion") {
-            // It may have been meant to be any of them.
+            // If the value is invalid, the strictest version applies.
             requirements.minimumVersion = .tls13
             if let text = reader.string("NSExceptionMinimumTLSVersion") {
                 if let version = TransportSecurityRequirements.Version(text) {

@@ -1,4 +1,4 @@
-/// Something in the settings of App Transport Security that cannot be understood, and so counts as not there.
+/// An invalid value in the App Transport Security settings. It is ignored.
 package struct TransportSecurityIssue: Sendable, Equatable {
     package enum Reason: String, Sendable {
         case notBoolean = "is no boolean"
@@ -7,17 +7,17 @@ package struct TransportSecurityIssue: Sendable, Equatable {
         case notDictionary = "is no dictionary"
         case unknownKey = "is not known"
         case notDomain = "is no domain, address or range of addresses"
-        /// Two keys are one domain, written in different ways.
+        /// Two keys are the same domain in different spellings.
         case twice = "is there twice"
         case notVersion = "is no version of TLS"
         case notDigest = "is no SHA-256 digest in Base64"
-        /// A pinned domain without pins: nobody has them.
+        /// A pinned domain without pins, which no server satisfies.
         case noPins = "has no pins, so no server will do"
-        /// Pins that cannot be read: nobody has them.
+        /// A list without a valid pin, which no server satisfies.
         case noReadablePins = "has no pins that can be read, so no server will do"
     }
 
-    /// The keys that lead to it.
+    /// The keys that lead to the value.
     package var path: [String]
     package var reason: Reason
 

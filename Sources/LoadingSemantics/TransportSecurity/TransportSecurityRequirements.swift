@@ -1,13 +1,13 @@
-/// What App Transport Security wants of a secure connection, beyond what any must have (TLS-2).
+/// The requirements of App Transport Security for a secure connection (TLS-2).
 package struct TransportSecurityRequirements: Sendable, Equatable {
-    /// A version of TLS; the raw value is its number on the wire.
+    /// A TLS version. The raw value is its number on the wire.
     package enum Version: UInt16, Sendable {
         case tls10 = 0x0301
         case tls11 = 0x0302
         case tls12 = 0x0303
         case tls13 = 0x0304
 
-        /// As a value of `NSExceptionMinimumTLSVersion`.
+        /// Parses a value of `NSExceptionMinimumTLSVersion`.
         package init?(_ text: String) {
             switch text {
             case "TLSv1.0": self = .tls10
@@ -19,7 +19,7 @@ package struct TransportSecurityRequirements: Sendable, Equatable {
         }
     }
 
-    /// What is amiss with a connection. The load ends with −1200.
+    /// The first violated requirement. The load ends with −1200.
     package enum Violation: String, Error, Sendable {
         case trust = "the server is not trusted"
         case version = "the version of TLS is too old"
@@ -27,13 +27,13 @@ package struct TransportSecurityRequirements: Sendable, Equatable {
         case pins = "the server's keys are not those that are pinned"
     }
 
-    /// By the default evaluation, whatever somebody says who is asked about the server.
+    /// The default evaluation must trust the server, even if the delegate trusts it.
     package var needsTrust: Bool
-    /// Nil if any will do that the configuration allows.
+    /// Nil for the minimum of the configuration.
     package var minimumVersion: Version?
-    /// By an ephemeral key exchange over elliptic curves.
+    /// An ECDHE key exchange.
     package var needsForwardSecrecy: Bool
-    /// Asked for by `NSRequiresCertificateTransparency`. Nothing here can tell whether it is met.
+    /// Set by `NSRequiresCertificateTransparency`. Not enforced.
     package var needsCertificateTransparency: Bool
     package var pins: ServerPins?
 
@@ -48,22 +48,22 @@ package struct TransportSecurityRequirements: Sendable, Equatable {
         self.pins = pins
     }
 
-    /// What is wanted where nothing else is said.
+    /// The requirements of hosts without an exception.
     static let standard = TransportSecurityRequirements(
         needsTrust: true, minimumVersion: .tls12, needsForwardSecrecy: true)
 
-    /// Whether an evaluation has to be made although somebody has said that the server is trusted.
+    /// Whether the server must be evaluated even if the delegate trusts it.
     package var needsEvaluation: Bool { needsTrust || pins != nil }
 
-    /// What a connection breaks first of the requirements; nil if it meets them.
+    /// The first requirement that a connection violates; nil if it satisfies all.
     ///
     /// - Parameters:
     ///   - isTrusted: Whether the default evaluation trusts the server.
     ///   - version: The number of the TLS version, `TLSVersion.rawValue`.
     ///   - cipher: The number of the cipher suite in IANA's registry.
-    ///   - keys: The SHA-256 digests of the keys (SubjectPublicKeyInfo, in DER) of the chain that the evaluation has
-    ///     built, the leaf first. Not of what the server has sent: anyone can send any certificate along. Where it does
-    ///     not trust the server, that of the leaf alone.
+    ///   - keys: SHA-256 digests of the keys (SubjectPublicKeyInfo in DER) of the verified chain, the leaf first. Not
+    ///     of the certificates that the server sent, which may include unrelated ones. If the server is not trusted,
+    ///     only that of the leaf.
     package func violation(isTrusted: Bool, version: UInt16, cipher: UInt16, keys: [[UInt8]]) -> Violation? {
         if needsTrust, !isTrusted { return .trust }
         if let minimumVersion, version < minimumVersion.rawValue { return .version }
@@ -74,7 +74,7 @@ package struct TransportSecurityRequirements: Sendable, Equatable {
         return nil
     }
 
-    /// TLS_ECDHE_ECDSA_ and TLS_ECDHE_RSA_ with AES or ChaCha20. With TLS 1.3 every suite has forward secrecy.
+    /// TLS_ECDHE_ECDSA_ and TLS_ECDHE_RSA_ with AES or ChaCha20. All suites of TLS 1.3 have forward secrecy.
     private static let forwardSecretSuites: Set<UInt16> = [
         0xC009, 0xC00A, 0xC013, 0xC014, 0xC023, 0xC024, 0xC027, 0xC028, 0xC02B, 0xC02C, 0xC02F, 0xC030, 0xCCA8, 0xCCA9,
     ]

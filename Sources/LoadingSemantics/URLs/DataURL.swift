@@ -1,23 +1,23 @@
 package import FoundationEssentials
 
-/// A `data:` URL (RFC 2397), taken apart: the bytes that lie in an address, and what they are (MISC-16).
+/// A parsed `data:` URL (RFC 2397, MISC-16).
 package struct DataURL: Sendable, Equatable {
     package var mediaType: MediaType
     package var data: Data
 
-    /// The media type of a URL that names none. RFC 2397 says US-ASCII for its charset, which few authors mean, so no charset is
+    /// The media type of a URL without one. RFC 2397 implies US-ASCII, which authors rarely intend, so no charset is
     /// reported.
     private static let standardType = MediaType(mimeType: "text/plain")
 
-    /// Reads the text of an absolute URL; nil if it is no data URL, or one whose bytes cannot be decoded.
+    /// Parses an absolute URL. Returns nil if it is not a data URL, or its data cannot be decoded.
     package init?(_ text: String) {
-        // A fragment is no part of the bytes.
+        // A fragment is not part of the data.
         let url = text.utf8.prefix { $0 != UInt8(ascii: "#") }
         guard let colon = url.firstIndex(of: UInt8(ascii: ":")), String(url[..<colon])?.lowercased() == "data",
             let comma = url.firstIndex(of: UInt8(ascii: ","))
         else { return nil }
-        // What separates is not percent-coded. A coded one belongs to a name or a value (RFC 2397 §3); in a media type it is
-        // a mistake about which nothing is guessed, and so is a charset that is coded.
+        // Separators are not percent-encoded. Encoded ones belong to a name or value (RFC 2397 §3). Encoded separators
+        // in the media type and encoded charsets are treated as errors.
         var parts: [Part] = []
         for text in url[url.index(after: colon)..<comma].split(
             separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
@@ -38,14 +38,14 @@ package struct DataURL: Sendable, Equatable {
         mediaType = Self.mediaType(parts)
     }
 
-    /// What stands between two semicolons, decoded and without surrounding spaces: a media type, a parameter or a word.
+    /// The trimmed and decoded text between two semicolons: a media type, a parameter or a word.
     private struct Part {
         var name: String
-        /// What follows the first "=".
+        /// The text after the first "=".
         var value: String?
         private var isValueCoded = false
 
-        /// Nil for what cannot be decoded.
+        /// Returns nil if the text cannot be decoded.
         init?(_ text: Substring.UTF8View) {
             let sides = text.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = sides.first, let name = PercentEncoding.decode(first) else { return nil }
@@ -68,7 +68,7 @@ package struct DataURL: Sendable, Equatable {
         }
     }
 
-    /// Parameters may come without a type: that is plain text then.
+    /// Parameters without a media type belong to text/plain.
     private static func mediaType(_ parts: [Part]) -> MediaType {
         guard let first = parts.first, first.value == nil else { return standardType }
         let isBare = first.name.isEmpty && parts.count > 1
@@ -80,10 +80,10 @@ package struct DataURL: Sendable, Equatable {
         return type
     }
 
-    /// White space does not count, and the padding may be left out.
+    /// White space is ignored, and padding is optional.
     private static func decodeBase64(_ bytes: [UInt8]) -> Data? {
         var text = bytes.filter { $0 != 0x20 && !(0x09...0x0D).contains($0) }
-        // With one digit more than whole groups there is no byte that it could belong to.
+        // A single surplus digit encodes no byte and is an error.
         if text.count % 4 > 1 { text += Array(repeating: UInt8(ascii: "="), count: 4 - text.count % 4) }
         return Data(base64Encoded: Data(text))
     }

@@ -1,39 +1,39 @@
-/// An absolute URL of FTP (RFC 1738 §3.2), cut into what is said to a server.
+/// A parsed absolute FTP URL (RFC 1738 §3.2).
 package struct FTPURL: Sendable, Equatable {
-    /// What `;type=` asks for.
+    /// The transfer type (`;type=`).
     package enum TransferType: UInt8, Sendable {
-        /// The bytes as they are; also without `;type=`.
+        /// Binary; also the default.
         case image
-        /// Text, whose line ends the server makes CR LF.
+        /// Text with CR LF line breaks, converted by the server.
         case ascii
         /// The names in a directory.
         case names
     }
 
-    /// The same as a proxy is asked for it that loads it itself. Host, port and user are written as in a URL of HTTP.
-    package let place: HTTPURL
-    /// The directories to change to, one after the other. The first is relative to where the user begins.
+    /// The URL as an HTTP proxy receives it. Host, port and userinfo have the same syntax as in an HTTP URL.
+    package let httpURL: HTTPURL
+    /// The directories to change to, in order. The first is relative to the login directory.
     package let directories: [[UInt8]]
-    /// Of the file in the last of them; empty for the directory itself.
+    /// The name of the file; empty for a directory listing.
     package let name: [UInt8]
     package let type: TransferType
 
-    /// Lower-case ASCII, without brackets; the zone of an IPv6 address follows after "%".
-    package var host: String { place.host }
-    package var port: UInt16 { place.port }
+    /// Lower-case ASCII, without brackets. The zone of an IPv6 address follows "%".
+    package var host: String { httpURL.host }
+    package var port: UInt16 { httpURL.port }
     package var isDirectory: Bool { name.isEmpty }
 
-    /// User and password, decoded; nil if the URL names no user.
+    /// Decoded user and password; nil if the URL has no user.
     package var credential: (user: String, password: String?)? {
-        place.credential.flatMap { $0.user.isEmpty ? nil : $0 }
+        httpURL.credential.flatMap { $0.user.isEmpty ? nil : $0 }
     }
 
-    /// Reads the text of an absolute URL, or says why it cannot be loaded. What would end a line of the control connection
-    /// has no place in a name, so nothing that was decoded can become a command of its own.
+    /// Parses an absolute URL, or throws the reason why it cannot be loaded. Rejects names that contain line breaks
+    /// after decoding, which could inject commands into the control connection.
     package init(_ text: String) throws(HTTPURL.Failure) {
-        place = try HTTPURL(text, isFTP: true)
-        // FTP knows no query.
-        var path = place.target.prefix { $0 != UInt8(ascii: "?") }.dropFirst()
+        httpURL = try HTTPURL(text, isFTP: true)
+        // FTP URLs have no query.
+        var path = httpURL.target.prefix { $0 != UInt8(ascii: "?") }.dropFirst()
         var type = TransferType.image
         if let found = Self.type(at: path) {
             type = found
@@ -45,7 +45,7 @@ package struct FTPURL: Sendable, Equatable {
             parts.append(name)
         }
         var name = parts.popLast() ?? []
-        // "//" at the start is the root, elsewhere it says nothing.
+        // A leading "//" means the root. Elsewhere "//" is ignored.
         let isAbsolute = parts.first?.isEmpty == true
         parts.removeAll(where: \.isEmpty)
         if isAbsolute { parts.insert([UInt8(ascii: "/")], at: 0) }
@@ -53,7 +53,7 @@ package struct FTPURL: Sendable, Equatable {
             parts.append(name)
             name = []
         }
-        if let credential = place.credential {
+        if let credential = httpURL.credential {
             let words = Array((credential.user + (credential.password ?? "")).utf8)
             guard words.allSatisfy(Self.isPlain) else { throw .badCharacter }
         }
@@ -76,6 +76,6 @@ package struct FTPURL: Sendable, Equatable {
         }
     }
 
-    /// Neither CR nor LF nor NUL.
+    /// Not CR, LF or NUL.
     private static func isPlain(_ byte: UInt8) -> Bool { byte != 0x0D && byte != 0x0A && byte != 0 }
 }

@@ -1,10 +1,10 @@
-/// An absolute URL of HTTP or WebSocket, cut into what a connection and a request line need.
+/// A parsed absolute URL of HTTP or WebSocket.
 ///
-/// Made once per request, in one pass over the text, with one allocation and one more for a host of 16 letters or more.
+/// Parsed once per request in one pass, with one allocation, and one more for hosts of 16 or more characters.
 package struct HTTPURL: Sendable, Equatable {
     package enum Scheme: UInt8, Sendable {
         case http, https, ws, wss
-        /// Only within an `FTPURL`.
+        /// Only within `FTPURL`.
         case ftp
 
         package var isSecure: Bool { self == .https || self == .wss }
@@ -21,12 +21,12 @@ package struct HTTPURL: Sendable, Equatable {
         }
     }
 
-    /// Why a text is no such URL.
+    /// Why a URL cannot be loaded.
     package enum Failure: Error, Sendable, Equatable {
-        /// There is no scheme, or another one.
+        /// The scheme is missing or unsupported.
         case unsupportedScheme
         case noHost
-        /// The host is there, but no host can have that name (ERR-15).
+        /// The host is not a valid host name (ERR-15).
         case badHost
         case badPort
         /// A space or a control character.
@@ -42,22 +42,23 @@ package struct HTTPURL: Sendable, Equatable {
     }
 
     package let scheme: Scheme
-    /// Lower-case ASCII, without brackets; the zone of an IPv6 address follows after "%".
+    /// Lower-case ASCII, without brackets. The zone of an IPv6 address follows "%".
     package let host: String
     package let port: UInt16
-    /// As it stands in the URL, or nil.
+    /// As in the URL, or nil.
     package let userinfo: String?
-    /// The authority, then at once the target, so that a proxy's absolute form needs no joining.
+    /// Authority and target, adjacent, so that the absolute form needs no concatenation.
     private let bytes: [UInt8]
     private let authorityLength: Int
 
-    /// For `Host` and `:authority`: no user-info, no zone, the port only if it is not the scheme's own (MISC-27).
+    /// The value of `Host` and `:authority`: without userinfo and zone, with the port only if it is not the default
+    /// (MISC-27).
     package var authority: ArraySlice<UInt8> { bytes[..<authorityLength] }
 
-    /// Path and query in origin form: at least "/", no fragment (MISC-27).
+    /// Path and query in origin form: at least "/", without fragment (MISC-27).
     package var target: ArraySlice<UInt8> { bytes[authorityLength...] }
 
-    /// The extension of the last path component as it stands in the URL, or nil.
+    /// The extension of the last path component as it is written, or nil.
     package var pathExtension: String? {
         let name = target.prefix { $0 != UInt8(ascii: "?") }.split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
@@ -65,7 +66,7 @@ package struct HTTPURL: Sendable, Equatable {
         return name.flatMap { FileExtensions.fileExtension(ofName: String(decoding: $0, as: UTF8.self)) }
     }
 
-    /// The target for a proxy (RFC 9112 §3.2.2).
+    /// The absolute form, for proxies (RFC 9112 §3.2.2).
     package var absoluteForm: [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 8)
@@ -75,7 +76,7 @@ package struct HTTPURL: Sendable, Equatable {
         return result
     }
 
-    /// User and password, decoded; nil if the URL has neither.
+    /// Decoded user and password; nil if the URL has no userinfo.
     package var credential: (user: String, password: String?)? {
         guard let userinfo else { return nil }
         let parts = userinfo.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -86,17 +87,17 @@ package struct HTTPURL: Sendable, Equatable {
         return (user, decoded.count > 1 ? decoded[1] : nil)
     }
 
-    /// Whether scheme, host and port are the same (RFC 6454).
+    /// Whether scheme, host and port are equal (RFC 6454).
     package func isSameOrigin(as other: HTTPURL) -> Bool {
         port == other.port && scheme == other.scheme && host == other.host
     }
 
-    /// Reads the text of an absolute URL, or says why it cannot be loaded.
+    /// Parses an absolute URL, or throws the reason why it cannot be loaded.
     package init(_ text: String) throws(Failure) { try self.init(text, isFTP: false) }
 
-    /// - Parameter isFTP: Whether the scheme has to be `ftp`; else it is one of HTTP or WebSocket.
+    /// - Parameter isFTP: Whether the scheme must be `ftp`. Otherwise it must be one of HTTP or WebSocket.
     init(_ text: String, isFTP: Bool) throws(Failure) {
-        // The standard library's closures know no typed errors.
+        // Closures of the standard library do not support typed throws.
         var failure = Failure.badCharacter
         let parse = { (bytes: UnsafeBufferPointer<UInt8>) -> HTTPURL? in
             do throws(Failure) {
@@ -170,7 +171,7 @@ extension HTTPURL {
         ) -> HTTPURL {
             var hostText = ""
             var authorityLength = 0
-            // Brackets, ":65535" and "/" are the most that is added.
+            // The parser adds at most brackets, ":65535" and "/".
             let bytes = [UInt8](unsafeUninitializedCapacity: host.address.count + path.count + 9) { block, count in
                 var end = 0
                 if host.isIPv6 {
@@ -209,7 +210,7 @@ extension HTTPURL {
         }
 
         private func schemeAndAuthorityStart() -> (Scheme, Int)? {
-            // The shortest is "ws://".
+            // The shortest prefix is "ws://".
             guard text.count >= 5 else { return nil }
             let scheme: Scheme
             let length: Int
@@ -242,11 +243,11 @@ extension HTTPURL {
         }
 
         private struct Host {
-            /// Where in the text it ends.
+            /// The index after the host.
             var end: Int
             /// In any case, without brackets and zone.
             var address: UnsafeBufferPointer<UInt8>
-            /// Whether it is ASCII without percent-encoding.
+            /// Whether the host is ASCII and not percent-encoded.
             var isPlain = true
             var isIPv6 = false
             var zone: String?
@@ -270,14 +271,14 @@ extension HTTPURL {
             return Host(end: end, address: written, isPlain: isPlain)
         }
 
-        /// The same URL with its host in ASCII.
+        /// Parses the URL again with its host in ASCII.
         private func urlWithASCII(_ host: Host) throws(Failure) -> HTTPURL {
             guard let ascii = HostName.ascii(host.address), !ascii.isEmpty else { throw .badHost }
             let rewritten = text[..<(host.end - host.address.count)] + ascii + text[host.end...]
             return try HTTPURL(String(decoding: rewritten, as: UTF8.self), isFTP: isFTP)
         }
 
-        /// An IPv6 address in brackets, whose zone may follow "%25" (RFC 6874) or, as many write it, "%".
+        /// An IPv6 address in brackets. The zone follows "%25" (RFC 6874) or "%", which is common.
         private func literal(_ range: Range<Int>) throws(Failure) -> Host {
             guard let close = text[range].firstIndex(of: UInt8(ascii: "]")) else { throw .badHost }
             let inner = text[range.lowerBound + 1..<close]
@@ -304,7 +305,7 @@ extension HTTPURL {
             return host
         }
 
-        /// What stands between the host and the path: nothing, ":" alone, or ":" and a number from 1 to 65535.
+        /// The text between host and path: nothing, ":", or ":" and a number from 1 to 65535.
         private func port(_ range: Range<Int>, default defaultPort: UInt16) -> UInt16? {
             if range.isEmpty { return defaultPort }
             guard text[range.lowerBound] == UInt8(ascii: ":") else { return nil }

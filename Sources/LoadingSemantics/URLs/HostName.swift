@@ -1,9 +1,9 @@
-/// The ASCII form of a host that is percent-encoded or has letters beyond ASCII.
+/// Converts percent-encoded and internationalized hosts to ASCII.
 ///
-/// The public `URL` maps such hosts by UTS 46 already when it parses them. What arrives here comes from `Location`
-/// fields and percent-encoded hosts; lower-casing and the ideographic full stops are all the mapping they get.
+/// The public `URL` maps hosts by UTS 46 during parsing. The hosts here come from `Location` fields and
+/// percent-encoding. The only mapping is to lower case, and of ideographic full stops.
 enum HostName {
-    /// Nil if no host can have that name: it is to be treated as one that cannot be found (ERR-15).
+    /// Returns nil if the text is not a valid host name, which is treated as an unknown host (ERR-15).
     static func ascii(_ host: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard let decoded = PercentEncoding.decode(host),
             let name = String(validating: decoded, as: UTF8.self)?.lowercased()
@@ -18,7 +18,7 @@ enum HostName {
             if label.allSatisfy(\.isASCII) {
                 result += label.lazy.map { UInt8(truncatingIfNeeded: $0.value) }
             } else {
-                // A label is at most 63 letters (RFC 1035 §2.3.4), and encoding never makes it shorter.
+                // A label has at most 63 characters (RFC 1035 §2.3.4), and the encoding is never shorter.
                 if label.count > 63 { return nil }
                 let encoded = Punycode.encode(Array(label))
                 if encoded.count > 59 { return nil }

@@ -1,6 +1,6 @@
 /// Percent-encoding (RFC 3986 §2.1) of bytes.
 enum PercentEncoding {
-    /// The bytes that an encoded text means; nil if a "%" is not followed by two hexadecimal digits.
+    /// The decoded bytes; nil if a "%" is not followed by two hexadecimal digits.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         var bytes = text.makeIterator()
@@ -17,14 +17,14 @@ enum PercentEncoding {
         return result
     }
 
-    /// Appends `byte` as "%" and two digits.
+    /// Appends "%" and two digits.
     static func append(_ byte: UInt8, to result: inout [UInt8]) {
         result.append(UInt8(ascii: "%"))
         result.append(digit(byte >> 4))
         result.append(digit(byte & 15))
     }
 
-    /// Encodes every byte that `isPlain` does not let through.
+    /// Encodes all bytes except those that satisfy `isPlain`.
     static func encode(_ text: some Sequence<UInt8>, unless isPlain: (UInt8) -> Bool) -> [UInt8] {
         var result: [UInt8] = []
         for byte in text {

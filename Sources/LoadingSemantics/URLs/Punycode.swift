@@ -1,8 +1,8 @@
-/// The ASCII form of a label with other letters (RFC 3492).
+/// Punycode (RFC 3492).
 enum Punycode {
     private static let base = 36, tMin = 1, tMax = 26, skew = 38, damp = 700, initialBias = 72, initialN = 128
 
-    /// The label without its "xn--". A label has less than 64 scalars, so no number here comes near overflow.
+    /// The encoded label without "xn--". A label has fewer than 64 scalars, so no value overflows.
     static func encode(_ label: [Unicode.Scalar]) -> [UInt8] {
         var result = label.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
         let basicCount = result.count

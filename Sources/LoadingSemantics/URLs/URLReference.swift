@@ -1,4 +1,4 @@
-/// A URL or a relative reference, cut into its five parts (RFC 3986 §4.1, appendix B) and otherwise left alone.
+/// A URL or relative reference, split into its five components (RFC 3986 §4.1, appendix B) and otherwise unchanged.
 package struct URLReference: Equatable {
     var scheme: ArraySlice<UInt8>?
     var authority: ArraySlice<UInt8>?
@@ -29,7 +29,7 @@ package struct URLReference: Equatable {
         path = rest
     }
 
-    /// The target that this reference has in a document at `base` (RFC 3986 §5.2.2). Nothing is encoded or decoded.
+    /// The target of this reference with the given base (RFC 3986 §5.2.2). Nothing is encoded or decoded.
     func resolved(against base: URLReference) -> URLReference {
         var target = self
         if scheme == nil {
@@ -48,7 +48,7 @@ package struct URLReference: Equatable {
         return target
     }
 
-    /// The parts put together again (§5.3).
+    /// The recomposed reference (§5.3).
     var bytes: [UInt8] {
         var result: [UInt8] = []
         if let scheme { result += scheme + ":".utf8 }
@@ -98,7 +98,7 @@ package struct URLReference: Equatable {
 }
 
 extension URLReference {
-    /// A URL without the user and the password that it may name.
+    /// A URL without its userinfo.
     package static func withoutUserinfo(_ url: String) -> String {
         var reference = URLReference(Array(url.utf8))
         guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")) else {
@@ -108,7 +108,7 @@ extension URLReference {
         return String(decoding: reference.bytes, as: UTF8.self)
     }
 
-    /// A URL with the user that it may name, but without the password.
+    /// A URL with its user but without its password.
     package static func withoutPassword(_ url: String) -> String {
         var reference = URLReference(Array(url.utf8))
         guard let authority = reference.authority, let mark = authority.lastIndex(of: UInt8(ascii: "@")),

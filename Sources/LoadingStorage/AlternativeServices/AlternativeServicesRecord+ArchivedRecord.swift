@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 package import LoadingSemantics
 
-/// Where else origins speak HTTP/3 (CONN-8).
+/// The alternative services of origins (CONN-8).
 package typealias AlternativeServicesArchive = RecordArchive<AlternativeServicesRecord>
 
 extension AlternativeServicesRecord: ArchivedRecord {
@@ -9,10 +9,10 @@ extension AlternativeServicesRecord: ArchivedRecord {
     package static let identityColumns = ["host", "port"]
     package static let contentColumns = ["services"]
 
-    // Losing what was written last costs a slower start at most.
-    package static let design = DatabaseDesign(
+    // Losing the last changes costs at most a slower start.
+    package static let schema = DatabaseSchema(
         name: "url-loading-alternative-services.sqlite", applicationID: 0x554C_4153,
-        migrations: [makeTable(identityColumns, contentColumns)], durability: .none, isCheckedWhole: true)
+        migrations: [makeTable(identityColumns, contentColumns)], durability: .none, checksIntegrity: true)
 
     package static func values(of origin: HostPort) -> [DatabaseValue] {
         [.text(origin.host), .integer(Int64(origin.port))]
@@ -21,7 +21,7 @@ extension AlternativeServicesRecord: ArchivedRecord {
     package var identity: HostPort { origin }
     package var isPersistent: Bool { true }
 
-    /// Of each alternative its host, or nothing, and three numbers: port, end, and whether it persists.
+    /// For each alternative: its host or an empty string, and "port expiry persists".
     package var content: [DatabaseValue] {
         let pairs = entries.map { entry in
             (entry.service.host ?? "", "\(entry.service.port) \(entry.expires) \(entry.service.persists ? 1 : 0)")

@@ -1,6 +1,6 @@
 package import LoadingSemantics
 
-/// The cookies of one store (COOK-19). Those that end with the session are not written.
+/// The cookies of one store (COOK-19), without session cookies.
 package typealias CookieArchive = RecordArchive<Cookie>
 
 extension Cookie: ArchivedRecord {
@@ -10,9 +10,9 @@ extension Cookie: ArchivedRecord {
         "value", "is_secure", "is_http_only", "same_site", "expires", "created", "ports", "annotations",
     ]
 
-    package static let design = DatabaseDesign(
+    package static let schema = DatabaseSchema(
         name: "url-loading-cookies.sqlite", applicationID: 0x554C_434B,
-        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, isCheckedWhole: true)
+        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, checksIntegrity: true)
 
     package static func values(of identity: CookieIdentity) -> [DatabaseValue] {
         [

@@ -1,54 +1,54 @@
 internal import CLoadingSecretService
 internal import LoadingSemantics
 
-/// The permanent credentials of an application in the user's keyring.
+/// The persistent credentials of an application in the user's keyring.
 ///
-/// Each is an item there, which the user finds by the host and the name. Items of other applications are not touched,
-/// even if they are this library's. Every call may wait for other processes, and where the keyring is locked for the
-/// user, but none for ever. A user who has declined to unlock it is not asked again until it was unlocked. Used by one
-/// thread at a time.
+/// Each credential is an item, labelled with host and user. Items of other applications are not touched, even if they
+/// were made by this library. Every call may wait for other processes, and for the user to unlock a collection, but
+/// only for a bounded time. After the user has declined to unlock, the keyring does not prompt again until it was
+/// unlocked by other means. Used by one thread at a time.
 package final class CredentialKeyring {
     package typealias Change = RecordChange<PersistentCredential>
 
     private let address: String
-    private let patience: UInt32
+    private let timeout: UInt32
     private let own: KeyringAttributes
     private var connection: OpaquePointer?
     private var isDeclined = false
-    /// One that did not answer is left alone until then.
+    /// Set after a timeout: the keyring is not used until then.
     private var silentUntil: ContinuousClock.Instant?
-    /// Whether the connection was made for what is done now.
+    /// Whether the connection was opened for the current operation.
     private var isNew = false
 
-    /// Nil where programs have no bus to speak on, and so no keyring. Speaks to nobody yet.
+    /// Returns nil without a session bus, and so without a keyring. Does not connect yet.
     ///
     /// - Parameters:
-    ///   - application: What the application is known by; any text.
-    ///   - patience: How long to wait for an answer, in milliseconds. Who has to ask the user is given a minute.
-    ///   - environment: Gives the value of a variable.
+    ///   - application: The name of the application; any text.
+    ///   - timeout: The timeout of a call, in milliseconds. Prompts have a timeout of one minute.
+    ///   - environment: Returns the value of an environment variable.
     package init?(
-        application: String, patience: UInt32 = TimeLimits.standard.keyring,
+        application: String, timeout: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable
     ) {
         guard let address = SessionBus.address(environment: environment) else { return nil }
         self.address = address
-        self.patience = patience
+        self.timeout = timeout
         own = KeyringAttributes(application: application)
     }
 
     deinit { close() }
 
-    /// Finds out whether it is there, locked or not.
+    /// Checks that the keyring is available, locked or not.
     package func reach() throws(KeyringFailure) { try attempt { _ in } }
 
     package func load() throws(KeyringFailure) -> [PersistentCredential] {
         try attempt { (keyring) throws(KeyringFailure) in
-            // Before, since what comes meanwhile is news.
+            // Before reading, because later changes must be detected.
             _ = cls_has_news(keyring)
             var newest: [PersistentCredential.Identity: (credential: PersistentCredential, modified: UInt64)] = [:]
             for item in try unlocked(own, in: keyring).all {
                 guard let credential = item.credential else { continue }
-                // Two there are only when a process was killed, or when the user has made another place for new items.
+                // Duplicates exist only if a process was killed, or if the user selected another default collection.
                 if let other = newest[credential.identity], other.modified >= item.modified { continue }
                 newest[credential.identity] = (credential, item.modified)
             }
@@ -56,8 +56,8 @@ package final class CredentialKeyring {
         }
     }
 
-    /// Whether there may be something that was not there when it was read. What this object has changed counts too.
-    /// Asks nobody, so as long as the keyring cannot be reached there is no news.
+    /// Whether items may have changed since they were read, including by this object. Does not contact the keyring, so
+    /// false while it is unavailable.
     package func hasExternalChanges() -> Bool { connection.map { cls_has_news($0) } ?? false }
 
     package func apply(_ change: Change) throws(KeyringFailure) {
@@ -81,13 +81,13 @@ package final class CredentialKeyring {
         }
         isDeclined = outcome == CLS_LOCKED
         try check(outcome)
-        // What has the same identity and is otherwise the default, or lies elsewhere.
+        // Items with the same identity and another default flag, or in another collection.
         let items = try find(own.with(credential.identity), in: keyring)
         guard let kept = items.all.first(where: { $0.credential == credential }) else { throw .failed }
         for item in items.all where item.index != kept.index && !item.isLocked { try items.delete(item, from: keyring) }
     }
 
-    /// For people.
+    /// Displayed by keyring applications.
     private static func label(_ identity: PersistentCredential.Identity) -> String {
         let host = identity.space.host
         return String((identity.user.isEmpty ? host : "\(host) (\(identity.user))").filter { $0 != "\0" })
@@ -108,7 +108,7 @@ package final class CredentialKeyring {
         return KeyringItems(found)
     }
 
-    /// Finds them, and has the user unlock what is locked.
+    /// Finds items, and prompts the user to unlock them if necessary.
     private func unlocked(
         _ attributes: KeyringAttributes, in keyring: OpaquePointer
     ) throws(KeyringFailure) -> KeyringItems {
@@ -123,17 +123,17 @@ package final class CredentialKeyring {
             isDeclined = true
             throw .locked
         }
-        // Where nothing was found nothing is known.
+        // If nothing was found, the state of the collection is unknown.
         if !items.all.isEmpty { isDeclined = false }
-        // The service may have forgotten who asks, as it does when it is started anew. One that has just been asked
-        // for a session does not want to notify.
+        // A restarted service no longer knows the session, and returns no secrets. With a new session, a missing secret
+        // means that the service refuses.
         if items.hasWithoutSecret, !isNew { throw .failed }
         return items
     }
 
     // MARK: Reaching it
 
-    /// Does it, and once more by a new connection if it fails. One who does not answer is not waited for twice.
+    /// Runs `work`, and repeats it once with a new connection if it fails. After a timeout it is not repeated.
     private func attempt<Result>(
         _ work: (OpaquePointer) throws(KeyringFailure) -> Result
     ) throws(KeyringFailure) -> Result {
@@ -146,10 +146,10 @@ package final class CredentialKeyring {
             do throws(KeyringFailure) {
                 return try work(try opened())
             } catch {
-                // By an open connection the keyring tells when it is unlocked.
+                // The connection stays open while the keyring is locked, because it reports the unlocking.
                 if error != .locked { close() }
                 if error == .silent {
-                    let pause = TimeLimits.standard.keyringPauseFactor * Int64(patience)
+                    let pause = TimeLimits.standard.keyringPauseFactor * Int64(timeout)
                     silentUntil = ContinuousClock.now + .milliseconds(pause)
                 }
                 if isLast || error == .locked || error == .silent || (error == .absent && !wasOpen) { throw error }
@@ -161,7 +161,7 @@ package final class CredentialKeyring {
     private func opened() throws(KeyringFailure) -> OpaquePointer {
         if let connection { return connection }
         var new: OpaquePointer?
-        try check(cls_open(address, patience, &new))
+        try check(cls_open(address, timeout, &new))
         connection = new
         guard let new else { throw .failed }
         return new

@@ -1,7 +1,7 @@
-/// A credential as an item of a keyring is found by: everything but the password.
+/// The attributes of a keyring item: all parts of a credential except the password.
 ///
-/// An item always has all of the attributes. To a keyring an item that has more than what is asked for is what is asked
-/// for, so what is not given has an attribute too, and `given` says which ones were.
+/// Every item has all attributes, because a search also matches items with additional ones. Absent parts are empty
+/// strings, and `given` lists the present ones.
 struct KeyringAttributes: Sendable {
     private enum Name: String {
         case schema = "xdg:schema"
@@ -16,7 +16,7 @@ struct KeyringAttributes: Sendable {
 
     private var values: [(name: Name, value: String)]
 
-    /// What all items of an application have.
+    /// The attributes that all items of an application have.
     init(application: String) {
         values = [(.schema, "swift-url-loading.Credential"), (.application, Self.escaped(application))]
     }
@@ -42,7 +42,7 @@ struct KeyringAttributes: Sendable {
         return new
     }
 
-    /// Names and values by turns, and nil.
+    /// Alternating names and values, terminated by nil.
     func withCStrings<Result>(_ body: ([UnsafePointer<CChar>?]) -> Result) -> Result {
         var bytes: [CChar] = []
         var starts: [Int] = []
@@ -57,9 +57,9 @@ struct KeyringAttributes: Sendable {
 
     // MARK: Reading
 
-    /// Nil if the item is of no credential.
+    /// Returns nil if the item is not a credential.
     ///
-    /// - Parameter value: Gives the value of an attribute.
+    /// - Parameter value: Returns the value of an attribute.
     static func credential(password: String, _ value: (String) -> String?) -> PersistentCredential? {
         func text(_ name: Name) -> String? { value(name.rawValue).flatMap(unescaped) }
         guard let host = text(.host), let port = text(.port).flatMap({ Int($0) }), let user = text(.user),
@@ -72,7 +72,7 @@ struct KeyringAttributes: Sendable {
         return PersistentCredential(space: space, user: user, password: password, isDefault: isDefault == "yes")
     }
 
-    /// An attribute ends at the first NUL.
+    /// An attribute value must not contain NUL.
     static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

@@ -1,10 +1,10 @@
-/// Why the keyring could not be used. Never what was to be kept in it.
+/// Why the keyring could not be used. Never contains credentials.
 package enum KeyringFailure: Error, Hashable, Sendable {
-    /// There is no library, no bus, or no service on it.
+    /// The library, the bus or the service is missing.
     case absent
-    /// And it was not unlocked, or that was declined.
+    /// Locked, and not unlocked in time, or the user declined.
     case locked
-    /// No answer in time.
+    /// Timeout.
     case silent
     case failed
 }

@@ -1,18 +1,18 @@
 internal import CLoadingSecretService
 
-/// What was found in a keyring.
+/// The result of a search in a keyring.
 final class KeyringItems {
     struct Item {
         var index: Int
         var modified: UInt64
         var isLocked: Bool
-        /// Nil if the item is locked, or of no credential.
+        /// Nil if the item is locked, or not a credential.
         var credential: PersistentCredential?
     }
 
     private let items: OpaquePointer
     let all: [Item]
-    /// Whether there is an item that is not locked and yet has no password.
+    /// Whether an unlocked item has no secret.
     let hasWithoutSecret: Bool
 
     init(_ items: OpaquePointer) {

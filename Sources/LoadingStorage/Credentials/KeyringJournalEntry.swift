@@ -1,7 +1,7 @@
-/// What the file has where the keyring should have it: what is to be done there when it can be reached again.
+/// A row of the credential file when a keyring is used: a change to make to the keyring when it is available again.
 ///
-/// A file without a keyring is one of notes of what was stored. So it is the same file with and without one
-/// (`CredentialArchive`), and the other notes are rows of its table that are no credentials.
+/// Without a keyring, the file contains the credentials themselves, as `stored` entries. So both modes use the same
+/// file format (`CredentialArchive`). Other entries are rows that do not parse as credentials.
 enum KeyringJournalEntry: Hashable, Sendable {
     enum Identity: Hashable, Sendable {
         case credential(PersistentCredential.Identity)
@@ -11,14 +11,14 @@ enum KeyringJournalEntry: Hashable, Sendable {
 
     case stored(PersistentCredential)
     case removed(PersistentCredential.Identity)
-    /// All that was in the keyring before the other notes were made.
+    /// All items that were in the keyring before the other entries were made.
     case everythingRemoved
-    /// There is something in the keyring, or was. Without that what is removed needs no note.
+    /// The keyring contains or contained items. Otherwise removals need no entry.
     case keyringUsed
 
     var stored: PersistentCredential? { if case .stored(let credential) = self { credential } else { nil } }
 
-    /// What is to be done to the keyring.
+    /// The change to make to the keyring.
     var change: RecordChange<PersistentCredential>? {
         switch self {
         case .stored(let credential): .stored(credential)
@@ -34,9 +34,9 @@ extension KeyringJournalEntry: ArchivedRecord {
     static var isSecret: Bool { true }
     static var identityColumns: [String] { PersistentCredential.identityColumns }
     static var contentColumns: [String] { PersistentCredential.contentColumns }
-    static var design: DatabaseDesign { PersistentCredential.design }
+    static var schema: DatabaseSchema { PersistentCredential.schema }
 
-    /// In the place of a host, where a credential has a text.
+    /// Marks an entry by an integer in the host column, where credentials have text.
     private static let everything = DatabaseValue.integer(1)
     private static let keyring = DatabaseValue.integer(2)
 

@@ -1,4 +1,4 @@
-/// The permanent credentials of a user who has no keyring.
+/// The persistent credentials of users without a keyring.
 package typealias CredentialArchive = RecordArchive<PersistentCredential>
 
 extension PersistentCredential: ArchivedRecord {
@@ -10,9 +10,9 @@ extension PersistentCredential: ArchivedRecord {
     ]
     package static let contentColumns = ["password", "is_default"]
 
-    package static let design = DatabaseDesign(
+    package static let schema = DatabaseSchema(
         name: "url-loading-credentials.sqlite", applicationID: 0x554C_4352,
-        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, isCheckedWhole: true)
+        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, checksIntegrity: true)
 
     package static func values(of identity: Identity) -> [DatabaseValue] {
         let space = identity.space

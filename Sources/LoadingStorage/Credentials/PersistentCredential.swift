@@ -1,6 +1,6 @@
-/// A password that lasts, and where it is good (AUTH-21). Never shown: neither printed nor by reflection.
+/// A persistent credential with its protection space (AUTH-21). Descriptions and mirrors do not reveal it.
 package struct PersistentCredential: Sendable, Hashable {
-    /// What a credential is for, as the public API names it.
+    /// The protection space, with the values of the public API.
     package struct Space: Sendable, Hashable {
         package var host: String
         package var port: Int
@@ -23,7 +23,7 @@ package struct PersistentCredential: Sendable, Hashable {
         }
     }
 
-    /// A space has one credential of a user at most (AUTH-23).
+    /// A protection space has at most one credential per user (AUTH-23).
     package struct Identity: Sendable, Hashable {
         package var space: Space
         package var user: String
@@ -37,7 +37,7 @@ package struct PersistentCredential: Sendable, Hashable {
     package var space: Space
     package var user: String
     package var password: String
-    /// Whether it is the one that its space proposes.
+    /// Whether it is the default credential of its space.
     package var isDefault: Bool
 
     package init(space: Space, user: String, password: String, isDefault: Bool = false) {

@@ -1,13 +1,12 @@
 internal import LoadingSemantics
 
-/// The permanent credentials of an application: in the user's keyring where there is one that answers, else in a file
-/// for this user's eyes only (AUTH-21).
+/// The persistent credentials of an application: in the user's keyring if one is available, otherwise in a file that
+/// only this user can read (AUTH-21).
 ///
-/// What cannot be done to the keyring is noted in the file, and done to the keyring when it can be reached again.
-/// Which of two wins follows from that: the file has only what came after the keyring could be reached last, so what
-/// it says holds, and what is removed stays removed. In the keyring itself the item that was changed last holds. Notes
-/// are carried over before anything else is done to the keyring. While the file cannot be read nobody knows what they say:
-/// then nothing is done to the keyring, and changes wait in memory.
+/// While the keyring is unavailable, changes are recorded in the file as a journal, and applied before the next keyring
+/// operation. The journal contains only changes that are newer than the last contact with the keyring, so it takes
+/// precedence. Within the keyring, the item that was changed last takes precedence. While the file cannot be read, the
+/// journal is unknown: the keyring is not changed, and changes wait in memory.
 ///
 /// Used by one thread at a time.
 package final class PersistentCredentialStore {
@@ -17,161 +16,160 @@ package final class PersistentCredentialStore {
     private let file: RecordArchive<KeyringJournalEntry>
     private let notify: @Sendable (StorageMessage) -> Void
 
-    /// What the file is known to have; nil before it was read.
-    private var notes: [KeyringJournalEntry.Identity: KeyringJournalEntry]?
-    /// Notes that are done, but may still be in the file.
-    private var done: Set<KeyringJournalEntry> = []
-    /// What the keyring is known to have, for when it cannot be reached.
-    private var kept: [PersistentCredential.Identity: PersistentCredential] = [:]
-    /// Put off until the notes can be read.
-    private var waiting = PendingChanges<PersistentCredential>()
+    /// The journal in the file; nil before it was read.
+    private var journal: [KeyringJournalEntry.Identity: KeyringJournalEntry]?
+    /// Applied entries that may still be in the file.
+    private var applied: Set<KeyringJournalEntry> = []
+    /// The last known contents of the keyring, for while it is unavailable.
+    private var lastKnown: [PersistentCredential.Identity: PersistentCredential] = [:]
+    /// Changes that wait until the journal can be read.
+    private var pending = PendingChanges<PersistentCredential>()
     private var state = State.unknown
 
-    /// Who refuses so many notes refuses them all.
-    private static let mostRefusals = 8
+    /// After so many refused entries, the rest is not tried.
+    private static let maximumRefusals = 8
 
     private enum State: Hashable {
-        case unknown, reached
-        case away
+        case unknown, available
+        case unavailable
     }
 
-    /// Touches no disk and speaks to nobody.
+    /// Accesses neither disk nor bus.
     ///
     /// - Parameters:
-    ///   - application: What the application is known by in the keyring; any text.
-    ///   - patience: How long to wait for an answer of the keyring, in milliseconds.
-    ///   - environment: Gives the value of a variable. Without a bus in it there is no keyring.
+    ///   - application: The name of the application in the keyring; any text.
+    ///   - timeout: The timeout of a keyring call, in milliseconds.
+    ///   - environment: Returns the value of an environment variable. Without a bus address there is no keyring.
     package init(
-        in directory: StorageDirectory, application: String, patience: UInt32 = TimeLimits.standard.keyring,
+        in directory: StorageDirectory, application: String, timeout: UInt32 = TimeLimits.standard.keyring,
         environment: (String) -> String? = StorageDirectory.variable,
         notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {
-        keyring = CredentialKeyring(application: application, patience: patience, environment: environment)
+        keyring = CredentialKeyring(application: application, timeout: timeout, environment: environment)
         file = RecordArchive(in: directory, notify: notify)
         self.notify = notify
     }
 
-    /// Where the file is, or would be.
+    /// The path of the file, which may not exist.
     package var path: String { file.path }
-    /// Why nothing can be written to the file now; nil if all is well.
-    package var trouble: StorageFailure? { file.trouble }
-    /// False if there is surely nothing to load. Asks nobody: where there is a bus there may be a keyring.
+    /// Why the file cannot be written; nil if it can.
+    package var writeFailure: StorageFailure? { file.writeFailure }
+    /// False if there are certainly no credentials. Does not contact the keyring: with a bus there may be one.
     package var mayHold: Bool { keyring != nil || file.mayHold }
 
-    /// What a keyring that is away has is not known.
-    package var isLoadedWhole: Bool { state != .away }
+    /// False while the keyring is unavailable.
+    package var isLoadedCompletely: Bool { state != .unavailable }
 
-    /// What is in the keyring, or was when it could be reached last, with the notes on top of it. Nil if those cannot be read
-    /// now.
+    /// The contents of the keyring, or the last known ones, updated by the journal. Nil if the journal cannot be read.
     package func loadIfPossible() -> [PersistentCredential]? {
-        guard readNotes() else { return nil }
-        if !waiting.isEmpty { settle() }
-        guard let keyring else { return noted() }
-        let failure = carryOver(to: keyring)
+        guard readJournal() else { return nil }
+        if !pending.isEmpty { applyPending() }
+        guard let keyring else { return journaled() }
+        let failure = applyJournal(to: keyring)
         if let failure, failure != .failed {
-            isAway(failure)
+            didFail(failure)
             return known()
         }
         do throws(KeyringFailure) {
-            kept = Dictionary(try keyring.load().map { ($0.identity, $0) }) { $1 }
-            if !kept.isEmpty { noteUse() }
-            if let failure { isAway(failure) } else { isReached() }
+            lastKnown = Dictionary(try keyring.load().map { ($0.identity, $0) }) { $1 }
+            if !lastKnown.isEmpty { recordUse() }
+            if let failure { didFail(failure) } else { didReach() }
         } catch {
-            isAway(error)
+            didFail(error)
         }
         return known()
     }
 
-    /// The same; if the notes cannot be read now, with those that are known.
+    /// The same. If the journal cannot be read, uses what is known of it.
     package func load() -> [PersistentCredential] { loadIfPossible() ?? known() }
 
-    /// Whether there may be something that was not there when it was read. In the keyring what this object has changed
-    /// counts too; a keyring that was away is asked again with the next change or reading only. Costs a few system
-    /// calls.
+    /// Whether credentials may have changed since they were read. Changes by this object to the keyring count too. An
+    /// unavailable keyring is contacted only by the next change or read. Costs a few system calls.
     package func hasExternalChanges() -> Bool {
-        // Both, since each is told once.
+        // Evaluates both, because each reports a change once.
         let inKeyring = keyring?.hasExternalChanges() ?? false
         return file.hasExternalChanges() || inKeyring
     }
 
-    /// Whether the file was removed while it had credentials. What is in the keyring does not go with it.
-    package func hasLostFile() -> Bool { file.hasLostFile() && state != .reached }
+    /// Whether the file was deleted while it contained the credentials, which is not the case if they are in the
+    /// keyring.
+    package func hasLostFile() -> Bool { file.hasLostFile() && state != .available }
 
-    /// Has the changes in the keyring or in the file.
+    /// Makes the changes in the keyring or in the file.
     ///
     /// - Returns: False if they wait in memory.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
-        waiting.add(changes)
-        return settle()
+        pending.add(changes)
+        return applyPending()
     }
 
-    /// A keyring cannot be asked to do it only if something is still so.
+    /// A keyring has no conditional changes, so with one the condition is ignored.
     @discardableResult
     package func correct(_ corrections: [RecordReplacement<PersistentCredential>]) -> Bool {
         if keyring != nil { return apply(corrections.map(\.change)) }
-        notes = nil
+        journal = nil
         return file.correct(
             corrections.map { RecordReplacement(.stored($0.old), new: $0.new.map { .stored($0) }) })
     }
 
     @discardableResult
-    private func settle() -> Bool {
-        guard areNotesRead() else { return false }
-        let changes = waiting.take().list
+    private func applyPending() -> Bool {
+        guard isJournalRead() else { return false }
+        let changes = pending.take().list
         var rest = changes[...]
         if let keyring {
-            var failure = carryOver(to: keyring)
+            var failure = applyJournal(to: keyring)
             while failure == nil, let change = rest.first {
                 failure = attempt(change, in: keyring)
                 if failure == nil { rest.removeFirst() }
             }
-            if let failure { isAway(failure) } else if !changes.isEmpty { isReached() }
+            if let failure { didFail(failure) } else if !changes.isEmpty { didReach() }
         }
         if rest.isEmpty { return file.flush() }
-        return write(rest.flatMap(note))
+        return write(rest.flatMap(entry))
     }
 
-    /// Tries again what waits. True if nothing waits in memory any more.
+    /// Retries pending changes. Returns true if none wait in memory any more.
     @discardableResult
     package func flush() -> Bool {
-        if !waiting.isEmpty { return settle() }
-        if let keyring, hasDuties, areNotesRead(), carryOver(to: keyring) == nil { isReached() }
+        if !pending.isEmpty { return applyPending() }
+        if let keyring, hasPendingEntries, isJournalRead(), applyJournal(to: keyring) == nil { didReach() }
         return file.flush()
     }
 
-    // MARK: Notes
+    // MARK: Journal
 
-    /// False if the file cannot be read now: then nothing else is known of it than before.
-    private func readNotes() -> Bool {
+    /// Returns false if the file cannot be read. The journal is then unchanged.
+    private func readJournal() -> Bool {
         guard let found = file.loadIfPossible() else { return false }
-        notes = Dictionary(found.map { ($0.identity, $0) }) { $1 }
+        journal = Dictionary(found.map { ($0.identity, $0) }) { $1 }
         return true
     }
 
-    /// Whether the notes are those of the file: false if it cannot be read now.
-    private func areNotesRead() -> Bool {
-        // Where there is no file it costs little to see that.
-        notes != nil && file.hasExternalChangesIfReadable() == false || readNotes()
+    /// Returns false if the file cannot be read.
+    private func isJournalRead() -> Bool {
+        // This check is cheap if there is no file.
+        journal != nil && file.hasExternalChangesIfReadable() == false || readJournal()
     }
 
-    /// What is known to be kept.
+    /// The known credentials.
     private func known() -> [PersistentCredential] {
-        if notes?[.everything] != nil { return noted() }
-        return kept.values.filter { notes?[.credential($0.identity)] == nil } + noted()
+        if journal?[.everything] != nil { return journaled() }
+        return lastKnown.values.filter { journal?[.credential($0.identity)] == nil } + journaled()
     }
 
-    private func noted() -> [PersistentCredential] { notes?.values.compactMap(\.stored) ?? [] }
+    private func journaled() -> [PersistentCredential] { journal?.values.compactMap(\.stored) ?? [] }
 
-    /// Whether there is something to be done to the keyring.
-    private var hasDuties: Bool { notes?.values.contains { $0.change != nil } ?? false }
+    /// Whether the journal has changes to make to the keyring.
+    private var hasPendingEntries: Bool { journal?.values.contains { $0.change != nil } ?? false }
 
-    private func noteUse() {
-        if notes?[.keyring] == nil { write([.stored(.keyringUsed)]) }
+    private func recordUse() {
+        if journal?[.keyring] == nil { write([.stored(.keyringUsed)]) }
     }
 
-    private func note(_ change: Change) -> [RecordChange<KeyringJournalEntry>] {
-        let isUsed = notes?[.keyring] != nil || !kept.isEmpty
+    private func entry(_ change: Change) -> [RecordChange<KeyringJournalEntry>] {
+        let isUsed = journal?[.keyring] != nil || !lastKnown.isEmpty
         return switch change {
         case .stored(let credential): [.stored(.stored(credential))]
         case .removed(let identity): isUsed ? [.stored(.removed(identity))] : [.removed(.credential(identity))]
@@ -184,57 +182,58 @@ package final class PersistentCredentialStore {
     private func write(_ changes: [RecordChange<KeyringJournalEntry>]) -> Bool {
         for change in changes {
             switch change {
-            case .stored(let note): notes?[note.identity] = note
-            case .removed(let identity): notes?[identity] = nil
-            case .everythingRemoved: notes = [:]
+            case .stored(let entry): journal?[entry.identity] = entry
+            case .removed(let identity): journal?[identity] = nil
+            case .everythingRemoved: journal = [:]
             }
         }
         return file.apply(changes)
     }
 
-    /// Does to the keyring what the notes say. Those that remain then could not be done.
-    private func carryOver(to keyring: CredentialKeyring) -> KeyringFailure? {
-        var duties = (notes ?? [:]).values.filter { $0.change != nil && !done.contains($0) }
-        // It is about what was there before the others.
-        if let index = duties.firstIndex(of: .everythingRemoved) { duties.swapAt(0, index) }
+    /// Applies the journal to the keyring. Entries that the keyring refuses stay.
+    private func applyJournal(to keyring: CredentialKeyring) -> KeyringFailure? {
+        var entries = (journal ?? [:]).values.filter { $0.change != nil && !applied.contains($0) }
+        // It concerns only items from before the other entries.
+        if let index = entries.firstIndex(of: .everythingRemoved) { entries.swapAt(0, index) }
         var failure: KeyringFailure?
         var refusals = 0
-        for note in duties {
-            guard let change = note.change else { continue }
-            if let trouble = attempt(change, in: keyring) {
-                failure = trouble
+        for entry in entries {
+            guard let change = entry.change else { continue }
+            if let refusal = attempt(change, in: keyring) {
+                failure = refusal
                 refusals += 1
-                // One that is refused does not hold up the others, unless it is about what was there before them.
-                if trouble != .failed || note == .everythingRemoved || refusals == Self.mostRefusals { break }
+                // A refused entry does not block the others, except `everythingRemoved`, which must come first.
+                if refusal != .failed || entry == .everythingRemoved || refusals == Self.maximumRefusals { break }
             } else {
-                done.insert(note)
+                applied.insert(entry)
             }
         }
-        forgetDone()
+        removeApplied()
         return failure
     }
 
-    /// Another process may have changed a note meanwhile, or added one, which is then still to be done.
-    private func forgetDone() {
-        guard !done.isEmpty, file.removeUnchanged(done) else { return }
-        for note in done where notes?[note.identity] == note { notes?[note.identity] = nil }
-        done = []
+    /// Entries that another process has changed or added meanwhile stay.
+    private func removeApplied() {
+        guard !applied.isEmpty, file.removeUnchanged(applied) else { return }
+        for entry in applied where journal?[entry.identity] == entry { journal?[entry.identity] = nil }
+        applied = []
     }
 
     // MARK: The state of the keyring
 
     private func attempt(_ change: Change, in keyring: CredentialKeyring) -> KeyringFailure? {
         do throws(KeyringFailure) {
-            if notes?[.keyring] == nil {
+            if journal?[.keyring] == nil {
                 try keyring.reach()
-                // Before: who is killed in between must not leave something there that no note speaks of.
-                noteUse()
+                // Before the change: if the process is killed in between, the journal must show that the keyring is in
+                // use.
+                recordUse()
             }
             try keyring.apply(change)
             switch change {
-            case .stored(let credential): kept[credential.identity] = credential
-            case .removed(let identity): kept[identity] = nil
-            case .everythingRemoved: kept = [:]
+            case .stored(let credential): lastKnown[credential.identity] = credential
+            case .removed(let identity): lastKnown[identity] = nil
+            case .everythingRemoved: lastKnown = [:]
             }
             return nil
         } catch {
@@ -242,15 +241,15 @@ package final class PersistentCredentialStore {
         }
     }
 
-    private func isReached() {
-        if state == .away { notify(.keyringAvailable) }
-        state = .reached
+    private func didReach() {
+        if state == .unavailable { notify(.keyringAvailable) }
+        state = .available
     }
 
-    private func isAway(_ failure: KeyringFailure) {
-        // Many who have a bus have no keyring, and nothing to be told.
-        if state == .unknown, failure == .absent, notes?[.keyring] == nil { return }
-        if state != .away { notify(.keyringUnavailable(failure, path: path)) }
-        state = .away
+    private func didFail(_ failure: KeyringFailure) {
+        // Many users with a session bus have no keyring, which is not worth a message.
+        if state == .unknown, failure == .absent, journal?[.keyring] == nil { return }
+        if state != .unavailable { notify(.keyringUnavailable(failure, path: path)) }
+        state = .unavailable
     }
 }

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Where the programs of a user's session speak to each other.
+/// The D-Bus session bus.
 ///
-/// Only what is there already counts, and only on this machine: no bus is started, and none is asked over a network.
+/// Only an existing local bus is used: no bus is started, and none is contacted over a network.
 enum SessionBus {
-    /// Nil where there is none. Costs a system call.
+    /// Returns nil if there is none. Costs one system call.
     static func address(environment: (String) -> String?) -> String? {
         if let list = environment("DBUS_SESSION_BUS_ADDRESS"), !list.isEmpty {
             let local = list.split(separator: ";").filter { $0.hasPrefix("unix:") }
@@ -15,7 +15,7 @@ enum SessionBus {
         return access(path, F_OK) == 0 ? "unix:path=" + escaped(path) : nil
     }
 
-    /// As addresses have it (D-Bus Specification, "Server Addresses").
+    /// Escapes by the D-Bus Specification, "Server Addresses".
     private static func escaped(_ path: String) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// A number by which content that was damaged is told from what was stored. It is no proof against intent.
+/// A checksum that detects damage. Not secure against intentional changes.
 struct Checksum {
     private var state: UInt64 = 0x51_7C_C1_B7_27_22_0A_95
-    /// The bytes that do not yet make a whole word, and how many there are in all.
+    /// The bytes of an incomplete word, and the total number of bytes.
     private var rest: UInt64 = 0
     private var count: UInt64 = 0
 
@@ -70,5 +70,20 @@ struct Checksum {
         var inner = Checksum()
         inner.add(bytes)
         add(kind: kind, inner.value)
+    }
+}
+
+/// A row whose first column is the checksum of the others.
+enum ChecksummedRow {
+    static func seal(_ values: [DatabaseValue]) -> [DatabaseValue] { [.integer(value(values[...]))] + values }
+
+    static func isWhole(_ row: ArraySlice<DatabaseValue>) -> Bool {
+        row.first?.integer == value(row.dropFirst())
+    }
+
+    private static func value(_ values: ArraySlice<DatabaseValue>) -> Int64 {
+        var seal = Checksum()
+        for value in values { seal.add(value) }
+        return seal.value
     }
 }

@@ -4,21 +4,22 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LoadingSemantics
 
-/// An SQLite file, open. Used by one thread at a time; every call may wait for the disk.
+/// An open SQLite file. Used by one thread at a time. Every call may wait for the disk.
 ///
-/// Nothing that is in the file reaches a trap, and no failure says what is in it. No file is mapped: another program may
-/// cut it.
+/// Damaged files cause errors, never traps, and errors contain no stored values. The file is not memory-mapped, because
+/// another program may truncate it.
 package final class Database {
     package enum Mode: Sendable, Equatable {
         case write
         case read
-        /// On a medium that nobody can write to, and which so has no place for locks either.
-        case frozen
+        /// A read-only medium, which does not support locks.
+        case immutable
     }
 
-    /// How much of what was committed may be gone after the machine lost its power; a killed process loses none.
+    /// How much committed data a power failure may lose. A killed process loses none.
     package enum Durability: String, Sendable {
-        /// Whatever the system had not written by then. The file may be damaged; rows that are whole are saved by their seals.
+        /// Everything that the system had not written. The file may be damaged; rows with a valid checksum can be
+        /// saved.
         case none = "OFF"
         /// Nothing.
         case full = "FULL"
@@ -29,25 +30,27 @@ package final class Database {
     private let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
     private static let mostStatements = 64
-    /// What is larger is not stored, and where a damaged file says so there is no memory given to it.
+    /// Larger values are not stored. Also limits allocations for a damaged file.
     private static let largestValue: Int32 = 64 << 20
 
     private struct Limits {
-        /// What a statement may do yet. A damaged tree may lead in circles, and a statement would go round for ever.
+        /// The remaining progress callbacks of the current statement. A damaged b-tree may contain a cycle, in which a
+        /// statement would never end.
         var allowance: Int32
         /// How long to wait for another process, in milliseconds.
-        var patience: Int32
+        var timeout: Int32
     }
 
     private let limits: UnsafeMutablePointer<Limits>
     private let methods: UnsafeMutablePointer<sqlite3_io_methods>
-    /// In steps of SQLite's machine, and how often that many may be done of a small file.
+    /// The number of virtual machine steps between progress callbacks, and the number of callbacks allowed for a small
+    /// file.
     private static let allowed: (steps: Int32, times: Int32) = (100_000, 500)
     private var times = Database.allowed.times
     private var statementCount: UInt64 = 0
 
-    /// - Parameter patience: How long to wait for another process, in milliseconds.
-    package init(_ path: String, _ mode: Mode = .write, patience: Int32 = TimeLimits.standard.databaseLock)
+    /// - Parameter timeout: How long to wait for another process, in milliseconds.
+    package init(_ path: String, _ mode: Mode = .write, timeout: Int32 = TimeLimits.standard.databaseLock)
         throws(StorageFailure)
     {
         let sqlite = try Self.library(for: path)
@@ -57,7 +60,7 @@ package final class Database {
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
         flags |= mode == .write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         var name = path
-        if mode == .frozen {
+        if mode == .immutable {
             flags |= SQLITE_OPEN_URI
             name = "file:" + Self.escaped(path) + "?immutable=1"
         }
@@ -74,7 +77,7 @@ package final class Database {
         methods = .allocate(capacity: 1)
         methods.initialize(to: sqlite3_io_methods())
         limits = .allocate(capacity: 1)
-        limits.initialize(to: Limits(allowance: times, patience: patience))
+        limits.initialize(to: Limits(allowance: times, timeout: timeout))
         sqlite.progress_handler(
             handle, Self.allowed.steps,
             { context in
@@ -82,11 +85,11 @@ package final class Database {
                 limits.pointee.allowance -= 1
                 return limits.pointee.allowance < 0 ? 1 : 0
             }, limits)
-        // SQLite's own waits grow to a tenth of a second, in which others that write often take every gap.
+        // SQLite's own busy handler sleeps for up to 100 ms, during which frequent writers can take every gap.
         _ = sqlite.busy_handler(
             handle,
             { context, count in
-                guard let limits = context?.assumingMemoryBound(to: Limits.self), count < limits.pointee.patience
+                guard let limits = context?.assumingMemoryBound(to: Limits.self), count < limits.pointee.timeout
                 else { return 0 }
                 usleep(1000)
                 return 1
@@ -95,7 +98,7 @@ package final class Database {
         try execute("PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY")
     }
 
-    /// Fails without SQLite's library.
+    /// Throws if the SQLite library is missing.
     @discardableResult
     static func library(for path: String) throws(StorageFailure) -> clq_functions {
         guard let functions = clq_load() else {
@@ -112,38 +115,36 @@ package final class Database {
     }
 
     /// How long to wait for another process, in milliseconds.
-    func setPatience(_ patience: Int32) { limits.pointee.patience = patience }
+    func setTimeout(_ timeout: Int32) { limits.pointee.timeout = timeout }
 
-    /// Whether another file has the name now, or none.
+    /// Whether the path no longer refers to this file.
     var hasMoved: Bool { clq_has_moved(handle) }
 
-    /// Whether the file could only be opened to read it.
+    /// Whether the file could be opened only for reading.
     var isReadOnly: Bool { sqlite.db_readonly(handle, "main") != 0 }
 
     // MARK: The journal
 
-    /// Has the file for this process alone from the first statement on, until `share`.
+    /// Locks the file exclusively from the next statement on, until `share`.
     ///
-    /// A file that has a log (SQLite's WAL) from before, or from another program, is read with it then, and the log's
-    /// shared memory is left alone.
-    func lockAlone() throws(StorageFailure) { try execute("PRAGMA locking_mode=EXCLUSIVE") }
+    /// A WAL of an earlier release or of another program is then read, without its shared memory.
+    func lockExclusively() throws(StorageFailure) { try execute("PRAGMA locking_mode=EXCLUSIVE") }
 
-    /// Brings a log into the file, has changes kept in a rollback journal from now on, and lets other processes have the
-    /// file too.
+    /// Merges a WAL into the file, switches to a rollback journal, and lets other processes use the file.
     func share() throws(StorageFailure) {
         guard try value("PRAGMA journal_mode=TRUNCATE") == .text("truncate") else {
             throw StorageFailure(.open, path, .database(SQLITE_BUSY))
         }
-        // While the file is locked no other process has it with a log. One that is left is empty.
+        // The file is locked, so no other process uses a WAL. A remaining one is empty.
         for end in ["-wal", "-shm"] { unlink(path + end) }
         try execute("PRAGMA locking_mode=NORMAL")
-        // Only then the locks go.
+        // The locks are released by the next statement.
         try run("SELECT count(*) FROM sqlite_master")
     }
 
     // MARK: Statements
 
-    /// Statements without values, of which no rows are wanted.
+    /// Executes statements without parameters and results.
     package func execute(_ statements: String) throws(StorageFailure) {
         renewAllowance()
         let code = sqlite.exec(handle, statements, nil, nil, nil)
@@ -184,12 +185,12 @@ package final class Database {
         }
     }
 
-    /// Rows that the last statement has changed.
+    /// The number of rows that the last statement changed.
     package var changes: Int { Int(sqlite.changes(handle)) }
     package var lastRow: Int64 { sqlite.last_insert_rowid(handle) }
 
     private func renewAllowance() {
-        // To look at each row of a large file takes fewer steps than the file has bytes. It may have grown.
+        // A scan of a large file takes fewer steps than the file has bytes. The file may have grown.
         if statementCount % 1000 == 0 {
             let size = (try? PathHandle(path).size) ?? 0
             times = Self.allowed.times + Int32(clamping: min(size / Int64(Self.allowed.steps), 1_000_000))
@@ -237,7 +238,7 @@ package final class Database {
             case SQLITE_TEXT:
                 guard let bytes = sqlite.column_text(statement, column) else { return .null }
                 let count = Int(sqlite.column_bytes(statement, column))
-                // No text was stored that is not UTF-8.
+                // Only UTF-8 is stored, so other text comes from damage.
                 return DatabaseValue(
                     String(validating: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self))
             case SQLITE_BLOB:
@@ -257,14 +258,14 @@ package final class Database {
 
     // MARK: Transactions
 
-    /// Does all of it or nothing, and sees what others have written before.
+    /// Runs `work` in an immediate transaction: it sees all commits of others, and is rolled back if it throws.
     package func transaction<Result>(
         _ work: () throws(StorageFailure) -> Result
     ) throws(StorageFailure) -> Result {
         try perform("BEGIN IMMEDIATE", work)
     }
 
-    /// Reads the file as it is at one moment.
+    /// Runs `work` in a read transaction, with one snapshot of the file.
     package func snapshot<Result>(_ work: () throws(StorageFailure) -> Result) throws(StorageFailure) -> Result {
         try perform("BEGIN", work)
     }
@@ -278,13 +279,13 @@ package final class Database {
             try run("COMMIT")
             return result
         } catch {
-            // Some failures have rolled it back already.
+            // Some errors roll back the transaction.
             if sqlite.get_autocommit(handle) == 0 { try? run("ROLLBACK") }
             throw error
         }
     }
 
-    /// Another number than before when another connection has changed the file.
+    /// Changes when another connection has modified the file.
     package func dataVersion() throws(StorageFailure) -> Int64 { try value("PRAGMA data_version").integer ?? 0 }
 
     private static func escaped(_ path: String) -> String {

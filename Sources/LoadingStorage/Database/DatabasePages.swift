@@ -2,19 +2,19 @@ internal import CLoadingLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// The rows in the pages of a database file, read without SQLite, page by page (SQLite's "Database File Format").
+/// Reads the rows in the pages of a database file without SQLite (SQLite's "Database File Format").
 ///
-/// SQLite finds a row through the pages above it, and loses all that lie below a damaged one. Here each page that has rows
-/// is found by itself. That a row is what it was is for its seal to say.
+/// SQLite reaches a row through interior pages, so a damaged one hides all rows below it. This reader scans all leaf
+/// pages. The caller verifies the checksums of the rows.
 ///
-/// When it is closed the locks are gone that this process has on the file. Who has it open besides will find, before it
-/// writes, that the file is another one by then.
+/// Closing the descriptor releases all POSIX locks of this process on the file. Other connections of the process notice
+/// before they write that the file was replaced.
 struct DatabasePages: ~Copyable {
     private let descriptor: Int32
     private let pageSize: Int
     private let pageCount: Int
 
-    /// More than that is in no row, whatever its page says.
+    /// No row is larger, whatever its page says.
     private static let largestRow = 64 << 20
     private static let mostColumns = 64
 
@@ -33,13 +33,13 @@ struct DatabasePages: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Each row of every table, by its number and its columns. The first column is the number itself.
+    /// Reads all rows of all tables. The first column is the row id.
     func rows(_ each: ([DatabaseValue]) throws(StorageFailure) -> Void) throws(StorageFailure) {
         guard pageCount > 0 else { return }
         for number in 1...pageCount {
             let page = self.page(number)
             let start = number == 1 ? 100 : 0
-            // A page of a table that has rows in it.
+            // A leaf page of a table b-tree.
             guard page.count == pageSize, page[start] == 13 else { continue }
             let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
             for index in 0..<count {
@@ -54,7 +54,7 @@ struct DatabasePages: ~Copyable {
         Self.read(descriptor, at: (number - 1) * pageSize, count: pageSize)
     }
 
-    /// Less than was asked for where the file ends or cannot be read.
+    /// Returns fewer bytes at the end of the file, or after an error.
     private static func read(_ descriptor: Int32, at offset: Int, count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
@@ -77,7 +77,7 @@ struct DatabasePages: ~Copyable {
         return Self.columns(content).map { [.integer(id)] + $0.dropFirst() }
     }
 
-    /// A row that does not fit goes on in other pages, each of which names the next.
+    /// A large row continues in a linked list of overflow pages.
     private func content(of cell: inout OctetReader, size: Int) -> [UInt8]? {
         let most = pageSize - 35
         if size <= most { return cell.take(size).map(Array.init) }
@@ -130,7 +130,7 @@ struct DatabasePages: ~Copyable {
     }
 }
 
-/// Takes numbers and pieces from the front of octets.
+/// Reads integers and octets from the front of a buffer.
 private struct OctetReader {
     private let all: ArraySlice<UInt8>
     private var next: Int
@@ -140,7 +140,7 @@ private struct OctetReader {
         next = octets.startIndex
     }
 
-    /// How much was taken.
+    /// The number of octets read.
     var position: Int { next - all.startIndex }
 
     mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
@@ -149,13 +149,13 @@ private struct OctetReader {
         return all[next..<next + count]
     }
 
-    /// With its sign.
+    /// Signed.
     mutating func bigEndian(_ count: Int) -> Int64? {
         guard let octets = take(count), let first = octets.first else { return nil }
         return octets.dropFirst().reduce(Int64(Int8(bitPattern: first))) { $0 << 8 | Int64($1) }
     }
 
-    /// Seven bits an octet, as long as the eighth is set; nine octets at most, of which the last is whole.
+    /// A varint: seven bits per octet while the high bit is set, at most nine octets, the last with eight bits.
     mutating func number() -> Int64? {
         var result: UInt64 = 0
         for index in 0..<9 {

@@ -1,23 +1,23 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// Makes a new file of what can be read of a damaged one, and puts that one aside.
+/// Creates a new file from the readable rows of a damaged one, and moves that one aside.
 struct DatabaseRepair {
     struct Report {
         var saved: Int
         var aside: String?
     }
 
-    private let design: DatabaseDesign
+    private let schema: DatabaseSchema
     private let path: String
     private let isForeign: Bool
 
-    /// What is larger than that is not kept when it is damaged.
+    /// Larger damaged files are deleted.
     private static let largestAside: Int64 = 16 << 20
     static let sideFiles = ["-wal", "-shm", "-journal"]
 
-    init(_ design: DatabaseDesign, path: String, isForeign: Bool) {
-        self.design = design
+    init(_ schema: DatabaseSchema, path: String, isForeign: Bool) {
+        self.schema = schema
         self.path = path
         self.isForeign = isForeign
     }
@@ -26,7 +26,7 @@ struct DatabaseRepair {
     private static func fresh(of path: String) -> String { path + ".new" }
     private var fresh: String { Self.fresh(of: path) }
 
-    /// Removes the file that was put aside, and one that a process was killed over. False if somebody repairs right now.
+    /// Removes the damaged file and an unfinished new one. Returns false while another process repairs.
     static func removeLeftovers(of path: String) -> Bool {
         guard let lock = try? FolderLock(of: path) else { return false }
         defer { lock.release() }
@@ -39,31 +39,31 @@ struct DatabaseRepair {
         for end in [""] + sideFiles { unlink(file + end) }
     }
 
-    /// Nil if another process has done it: the file is another one already.
+    /// Returns nil if another process has replaced the file already.
     func run(unlessOtherThan damaged: FileIdentity) throws(StorageFailure) -> Report? {
         let lock = try FolderLock(of: path)
         defer { lock.release() }
-        let place = try PathHandle(path)
-        guard place.identity == damaged else { return nil }
+        let handle = try PathHandle(path)
+        guard handle.identity == damaged else { return nil }
         Self.remove(fresh)
         let saved = try makeFresh()
-        return Report(saved: saved, aside: try replace(keepsOld: isForeign || place.size <= Self.largestAside))
+        return Report(saved: saved, aside: try replace(keepsOld: isForeign || handle.size <= Self.largestAside))
     }
 
-    /// From one moment to the next there is the new file, and never none.
+    /// Replaces the file atomically.
     private func replace(keepsOld: Bool) throws(StorageFailure) -> String? {
         var aside = Self.aside(of: path)
         var keepsOld = keepsOld
         if isForeign {
-            // It is not ours to remove, neither this one nor one before.
+            // The file belongs to another program, so it is not deleted, nor is one moved aside earlier.
             aside = path + ".foreign"
             guard link(path, aside) == 0 else { throw StorageFailure(.make, aside, .system(cll_errno())) }
         } else {
             Self.remove(aside)
-            // Not every file system has second names.
+            // Some file systems have no hard links.
             if keepsOld { keepsOld = link(path, aside) == 0 }
         }
-        // A journal that is left would be taken for that of the new file.
+        // SQLite would apply a remaining journal to the new file.
         for end in Self.sideFiles {
             if !keepsOld || end == "-shm" || rename(path + end, aside + end) != 0 { unlink(path + end) }
         }
@@ -76,26 +76,26 @@ struct DatabaseRepair {
     private func makeFresh() throws(StorageFailure) -> Int {
         try StorageDirectory.claimFile(fresh)
         let new = try Database(fresh)
-        // Without a file beside it, since it gets another name.
+        // No journal mode with side files, because the file is renamed.
         try new.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL")
         if isForeign {
-            try design.migrate(new, to: design.version)
+            try schema.migrate(new, to: schema.version)
             return 0
         }
         let version = versionWithJournal()
-        try design.migrate(new, to: (1...design.version).contains(version) ? version : design.version)
+        try schema.migrate(new, to: (1...schema.version).contains(version) ? version : schema.version)
         let saved = try save(to: new)
-        try design.migrate(new, to: design.version)
+        try schema.migrate(new, to: schema.version)
         return saved
     }
 
-    /// Has SQLite bring what is in the journal into the file, as far as it can.
+    /// Lets SQLite apply the journal as far as possible.
     private func versionWithJournal() -> Int64 {
-        guard let old = try? Database(path) else { return design.version }
-        try? old.lockAlone()
+        guard let old = try? Database(path) else { return schema.version }
+        try? old.lockExclusively()
         let version = try? old.value("PRAGMA user_version").integer
         try? old.share()
-        return version ?? design.version
+        return version ?? schema.version
     }
 
     private func save(to new: Database) throws(StorageFailure) -> Int {
@@ -113,7 +113,7 @@ struct DatabaseRepair {
     }
 }
 
-/// A table whose rows say whether they are whole.
+/// A table whose rows have checksums.
 private struct ChecksummedTable {
     let insert: String
     private let count: Int

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// What a column of a row holds.
+/// A column value.
 package enum DatabaseValue: Sendable, Hashable {
     case null
     case integer(Int64)
@@ -10,9 +10,9 @@ package enum DatabaseValue: Sendable, Hashable {
 
     init(_ flag: Bool) { self = .integer(flag ? 1 : 0) }
     init(_ text: String?) { self = text.map { .text($0) } ?? .null }
-    /// Where a column is of an identity: NULL would be equal to no other, and no text is this.
+    /// For identity columns: NULL is distinct from every value in a unique index, and 0 is not text.
     static func key(_ text: String?) -> DatabaseValue { text.map { .text($0) } ?? .integer(0) }
-    /// What is no number would come back as nothing.
+    /// SQLite stores NaN as NULL.
     init(_ number: Double?) { self = number.flatMap { $0.isNaN ? nil : .real($0) } ?? .null }
 
     var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
@@ -22,7 +22,7 @@ package enum DatabaseValue: Sendable, Hashable {
     var blob: Data? { if case .blob(let data) = self { data } else { nil } }
     var isNull: Bool { self == .null }
 
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     var size: Int {
         switch self {
         case .null: 1

@@ -3,72 +3,72 @@ internal import CLoadingSQLite
 internal import Glibc
 internal import LoadingSemantics
 
-/// The file of a store, which is opened when it is needed, and made whole when it is damaged.
+/// The file of a store. Opened on demand, and repaired if it is damaged.
 ///
-/// What cannot be done now gives nil. The store then keeps in memory what it wanted to write, and tries again with
-/// what it writes next. Used by one thread at a time.
+/// Operations return nil if they fail. The store then keeps its changes in memory, and retries with the next write.
+/// Used by one thread at a time.
 final class PersistentDatabase {
     private let directory: StorageDirectory
-    private let design: DatabaseDesign
+    private let schema: DatabaseSchema
     private let notify: @Sendable (StorageMessage) -> Void
 
     private var database: Database?
     private var isReadOnly = false
-    /// Which file was opened last, or could not be.
+    /// The file that was opened last, or could not be opened.
     private var identity: FileIdentity?
-    /// A later release's file is not touched.
+    /// The file was written by a newer release, and is not touched.
     private var isGivenUp = false
-    /// Which file was in use last, be it closed by now; nil when its loss was noticed.
+    /// The file that was used last, even if it is closed. Nil after its loss was noticed.
     private var used: FileIdentity?
-    /// Whether a file was lost that nobody has heard of yet.
+    /// Whether a loss was noticed but not reported.
     private var isLost = false
 
-    /// Why nothing can be written now.
-    private(set) var trouble: StorageFailure?
-    /// Another number than before when the file was opened again, and so may be another one.
+    /// Why the file cannot be written.
+    private(set) var writeFailure: StorageFailure?
+    /// Changes with each opening of the file, after which it may be another one.
     private(set) var generation = 0
 
-    private static let largestCheckedWhole: Int64 = 16 << 20
+    private static let largestCheckedFile: Int64 = 16 << 20
 
-    init(_ design: DatabaseDesign, in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void)
+    init(_ schema: DatabaseSchema, in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void)
     {
-        self.design = design
+        self.schema = schema
         self.directory = directory
         self.notify = notify
     }
 
-    var path: String { directory.path + "/" + design.name }
+    var path: String { directory.path + "/" + schema.name }
     var exists: Bool { access(path, F_OK) == 0 || cll_errno() != ENOENT }
 
-    /// Nil also if there is no file yet.
+    /// Returns nil also if there is no file.
     func read<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
         if database == nil, !exists { return nil }
         return attempt(.read, work)
     }
 
-    /// Does it in one transaction.
+    /// Runs `work` in one transaction.
     func write<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? {
         attempt(.write) { (database) throws(StorageFailure) in
             try database.transaction { () throws(StorageFailure) in try work(database) }
         }
     }
 
-    /// Whether the file that was in use is gone, or another has its place, as after a repair: what it had may be gone with it.
-    /// Told once.
+    /// Whether the file that was in use was deleted or replaced, for example by a repair, which may lose records.
+    /// Reports each loss once.
     func hasLostFile() -> Bool {
-        noticeLoss()
+        detectLoss()
         defer { isLost = false }
         return isLost
     }
 
-    private func noticeLoss() {
+    private func detectLoss() {
         guard let used else { return }
         if let database, !database.hasMoved { return }
         if database == nil {
             do throws(StorageFailure) {
                 if try PathHandle(path).identity == used { return }
             } catch {
-                // What cannot be looked at may be there all the same.
+                // A file that cannot be accessed may still exist.
                 if error.reason != .system(ENOENT) { return }
             }
         }
@@ -77,14 +77,14 @@ final class PersistentDatabase {
         isLost = true
     }
 
-    /// Has the file made anew, of those rows that are whole.
+    /// Rebuilds the file from the undamaged rows.
     func repair() { repair(isForeign: false) }
 
-    /// After that nothing of what was removed is left in any file.
+    /// Removes all traces of deleted records from the files.
     ///
-    /// - Returns: False if it may be left, such as while another process reads what was there before.
+    /// - Returns: False if some may remain, for example while another process repairs.
     @discardableResult
-    func forgetRemoved() -> Bool {
+    func purgeRemoved() -> Bool {
         if !exists { return DatabaseRepair.removeLeftovers(of: path) }
         let isDone: Void? = attempt(.write) { (database) throws(StorageFailure) in
             try database.run("PRAGMA incremental_vacuum")
@@ -100,14 +100,14 @@ final class PersistentDatabase {
         while true {
             do throws(StorageFailure) {
                 let result = try work(opened(mode))
-                if mode == .write, trouble != nil {
-                    trouble = nil
-                    database?.setPatience(TimeLimits.standard.databaseLock)
+                if mode == .write, writeFailure != nil {
+                    writeFailure = nil
+                    database?.setTimeout(TimeLimits.standard.databaseLock)
                     notify(.writableAgain(path: path))
                 }
                 return result
             } catch {
-                // Another program has begun a log, which is brought in when the file is opened.
+                // Another program has switched to WAL mode, whose log is merged when the file is opened.
                 if error.isOfSideFile, mayReopen {
                     mayReopen = false
                     database = nil
@@ -124,20 +124,20 @@ final class PersistentDatabase {
     }
 
     private func failed(_ failure: StorageFailure) {
-        // A full disk and another process leave the connection as it was.
+        // The connection stays usable after a full disk or a lock of another process.
         if case .database(let code) = failure.reason, [SQLITE_FULL, SQLITE_BUSY].contains(code & 0xFF) {
-            database?.setPatience(TimeLimits.standard.databaseLockInTrouble)
+            database?.setTimeout(TimeLimits.standard.databaseLockInTrouble)
         } else {
             database = nil
         }
-        var isNew = trouble == nil
+        var isNew = writeFailure == nil
         if case .newer = failure.reason, !isGivenUp {
             isGivenUp = true
-            // Whatever it was before: that is what it stays.
+            // This reason replaces any earlier one, because it is permanent.
             isNew = true
         }
         if isNew {
-            trouble = failure
+            writeFailure = failure
             notify(.inMemory(failure))
         }
     }
@@ -145,26 +145,27 @@ final class PersistentDatabase {
     // MARK: Opening
 
     private func opened(_ mode: Database.Mode) throws(StorageFailure) -> Database {
-        if isGivenUp, let trouble { throw trouble }
-        noticeLoss()
+        if isGivenUp, let writeFailure { throw writeFailure }
+        detectLoss()
         if let database, mode != .write || !isReadOnly { return database }
         database = nil
         do throws(StorageFailure) {
-            // Before an empty file is made.
+            // Before an empty file is created.
             try Database.library(for: path)
-            let path = try directory.make() + "/" + design.name
+            let path = try directory.make() + "/" + schema.name
             identity = (try? PathHandle(path))?.identity
             try StorageDirectory.claimFile(path)
             for end in DatabaseRepair.sideFiles { try StorageDirectory.claimSideFile(path + end) }
             identity = try PathHandle(path).identity
             let new = try Database(
                 path,
-                patience: trouble == nil ? TimeLimits.standard.databaseLock : TimeLimits.standard.databaseLockInTrouble)
+                timeout: writeFailure == nil
+                    ? TimeLimits.standard.databaseLock : TimeLimits.standard.databaseLockInTrouble)
             try prepare(new)
             return keep(new, isReadOnly: new.isReadOnly)
         } catch {
-            guard mode != .write, error.isReadOnly, let frozen = readOnly() else { throw error }
-            return keep(frozen, isReadOnly: true)
+            guard mode != .write, error.isReadOnly, let immutable = readOnly() else { throw error }
+            return keep(immutable, isReadOnly: true)
         }
     }
 
@@ -172,17 +173,17 @@ final class PersistentDatabase {
         self.isReadOnly = isReadOnly
         generation += 1
         database = new
-        // It may have been put there since that was looked at.
+        // The file may have been created after the check.
         if let used, used != identity { isLost = true }
         used = identity
         return new
     }
 
-    /// What is there can be read even where nothing can be written.
+    /// Opens a file that can be read but not written.
     private func readOnly() -> Database? {
-        for mode in [Database.Mode.read, .frozen] {
+        for mode in [Database.Mode.read, .immutable] {
             if let database = try? Database(path, mode), let version = try? version(of: database),
-                version == design.version
+                version == schema.version
             {
                 return database
             }
@@ -190,18 +191,18 @@ final class PersistentDatabase {
         return nil
     }
 
-    /// 0 for a file that nobody has written to.
+    /// The version of the schema; 0 for an empty file.
     private func version(of database: Database) throws(StorageFailure) -> Int64 {
-        // In one look: another process may be making the file, and half of that would look like somebody else's.
+        // In one snapshot, because another process may be creating the schema.
         try database.snapshot { () throws(StorageFailure) in try versionNow(of: database) }
     }
 
     private func versionNow(of database: Database) throws(StorageFailure) -> Int64 {
         let version = try database.value("PRAGMA user_version").integer ?? 0
         let owner = try database.value("PRAGMA application_id").integer ?? 0
-        if owner == Int64(design.applicationID) {
+        if owner == Int64(schema.applicationID) {
             if version < 1 { throw StorageFailure(.open, path, .foreign) }
-            if version > design.version { throw StorageFailure(.open, path, .newer(version: version)) }
+            if version > schema.version { throw StorageFailure(.open, path, .newer(version: version)) }
             return version
         }
         let tables = try database.value("SELECT count(*) FROM sqlite_master").integer
@@ -211,23 +212,23 @@ final class PersistentDatabase {
 
     private func prepare(_ database: Database) throws(StorageFailure) {
         let version = try takeOver(database)
-        try database.execute("PRAGMA synchronous=\(design.durability.rawValue); PRAGMA secure_delete=ON")
-        if version < design.version { try design.migrate(database, to: design.version) }
-        if design.isCheckedWhole, try PathHandle(path).size <= Self.largestCheckedWhole,
+        try database.execute("PRAGMA synchronous=\(schema.durability.rawValue); PRAGMA secure_delete=ON")
+        if version < schema.version { try schema.migrate(database, to: schema.version) }
+        if schema.checksIntegrity, try PathHandle(path).size <= Self.largestCheckedFile,
             try database.value("PRAGMA integrity_check(1)") != .text("ok")
         {
             throw StorageFailure(.read, path, .database(SQLITE_CORRUPT))
         }
     }
 
-    /// Has the file kept with a rollback journal, whatever it was kept with, and tells its version.
+    /// Switches to a rollback journal, whatever mode the file was in. Returns the schema version.
     private func takeOver(_ database: Database) throws(StorageFailure) -> Int64 {
-        // Two connections that have read the file, and want it alone, would wait for each other.
+        // Otherwise two connections could deadlock, each with a read lock, waiting for exclusive access.
         let lock = try? FolderLock(of: path)
         defer { lock?.release() }
-        try database.lockAlone()
+        try database.lockExclusively()
         let version = try version(of: database)
-        // Only a file without tables can be made one that gives room back.
+        // auto_vacuum can be changed only in a file without tables.
         if version == 0 { try database.execute("PRAGMA auto_vacuum=INCREMENTAL") }
         try database.share()
         return version
@@ -235,13 +236,13 @@ final class PersistentDatabase {
 
     // MARK: Repairing
 
-    /// Whether there is another file now.
+    /// Returns whether the file was replaced.
     @discardableResult
     private func repair(isForeign: Bool) -> Bool {
         database = nil
-        guard let path = try? directory.make() + "/" + design.name, let identity else { return false }
+        guard let path = try? directory.make() + "/" + schema.name, let identity else { return false }
         do throws(StorageFailure) {
-            if let report = try DatabaseRepair(design, path: path, isForeign: isForeign).run(unlessOtherThan: identity)
+            if let report = try DatabaseRepair(schema, path: path, isForeign: isForeign).run(unlessOtherThan: identity)
             {
                 notify(.repaired(path: path, saved: report.saved, putAside: report.aside))
             }

@@ -1,7 +1,8 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// What has a name in a folder, looked at without opening it and without following it if it is a link.
+/// A directory entry, opened with O_PATH: its metadata are read without opening the file, and symbolic links are not
+/// followed.
 struct PathHandle: ~Copyable {
     private let descriptor: Int32
     private let status: stat
@@ -22,19 +23,21 @@ struct PathHandle: ~Copyable {
 
     var isFile: Bool { status.st_mode & S_IFMT == S_IFREG }
     var isFolder: Bool { status.st_mode & S_IFMT == S_IFDIR }
-    /// Also for root: what another user owns that user can read, and may put something else in its place.
-    var isOwn: Bool { status.st_uid == geteuid() }
-    /// Whether only this user and root can put something else in the place of what is in this folder. A group is trusted
-    /// if it is this process's own, which on many systems is the user's alone.
+    /// Also for root, because another owner could read the file and replace it.
+    var isOwnedByUser: Bool { status.st_uid == geteuid() }
+    /// Whether only this user and root can replace entries of the folder. The process's own group is trusted, because
+    /// on many systems each user has a private group.
     var isTrustedFolder: Bool {
-        guard isOwn || status.st_uid == 0 || UserNamespace.current.hides(status.st_uid) else { return false }
-        // Sticky: only the owner of a file may rename it.
-        return mode & 0o1000 != 0 || isClosedToStrangers
+        guard isOwnedByUser || status.st_uid == 0 || UserNamespace.current.isUnmapped(status.st_uid) else {
+            return false
+        }
+        // Sticky bit: only the owner of a file may rename it.
+        return mode & 0o1000 != 0 || isWritableByOwnerOnly
     }
-    /// The same of the folder that a store's files are in. There nobody else may make one either, before SQLite makes its own
-    /// of that name and writes to it.
-    var isTrustedStore: Bool { (isOwn || status.st_uid == 0) && isClosedToStrangers }
-    private var isClosedToStrangers: Bool {
+    /// The same for the folder of a store. In addition, no other user may create files there, because SQLite opens its
+    /// side files by name.
+    var isTrustedStore: Bool { (isOwnedByUser || status.st_uid == 0) && isWritableByOwnerOnly }
+    private var isWritableByOwnerOnly: Bool {
         let isTrustedGroup = status.st_gid == getegid() || status.st_gid == 0
         return mode & 0o002 == 0 && (mode & 0o020 == 0 || isTrustedGroup)
     }
@@ -42,11 +45,11 @@ struct PathHandle: ~Copyable {
     var size: Int64 { Int64(status.st_size) }
     var identity: FileIdentity { FileIdentity(device: UInt64(status.st_dev), number: UInt64(status.st_ino)) }
 
-    /// Some file systems have no modes; there is nothing to be done about that.
+    /// Fails silently on file systems without permissions.
     func setMode(_ mode: mode_t) { _ = cll_set_mode_of_place(descriptor, mode) }
 }
 
-/// Which file it is, whatever its name.
+/// Identifies a file regardless of its name.
 struct FileIdentity: Hashable {
     var device: UInt64
     var number: UInt64

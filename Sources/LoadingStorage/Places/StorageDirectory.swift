@@ -1,14 +1,14 @@
 internal import CLoadingLinux
 internal import Glibc
 
-/// A folder that stores keep their files in, for this user's eyes only (C-36).
+/// The folder of a store's files, accessible only to this user (C-36).
 ///
-/// To name one touches no disk. A place that cannot be found, such as one in the home of a user who has none, shows
-/// when the folder is made.
+/// Creating a value does not access the disk. If no location can be determined, for example without a home directory,
+/// `make` throws.
 package struct StorageDirectory: Sendable, Hashable {
-    /// What is to be kept, which says where (XDG Base Directory Specification).
+    /// The purpose, which determines the location (XDG Base Directory Specification).
     package enum Kind: Sendable {
-        /// What can be had again.
+        /// Data that can be loaded again.
         case cache
         case data
 
@@ -28,33 +28,33 @@ package struct StorageDirectory: Sendable, Hashable {
     }
 
     private let location: Result<String, StorageFailure>
-    /// Whose rights are the caller's business.
-    private let isCallers: Bool
+    /// Whether the caller controls the permissions.
+    private let isCallerProvided: Bool
 
     /// A folder of the caller's choice.
     package init(path: String) {
-        // What C would read as a shorter path is none.
+        // A path that C would truncate at NUL is invalid.
         let isPath = !path.isEmpty && !path.utf8.contains(0)
         location = isPath ? .success(path) : .failure(StorageFailure(.locate, "", .system(ENOENT)))
-        isCallers = true
+        isCallerProvided = true
     }
 
     /// The folder of an application.
     ///
     /// - Parameters:
-    ///   - application: What it is known by; any text.
-    ///   - environment: Gives the value of a variable.
+    ///   - application: The name of the application; any text.
+    ///   - environment: Returns the value of an environment variable.
     package init(_ kind: Kind, application: String, environment: (String) -> String? = Self.variable) {
         self.init(kind, name: Self.fileName(application), environment)
     }
 
-    /// The folder of a group of applications, which is no application's of that name.
+    /// The folder of an application group, distinct from that of any application.
     package init(_ kind: Kind, group: String, environment: (String) -> String? = Self.variable) {
         self.init(kind, name: "%group-" + Self.fileName(group), environment)
     }
 
     private init(_ kind: Kind, name: String, _ environment: (String) -> String?) {
-        // A path that is not absolute is to be ignored.
+        // Relative paths must be ignored (XDG).
         if let base = environment(kind.variable), base.hasPrefix("/") {
             location = .success(base + "/" + name)
         } else if let home = environment("HOME"), home.hasPrefix("/") {
@@ -64,15 +64,15 @@ package struct StorageDirectory: Sendable, Hashable {
         } else {
             location = .failure(StorageFailure(.locate, "~" + kind.folderOfHome + "/" + name, .system(ENOENT)))
         }
-        isCallers = false
+        isCallerProvided = false
     }
 
-    private init(location: Result<String, StorageFailure>, isCallers: Bool) {
+    private init(location: Result<String, StorageFailure>, isCallerProvided: Bool) {
         self.location = location
-        self.isCallers = isCallers
+        self.isCallerProvided = isCallerProvided
     }
 
-    /// Where it is, or would be.
+    /// The path, which may not exist.
     package var path: String {
         switch location {
         case .success(let path): path
@@ -81,32 +81,32 @@ package struct StorageDirectory: Sendable, Hashable {
     }
 
     package func folder(_ name: String) -> StorageDirectory {
-        StorageDirectory(location: location.map { $0 + "/" + name }, isCallers: false)
+        StorageDirectory(location: location.map { $0 + "/" + name }, isCallerProvided: false)
     }
 
-    /// Whether there may be a file of that design: false if it is certain that there is none. One system call.
-    package func mayHold(_ design: DatabaseDesign) -> Bool {
+    /// False if there is certainly no such file. Costs one system call.
+    package func mayHold(_ schema: DatabaseSchema) -> Bool {
         guard case .success(let path) = location else { return false }
-        return access(path + "/" + design.name, F_OK) == 0 || cll_errno() != ENOENT
+        return access(path + "/" + schema.name, F_OK) == 0 || cll_errno() != ENOENT
     }
 
-    /// Makes the folder if need be, with those above it, and gives its path without links. Fails if another user than root
-    /// may put something else in the place of what is in it.
+    /// Creates the folder and its parents if necessary. Returns the path without symbolic links. Throws if another user
+    /// than root can replace files in it.
     package func make() throws(StorageFailure) -> String {
         let path = Self.trimmed(try location.get())
         try Self.makeFolders(above: path)
         if mkdir(path, 0o700) != 0, cll_errno() != EEXIST {
             let code = cll_errno()
-            // A file system that is read-only says so first, also of what is there.
+            // A read-only file system reports EROFS even for existing folders.
             guard code == EROFS || code == EACCES, access(path, F_OK) == 0 else {
                 throw StorageFailure(.make, path, .system(code))
             }
         }
-        let place = try PathHandle(path)
-        guard place.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
-        // Somebody who may write here could put another file in the place of one that is about to be made. Who may look
-        // is up to whoever made the folder: the files are for this user alone.
-        if !isCallers, place.isOwn, place.mode & 0o022 != 0 { place.setMode(place.mode & 0o7755) }
+        let handle = try PathHandle(path)
+        guard handle.isFolder else { throw StorageFailure(.open, path, .system(ENOTDIR)) }
+        // Other users must not be able to write here, because they could replace files. They may list the folder if its
+        // permissions allow it; the files themselves are private.
+        if !isCallerProvided, handle.isOwnedByUser, handle.mode & 0o022 != 0 { handle.setMode(handle.mode & 0o7755) }
         guard let real = realpath(path, nil) else { throw StorageFailure(.open, path, .system(cll_errno())) }
         defer { free(real) }
         let found = String(cString: real)
@@ -114,8 +114,8 @@ package struct StorageDirectory: Sendable, Hashable {
         return found
     }
 
-    /// Whoever owns a folder, or may write to it, may rename what is in it, be it a folder too. So each one counts, up to
-    /// the root.
+    /// The owner of a folder, and everyone who can write to it, can rename its entries, including folders. So all
+    /// folders up to the root are checked.
     private static func checkFolders(to path: String) throws(StorageFailure) {
         guard try PathHandle(path).isTrustedStore else { throw StorageFailure(.open, path, .untrusted) }
         var path = Substring(path)
@@ -127,23 +127,23 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
-    /// Has an empty file there if none is, with its mode from the first moment on. A file that is there gets that mode.
+    /// Creates an empty file with mode 0600 if there is none. An existing file gets that mode.
     ///
-    /// It is not opened: to close it again would undo the locks that this process holds on it.
+    /// The file is not opened, because closing it would release the locks of this process on it.
     static func claimFile(_ path: String) throws(StorageFailure) {
         if mknod(path, S_IFREG | 0o600, 0) == 0 { return }
         let code = cll_errno()
-        guard let place = try? PathHandle(path) else { throw StorageFailure(.make, path, .system(code)) }
-        guard place.isFile, place.isOwn else { throw StorageFailure(.open, path, .foreign) }
-        if place.mode & 0o077 != 0 { place.setMode(0o600) }
+        guard let handle = try? PathHandle(path) else { throw StorageFailure(.make, path, .system(code)) }
+        guard handle.isFile, handle.isOwnedByUser else { throw StorageFailure(.open, path, .foreign) }
+        if handle.mode & 0o077 != 0 { handle.setMode(0o600) }
     }
 
-    /// Has a file that SQLite keeps beside another be this user's, if there is one. What is no plain file, or another user's
-    /// from a time when the folder was open to others, goes.
+    /// Restricts the mode of one of SQLite's side files, if it exists. Removes it if it is not a regular file, or was
+    /// created by another user while the folder was writable.
     static func claimSideFile(_ path: String) throws(StorageFailure) {
-        guard let place = try? PathHandle(path) else { return }
-        if place.isFile, place.isOwn {
-            if place.mode & 0o077 != 0 { place.setMode(0o600) }
+        guard let handle = try? PathHandle(path) else { return }
+        if handle.isFile, handle.isOwnedByUser {
+            if handle.mode & 0o077 != 0 { handle.setMode(0o600) }
             return
         }
         guard unlink(path) == 0 || rmdir(path) == 0 || cll_errno() == ENOENT else {
@@ -151,9 +151,9 @@ package struct StorageDirectory: Sendable, Hashable {
         }
     }
 
-    // MARK: Names and places
+    // MARK: Names and locations
 
-    /// Distinct for distinct texts, and the name of nothing but a file of this folder.
+    /// Injective, and always a valid file name.
     static func fileName(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var name: [UInt8] = []
@@ -169,7 +169,7 @@ package struct StorageDirectory: Sendable, Hashable {
             }
         }
         if name.isEmpty { return "%" }
-        // File systems take 255 bytes.
+        // File systems allow names of 255 bytes.
         if name.count > 200 {
             let rest = Checksum.of(bytes: name)
             name.removeSubrange(180...)

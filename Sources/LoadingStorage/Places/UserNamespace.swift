@@ -1,18 +1,19 @@
 internal import Glibc
 
-/// Which users of the system a process can notify apart (user_namespaces(7)).
+/// The mapping of user ids in a user namespace (user_namespaces(7)).
 struct UserNamespace {
-    /// The numbers that have a user.
+    /// The mapped ids.
     private var known: [ClosedRange<UInt32>] = []
-    /// What all others are shown as.
-    private var stranger: UInt32?
+    /// The id that represents all unmapped ones.
+    private var overflowID: UInt32?
 
     static let current = UserNamespace(
         map: text(of: "/proc/self/uid_map"), overflow: text(of: "/proc/sys/kernel/overflowuid"))
 
     /// - Parameters:
-    ///   - map: Of each line, the first number within the namespace, the one outside, and how many follow.
-    ///   - overflow: The number of users without one.
+    ///   - map: `/proc/self/uid_map`: in each line the first id inside, the first id outside, and the length of the
+    ///     range.
+    ///   - overflow: `/proc/sys/kernel/overflowuid`.
     init(map: String, overflow: String) {
         for line in map.split(separator: "\n") {
             let numbers = line.split(separator: " ").compactMap { UInt32($0) }
@@ -20,12 +21,12 @@ struct UserNamespace {
             let (last, isTooMuch) = numbers[0].addingReportingOverflow(numbers[2] - 1)
             known.append(numbers[0]...(isTooMuch ? .max : last))
         }
-        if !known.isEmpty { stranger = overflow.split(separator: "\n").first.flatMap { UInt32($0) } }
+        if !known.isEmpty { overflowID = overflow.split(separator: "\n").first.flatMap { UInt32($0) } }
     }
 
-    /// Whether a file of that owner may be any user's outside of the namespace. So it is with the system's own folders in
-    /// a namespace that has no root but the user's own.
-    func hides(_ owner: UInt32) -> Bool { owner == stranger && !known.contains { $0.contains(owner) } }
+    /// Whether the owner may be any user outside of the namespace. System folders appear so in a namespace that maps
+    /// only the user's own id.
+    func isUnmapped(_ owner: UInt32) -> Bool { owner == overflowID && !known.contains { $0.contains(owner) } }
 
     private static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

@@ -1,9 +1,9 @@
-/// Changes that wait to be written: of each record the last one.
+/// Changes that wait to be written, coalesced to the last one per record.
 ///
-/// However many records come and go, no more removals wait than there are records that are known to be there, and so many
-/// besides, of what others may have stored meanwhile.
+/// The number of removals is bounded: by the known records, plus a limit for others, which other processes may have
+/// stored.
 ///
-/// Changes of different records do not depend on each other.
+/// Changes of different records are independent.
 package struct PendingChanges<Record: ArchivedRecord>: Sendable {
     package typealias Change = RecordChange<Record>
 
@@ -12,35 +12,35 @@ package struct PendingChanges<Record: ArchivedRecord>: Sendable {
         let record: Record
     }
 
-    /// Of what is not known to be there, no more removals than these are waited with, in number and in bytes of what tells
-    /// them apart. All records of a full store are fewer.
-    private static var mostDoubtful: Int { 20_000 }
-    private static var mostDoubtfulBytes: Int { 20_000_000 }
+    /// The limit for removals of records that are not known to exist, in number and in bytes of their identities.
+    /// Exceeds the capacity of every store.
+    private static var maximumUnconfirmed: Int { 20_000 }
+    private static var maximumUnconfirmedBytes: Int { 20_000_000 }
 
-    /// The identities that are known to be there, where the changes are written to; nil if that is not known.
+    /// The identities that are known to exist in the destination; nil if unknown.
     package var known: Set<Record.Identity>?
-    /// Whether all that is there is to be removed first.
+    /// Whether all existing records are removed first.
     package private(set) var isEverythingRemoved = false
-    /// Apart from each other, since a removal is far smaller than a record.
+    /// Separate collections, because a removal is much smaller than a record.
     private var stored: [Record.Identity: Entry] = [:]
     private var removed: Set<Record.Identity> = []
-    /// What is to be removed if it is there.
-    private var doubtful: Set<Record.Identity> = []
-    private var doubtfulBytes = 0
+    /// Removals of records that are not known to exist.
+    private var unconfirmed: Set<Record.Identity> = []
+    private var unconfirmedBytes = 0
     private var nextNumber: UInt64 = 0
 
     package init() {}
 
-    package var isEmpty: Bool { stored.isEmpty && removed.isEmpty && doubtful.isEmpty && !isEverythingRemoved }
-    package var count: Int { stored.count + removed.count + doubtful.count + (isEverythingRemoved ? 1 : 0) }
+    package var isEmpty: Bool { stored.isEmpty && removed.isEmpty && unconfirmed.isEmpty && !isEverythingRemoved }
+    package var count: Int { stored.count + removed.count + unconfirmed.count + (isEverythingRemoved ? 1 : 0) }
 
-    /// What is known to be there comes first.
-    package var removals: [Record.Identity] { Array(removed) + doubtful }
+    /// Removals of known records come first.
+    package var removals: [Record.Identity] { Array(removed) + unconfirmed }
 
-    /// What is to be there, in the order in which it came.
+    /// The stored records, in order.
     package var records: [Record] { stored.values.sorted { $0.number < $1.number }.map(\.record) }
 
-    /// The removals, and then what is stored in the order in which it came.
+    /// The removals, then the stored records in order.
     package var list: [Change] {
         var changes: [Change] = isEverythingRemoved ? [.everythingRemoved] : []
         changes.reserveCapacity(count)
@@ -49,9 +49,9 @@ package struct PendingChanges<Record: ArchivedRecord>: Sendable {
         return changes
     }
 
-    /// Whether it changes what is there of that identity.
-    package func concerns(_ identity: Record.Identity) -> Bool {
-        isEverythingRemoved || stored[identity] != nil || removed.contains(identity) || doubtful.contains(identity)
+    /// Whether the changes affect the record with that identity.
+    package func affects(_ identity: Record.Identity) -> Bool {
+        isEverythingRemoved || stored[identity] != nil || removed.contains(identity) || unconfirmed.contains(identity)
     }
 
     package mutating func add(_ change: Change) {
@@ -59,7 +59,7 @@ package struct PendingChanges<Record: ArchivedRecord>: Sendable {
         case .stored(let record):
             let identity = record.identity
             removed.remove(identity)
-            if doubtful.remove(identity) != nil { doubtfulBytes -= size(of: identity) }
+            if unconfirmed.remove(identity) != nil { unconfirmedBytes -= size(of: identity) }
             stored[identity] = Entry(number: nextNumber, record: record)
             nextNumber += 1
         case .removed(let identity):
@@ -79,32 +79,33 @@ package struct PendingChanges<Record: ArchivedRecord>: Sendable {
             return
         }
         let size = size(of: identity)
-        guard doubtful.count < Self.mostDoubtful, doubtfulBytes + size <= Self.mostDoubtfulBytes else { return }
-        if doubtful.insert(identity).inserted { doubtfulBytes += size }
+        guard unconfirmed.count < Self.maximumUnconfirmed, unconfirmedBytes + size <= Self.maximumUnconfirmedBytes
+        else { return }
+        if unconfirmed.insert(identity).inserted { unconfirmedBytes += size }
     }
 
     private func size(of identity: Record.Identity) -> Int { Record.values(of: identity).reduce(0) { $0 + $1.size } }
 
-    /// The changes, for whoever writes them; none of them waits here any more.
+    /// Returns the changes for writing, and removes them here.
     package mutating func take() -> Self {
         var taken = self
-        // Otherwise it would be copied.
+        // Avoids a copy of the set.
         taken.known = nil
-        settle()
+        markWritten()
         return taken
     }
 
-    /// Waits with nothing, since all is written, or will be.
-    package mutating func settle() {
+    /// All changes were written, or will be.
+    package mutating func markWritten() {
         if isEverythingRemoved { known = [] }
         known?.subtract(removed)
-        known?.subtract(doubtful)
+        known?.subtract(unconfirmed)
         known?.formUnion(stored.keys)
         forget()
     }
 
-    /// Waits with no removals any more, since there is nothing.
-    package mutating func forgetRemovals() {
+    /// The destination is empty, so removals are dropped.
+    package mutating func dropRemovals() {
         let stored = stored
         forget()
         self.stored = stored
@@ -115,7 +116,7 @@ package struct PendingChanges<Record: ArchivedRecord>: Sendable {
         isEverythingRemoved = false
         stored = [:]
         removed = []
-        doubtful = []
-        doubtfulBytes = 0
+        unconfirmed = []
+        unconfirmedBytes = 0
     }
 }

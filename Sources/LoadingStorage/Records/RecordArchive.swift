@@ -1,11 +1,10 @@
 internal import CLoadingSQLite
 
-/// Small records that last: cookies, hosts, credentials. All of them are in the memory of who uses them; here is what the
-/// file has of them.
+/// A file of small records: cookies, HSTS hosts, credentials. The users of the records hold them in memory.
 ///
-/// Several processes may use one file: what each changes is a row, so none undoes what another has done to other rows.
-/// While the file cannot be written the changes wait here, and are tried again with the next. Used by one thread at
-/// a time.
+/// Several processes may use one file. Each change affects one row, so processes do not overwrite each other's changes
+/// to other rows. While the file cannot be written, changes wait in memory, and are retried with the next one. Used by
+/// one thread at a time.
 package final class RecordArchive<Record: ArchivedRecord> {
     package typealias Change = RecordChange<Record>
 
@@ -13,39 +12,39 @@ package final class RecordArchive<Record: ArchivedRecord> {
     private let statements = RecordStatements<Record>()
     private let notify: @Sendable (StorageMessage) -> Void
 
-    /// What the file does not have yet.
-    private var waiting = PendingChanges<Record>()
-    /// Whether some of what was removed may be left in a file.
-    private var isForgetting = false
-    /// Whether something was left out that is too large for a file.
-    private var hasLeftOut = false
-    /// Together with what tells it apart, in bytes. What is larger would keep all that is written with it out of the file.
+    /// Changes that are not in the file yet.
+    private var pending = PendingChanges<Record>()
+    /// Whether traces of removed records may remain in the files.
+    private var mustPurge = false
+    /// Whether a record was too large for the file.
+    private var hasSkipped = false
+    /// In bytes, including the identity. A larger record would make its whole transaction fail.
     private static var largestRecord: Int { 16 << 20 }
 
-    /// Which state of the file was read last.
+    /// The state of the file at the last read.
     private var lastRead: (generation: Int, version: Int64)?
 
     package init(in directory: StorageDirectory, notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }) {
-        file = PersistentDatabase(Record.design, in: directory, notify: notify)
+        file = PersistentDatabase(Record.schema, in: directory, notify: notify)
         self.notify = notify
     }
 
     deinit { flush() }
 
     package var path: String { file.path }
-    /// False if there is surely nothing to load. Costs a system call.
-    package var mayHold: Bool { file.exists || !waiting.isEmpty }
-    /// How many changes the file does not have yet.
-    var waitingCount: Int { waiting.count }
-    /// Why nothing can be written now; nil if all is well.
-    package var trouble: StorageFailure? { file.trouble }
+    /// False if there is certainly no record. Costs one system call.
+    package var mayHold: Bool { file.exists || !pending.isEmpty }
+    /// The number of changes that are not in the file yet.
+    var pendingCount: Int { pending.count }
+    /// Why the file cannot be written; nil if it can.
+    package var writeFailure: StorageFailure? { file.writeFailure }
 
-    package var isLoadedWhole: Bool { true }
+    package var isLoadedCompletely: Bool { true }
 
-    /// What the file has, with the changes that wait: these alone if the file cannot be read now.
-    package func load() -> [Record] { loadIfPossible() ?? waiting.records }
+    /// The records of the file, updated by the pending changes. If the file cannot be read, only the pending records.
+    package func load() -> [Record] { loadIfPossible() ?? pending.records }
 
-    /// Nil if the file cannot be read now.
+    /// Returns nil if the file cannot be read.
     package func loadIfPossible() -> [Record]? {
         var found = read()
         if let damaged = found, damaged.hasBroken {
@@ -54,19 +53,19 @@ package final class RecordArchive<Record: ArchivedRecord> {
         }
         if found == nil, file.exists { return nil }
         let records = found?.records ?? []
-        if found != nil || !file.exists { waiting.known = Set(records.map(\.identity)) }
-        return waiting.isEmpty ? records : records.filter { !waiting.concerns($0.identity) } + waiting.records
+        if found != nil || !file.exists { pending.known = Set(records.map(\.identity)) }
+        return pending.isEmpty ? records : records.filter { !pending.affects($0.identity) } + pending.records
     }
 
     private func read() -> (records: [Record], hasBroken: Bool)? {
         file.read { (database) throws(StorageFailure) in
             var records: [Record] = []
             var hasBroken = false
-            // Before, since what comes meanwhile is news.
+            // Before reading, because later changes must be detected.
             let version = try database.dataVersion()
             var last = Int64.min
             try database.rows(statements.select) { (row) throws(StorageFailure) in
-                // A damaged tree may lead in circles.
+                // A damaged b-tree may contain a cycle.
                 guard let id = row.first?.integer, id > last else {
                     throw StorageFailure(.read, database.path, .database(SQLITE_CORRUPT))
                 }
@@ -79,11 +78,10 @@ package final class RecordArchive<Record: ArchivedRecord> {
         }
     }
 
-    /// Whether there may be something in the file that was not there when it was read, and that this archive has not
-    /// written. Costs a few system calls.
+    /// Whether the file was changed by others since it was read. Costs a few system calls.
     package func hasExternalChanges() -> Bool { hasExternalChangesIfReadable() ?? false }
 
-    /// Nil if the file cannot be read now, or if there is none.
+    /// Returns nil if the file cannot be read or does not exist.
     func hasExternalChangesIfReadable() -> Bool? {
         let now = file.read { (database) throws(StorageFailure) in
             (generation: file.generation, version: try database.dataVersion())
@@ -92,55 +90,55 @@ package final class RecordArchive<Record: ArchivedRecord> {
         return lastRead.map { $0 != now } ?? true
     }
 
-    /// Whether what the file had is gone with it, or may be. Told once.
+    /// Whether the file was deleted or replaced, so that records may be lost. Reports each loss once.
     package func hasLostFile() -> Bool {
         guard file.hasLostFile() else { return false }
-        waiting.known = nil
+        pending.known = nil
         return true
     }
 
-    /// Writes the changes, all or none.
+    /// Writes the changes in one transaction.
     ///
-    /// - Returns: False if they wait.
+    /// - Returns: False if they wait in memory.
     @discardableResult
     package func apply(_ changes: [Change]) -> Bool {
         for change in changes { note(change) }
         return flush()
     }
 
-    /// Tries again what waits. True if nothing waits any more.
+    /// Retries pending changes. Returns true if none wait any more.
     @discardableResult
     package func flush() -> Bool {
         guard write() else { return false }
-        if isForgetting { isForgetting = !file.forgetRemoved() }
+        if mustPurge { mustPurge = !file.purgeRemoved() }
         return true
     }
 
     private func write() -> Bool {
-        if waiting.isEmpty { return true }
-        // Where there is no file, there is nothing to remove from it.
-        if !file.exists { waiting.forgetRemovals() }
-        if waiting.isEmpty { return true }
-        let records = waiting.records
+        if pending.isEmpty { return true }
+        // Without a file there is nothing to remove.
+        if !file.exists { pending.dropRemovals() }
+        if pending.isEmpty { return true }
+        let records = pending.records
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
-            if waiting.isEverythingRemoved { try database.run(statements.deleteAll) }
-            // First, so that what is stored takes their place.
-            for identity in waiting.removals { try database.run(statements.delete, Record.values(of: identity)) }
+            if pending.isEverythingRemoved { try database.run(statements.deleteAll) }
+            // Removals come first, so that stored records can replace removed ones.
+            for identity in pending.removals { try database.run(statements.delete, Record.values(of: identity)) }
             for record in records {
                 let values = Record.values(of: record.identity) + record.content
                 try database.run(statements.insert, ChecksummedRow.seal(values))
             }
         }
         guard isDone != nil else { return false }
-        // Another process may have stored what this has taken the place of, whether or not it was seen here.
-        if waiting.isEverythingRemoved || Record.isSecret { isForgetting = true }
-        waiting.settle()
+        // Even if this archive has not seen them, replaced records of other processes may have left traces.
+        if pending.isEverythingRemoved || Record.isSecret { mustPurge = true }
+        pending.markWritten()
         return true
     }
 
-    /// Removes those records that are still so in the file: what another process has put in the place of one stays.
+    /// Removes those records that are unchanged in the file. Records that another process has replaced stay.
     ///
-    /// - Returns: False if that cannot be done now.
+    /// - Returns: False if the file cannot be written.
     func removeUnchanged(_ records: some Collection<Record>) -> Bool {
         correct(records.map { RecordReplacement($0, new: nil) })
     }
@@ -148,7 +146,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
     @discardableResult
     package func correct(_ corrections: [RecordReplacement<Record>]) -> Bool {
         guard flush() else { return false }
-        // Where there is no file by now, none is made for that.
+        // Does not create a file.
         if !file.exists { return true }
         let isDone: Void? = file.write { (database) throws(StorageFailure) in
             for correction in corrections {
@@ -165,7 +163,7 @@ package final class RecordArchive<Record: ArchivedRecord> {
         }
         guard isDone != nil else { return false }
         if Record.isSecret {
-            isForgetting = true
+            mustPurge = true
             flush()
         }
         return true
@@ -176,23 +174,23 @@ package final class RecordArchive<Record: ArchivedRecord> {
         case .stored(let record) where !record.isPersistent: note(.removed(record.identity))
         case .stored(let record)
         where Self.size(record.content + Record.values(of: record.identity)) > Self.largestRecord:
-            leaveOut(record)
-        // Nothing so large is there.
+            skip(record)
+        // Records of that size are never stored.
         case .removed(let identity) where Self.size(Record.values(of: identity)) > Self.largestRecord: break
-        default: waiting.add(change)
+        default: pending.add(change)
         }
     }
 
-    private func leaveOut(_ record: Record) {
-        if !hasLeftOut { notify(.inMemory(StorageFailure(.write, path, .database(SQLITE_TOOBIG)))) }
-        hasLeftOut = true
+    private func skip(_ record: Record) {
+        if !hasSkipped { notify(.inMemory(StorageFailure(.write, path, .database(SQLITE_TOOBIG)))) }
+        hasSkipped = true
         note(.removed(record.identity))
     }
 
     private static func size(_ values: [DatabaseValue]) -> Int { values.reduce(0) { $0 + $1.size } }
 }
 
-/// The statements for one kind of records.
+/// The SQL statements for one type of record.
 private struct RecordStatements<Record: ArchivedRecord>: Sendable {
     let select: String
     let insert: String

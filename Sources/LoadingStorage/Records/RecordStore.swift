@@ -1,31 +1,31 @@
-/// Keeps the records of a store where they last: in a file, or with somebody else. Used by one thread at a time.
+/// Persistent storage of records: a file or a keyring. Used by one thread at a time.
 package protocol RecordStore<Record>: AnyObject {
     associatedtype Record: ArchivedRecord
 
-    /// What is kept, with the changes that wait; nil if that cannot be told now.
+    /// All records, updated by pending changes. Nil if they cannot be read.
     func loadIfPossible() -> [Record]?
 
-    /// Whether what was loaded is all that is kept. If not, something may be removed that was not loaded.
-    var isLoadedWhole: Bool { get }
+    /// Whether the loaded records are complete. Otherwise a removal may concern a record that was not loaded.
+    var isLoadedCompletely: Bool { get }
 
-    /// Makes the changes last.
+    /// Makes the changes persistent.
     ///
     /// - Returns: False if they wait in memory.
     @discardableResult func apply(_ changes: [RecordChange<Record>]) -> Bool
 
-    /// Corrects what was read, where it is still so: what another process has put in the place of a record stays, as far as
-    /// that can be told.
+    /// Replaces records that are unchanged since they were read. Records that another process has replaced stay, as far
+    /// as that can be determined.
     ///
-    /// - Returns: False if that cannot be done now. It does not wait.
+    /// - Returns: False if it cannot be done. The replacements do not wait.
     @discardableResult func correct(_ corrections: [RecordReplacement<Record>]) -> Bool
 
-    /// Tries again what waits. True if nothing waits any more.
+    /// Retries pending changes. Returns true if none wait any more.
     @discardableResult func flush() -> Bool
 
-    /// Whether there may be something that was not there when it was read.
+    /// Whether records may have changed since they were read.
     func hasExternalChanges() -> Bool
 
-    /// Whether what was kept is gone, by no change of a record: who has it yet has to store it anew. Told once.
+    /// Whether records were lost without a removal, so that their users must store them again. Reports each loss once.
     func hasLostFile() -> Bool
 }
 

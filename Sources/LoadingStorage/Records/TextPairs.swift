@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Pairs of octet strings as one value: the length of each in four bytes, and the bytes.
+/// Encodes pairs of strings as one value: the length of each in four bytes, then its bytes.
 enum TextPairs {
     static func data(_ pairs: some Collection<(String, String)>) -> Data {
         var data = Data()
@@ -11,7 +11,7 @@ enum TextPairs {
         return data
     }
 
-    /// Nil if it is none.
+    /// Returns nil if the data are malformed.
     static func pairs(_ data: Data) -> [(String, String)]? {
         var pairs: [(String, String)] = []
         var rest = data[...]

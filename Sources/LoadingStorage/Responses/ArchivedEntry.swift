@@ -1,12 +1,12 @@
-/// A response that was found.
+/// A response that was found in the archive.
 package struct ArchivedEntry: Sendable, Equatable {
     package let head: ArchivedResponse
-    /// Of the body, in bytes.
+    /// The size of the body, in bytes.
     package let bodyCount: Int64
     /// When it was stored, as the caller said.
     package let stored: Double
 
-    /// Others may get it when this one is gone; by the seal of the body it is known that it is not.
+    /// Row ids are reused. The checksum of the body shows whether the row is still the same entry.
     let number: Int64
     let key: String
     let bodySeal: Int64
@@ -20,7 +20,7 @@ package struct ArchivedEntry: Sendable, Equatable {
         stored = row.stored
     }
 
-    func isOf(_ row: ResponseRow) -> Bool {
+    func matches(_ row: ResponseRow) -> Bool {
         row.key == key && row.bodySeal == bodySeal && row.bodyCount == bodyCount
     }
 }

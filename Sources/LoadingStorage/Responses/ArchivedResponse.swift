@@ -1,15 +1,15 @@
 package import FoundationEssentials
 package import LoadingSemantics
 
-/// A response on disk: all but its body.
+/// An archived response without its body.
 package struct ArchivedResponse: Sendable, Equatable {
-    /// The address that it answers, as the caller spelled it.
+    /// The URL of the request, as the caller spelled it.
     package var url: String
-    /// What the cache's rules look at.
+    /// The part that the cache rules use.
     package var response: StoredResponse
-    /// "HTTP/1.1" and the like; nil for another protocol's.
+    /// "HTTP/1.1" etc.; nil for other protocols.
     package var protocolName: String?
-    /// A property list, or whatever else the caller keeps with it (CACHE-30).
+    /// Data of the caller, such as a property list (CACHE-30).
     package var userInfo: Data?
 
     package init(url: String, response: StoredResponse, protocolName: String? = nil, userInfo: Data? = nil) {

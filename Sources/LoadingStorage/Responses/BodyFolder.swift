@@ -3,10 +3,10 @@ internal import FoundationEssentials
 internal import Glibc
 internal import LoadingEvents
 
-/// The folder of those bodies that are too large for the index, each in a file of its own.
+/// The folder of bodies that are too large for the index, with one file for each.
 ///
-/// A file has its name only from the index. While it is written it is locked, so that nobody takes it for one that was
-/// left behind; the lock goes with the process.
+/// A file belongs to the entry that contains its name. It is locked while it is written, so that it does not count as
+/// orphaned. The lock ends with the process.
 struct BodyFolder {
     private let directory: StorageDirectory
 
@@ -14,7 +14,7 @@ struct BodyFolder {
 
     var path: String { directory.path }
 
-    /// What no name of a body looks like leads out of the folder.
+    /// Returns nil for a name that is not that of a body, which could lead out of the folder.
     private func path(_ name: String) -> String? {
         guard name.utf8.count == 32, name.utf8.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) else { return nil }
         return directory.path + "/" + name
@@ -26,7 +26,7 @@ struct BodyFolder {
         return try BodyFile(path: folder + "/" + name, name: name)
     }
 
-    /// All of a body; nil unless it is whole.
+    /// The whole body; nil if it is damaged or missing.
     func read(_ name: String, count: Int64, seal: Int64) -> Data? {
         guard let path = path(name), let count = Int(exactly: count) else { return nil }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -54,10 +54,10 @@ struct BodyFolder {
         if let path = path(name) { unlink(path) }
     }
 
-    /// Removes the files that nobody writes and the index does not know.
+    /// Removes files that are neither being written nor in the index.
     ///
-    /// - Parameter isKnown: Asked about each such file when it is certain that nobody writes it: it may have got its
-    ///   entry a moment ago.
+    /// - Parameter isKnown: Called for each such file after it was locked, because an entry may have been added
+    ///   meanwhile.
     func removeOrphans(unlessIn known: Set<String>, or isKnown: (String) -> Bool) {
         guard let folder = opendir(directory.path) else { return }
         defer { closedir(folder) }
@@ -74,7 +74,7 @@ struct BodyFolder {
     }
 }
 
-/// A body that is being written. Unless it is kept, it is removed.
+/// A body that is being written. Deleted in deinit unless it is kept.
 final class BodyFile {
     let name: String
     private let path: String
@@ -112,6 +112,6 @@ final class BodyFile {
         return nil
     }
 
-    /// The index has its name now.
+    /// The index contains the name.
     func keep() { isKept = true }
 }

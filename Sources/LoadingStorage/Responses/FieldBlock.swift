@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
 
-/// Fields as one value: how many there are, the lengths of each name and value, and then all bytes.
+/// Encodes fields as one value: the number of fields, the lengths of each name and value, and all bytes.
 enum FieldBlock {
     static func data(_ fields: HTTPFields) -> Data {
         var lengths: [UInt32] = [UInt32(truncatingIfNeeded: fields.count)]
@@ -16,7 +16,7 @@ enum FieldBlock {
         return data + bytes
     }
 
-    /// Nil if it is none.
+    /// Returns nil if the data are malformed.
     static func fields(_ data: Data) -> HTTPFields? {
         let octets = [UInt8](data)
         let number = { (index: Int) in
@@ -24,16 +24,16 @@ enum FieldBlock {
         }
         guard octets.count >= 4, case let count = number(0), 4 + 8 * count <= octets.count else { return nil }
         var positions: [HTTPFields.Position] = []
-        var place = 0
+        var position = 0
         for index in 0..<count {
             let (name, value) = (number(1 + 2 * index), number(2 + 2 * index))
             positions.append(
                 HTTPFields.Position(
-                    nameStart: place, nameLength: name, valueStart: place + name, valueLength: value))
-            place += name + value
+                    nameStart: position, nameLength: name, valueStart: position + name, valueLength: value))
+            position += name + value
         }
         let bytes = octets[(4 + 8 * count)...]
-        return place == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
+        return position == bytes.count ? HTTPFields(bytes: Array(bytes), positions: positions) : nil
     }
 
     private static func range(_ start: UInt32, _ count: UInt32) -> Range<Int> { Int(start)..<Int(start) + Int(count) }

@@ -2,40 +2,40 @@ internal import CLoadingSQLite
 package import FoundationEssentials
 package import LoadingSemantics
 
-/// The part of a cache that is on disk: an index, with small bodies in it, and a file for each larger body.
+/// The disk part of a cache: an index that contains small bodies, and a file for each larger body.
 ///
-/// Whatever moment a process is killed at, a key has the entry from before or the new one, whole. A body that is not what
-/// was stored is as good as none. Several processes may share one archive. Used by one thread at a time.
+/// Operations are atomic: after a crash, a key has the old entry or the new one. A damaged body counts as missing.
+/// Several processes may share an archive. Used by one thread at a time.
 package final class ResponseArchive {
     private let index: PersistentDatabase
     private let bodies: BodyFolder
 
     /// In bytes.
     private var capacityInBytes: Int64
-    /// The uses that the index does not know of yet, in their order.
+    /// Uses that are not recorded in the index yet, in order.
     private var uses: [Int64] = []
-    /// What was removed, or could not be replaced, while the index could not be written. It is not found any more.
+    /// Entries that were removed, or could not be replaced, while the index could not be written. Lookups skip them.
     private var removals = Removals()
-    /// Which opening of the index was the last to look for files that it does not know.
+    /// The generation of the index in which orphaned files were removed last.
     private var orphansRemoved: Int?
-    /// Why no file of a body can be written now.
-    private var bodyTrouble: StorageFailure?
-    /// Whether it was told that a response was damaged.
-    private var hasToldOfDamage = false
+    /// Why body files cannot be written.
+    private var bodyFailure: StorageFailure?
+    /// Whether damage was reported.
+    private var hasReportedDamage = false
     private let notify: @Sendable (StorageMessage) -> Void
-    /// What the entries count for in all, in that state of the index.
+    /// The total size of all entries, for a state of the index.
     private var knownUsage: (generation: Int, version: Int64, size: Int64)?
 
-    private static let mostUses = 64
+    private static let maximumUses = 64
     private static let largestHead = 1 << 20
 
     private struct Removals {
         var everything = false
         var keys: Set<String> = []
-        /// Those that were stored then or later.
+        /// Entries that were stored at or after this time.
         var since: Double?
 
-        /// More than these are not remembered: a cache may forget.
+        /// With more keys, everything is removed instead: a cache may forget.
         static let most = 1000
 
         var isEmpty: Bool { !everything && keys.isEmpty && since == nil }
@@ -48,7 +48,7 @@ package final class ResponseArchive {
     package init(
         in directory: StorageDirectory, capacity: Int64, notify: @escaping @Sendable (StorageMessage) -> Void = { _ in }
     ) {
-        index = PersistentDatabase(ResponseRow.design, in: directory, notify: notify)
+        index = PersistentDatabase(ResponseRow.schema, in: directory, notify: notify)
         bodies = BodyFolder(directory.folder("url-loading-responses"))
         self.notify = notify
         capacityInBytes = max(0, capacity)
@@ -58,15 +58,15 @@ package final class ResponseArchive {
 
     package var path: String { index.path }
 
-    /// False if it is certain that nothing is stored. Costs a system call.
+    /// False if there are certainly no entries. Costs one system call.
     package var hasIndex: Bool { index.exists }
 
-    /// Why nothing can be written now; nil if all is well.
-    package var trouble: StorageFailure? { index.trouble }
+    /// Why the index cannot be written; nil if it can.
+    package var writeFailure: StorageFailure? { index.writeFailure }
 
     // MARK: Looking up
 
-    /// What is stored under a key. One response: for another variant it makes room (CACHE-18).
+    /// The entry of a key. There is one per key: another variant replaces it (CACHE-18).
     package func entry(for key: CacheKey) -> ArchivedEntry? {
         var isDamaged = false
         let found = read { (index) throws(StorageFailure) in
@@ -81,41 +81,41 @@ package final class ResponseArchive {
             return found
         }
         if isDamaged {
-            tellOfDamage()
+            reportDamage()
             remove(key)
         }
         return found ?? nil
     }
 
-    /// The body of an entry, whole; nil if it is gone. Counts as a use.
+    /// The body of an entry; nil if it is damaged or missing. Counts as a use.
     package func body(of entry: ArchivedEntry) -> Data? {
         let found = read { (index) throws(StorageFailure) in try row(of: entry, in: index) }
         guard let found, let row = found, !removals.covers(row) else { return nil }
         guard let body = self.body(of: row, entry.number) else {
-            // Others may have removed both a moment ago.
+            // Another process may have removed both meanwhile.
             let isLeft = read { (index) throws(StorageFailure) in try self.row(of: entry, in: index) != nil }
-            if isLeft == true, row.bodyCount <= capacityInBytes { tellOfDamage() }
+            if isLeft == true, row.bodyCount <= capacityInBytes { reportDamage() }
             remove(entry)
             return nil
         }
         uses.append(entry.number)
-        if uses.count >= Self.mostUses { flush() }
+        if uses.count >= Self.maximumUses { flush() }
         return body
     }
 
-    private func tellOfDamage() {
-        if hasToldOfDamage { return }
-        hasToldOfDamage = true
+    private func reportDamage() {
+        if hasReportedDamage { return }
+        hasReportedDamage = true
         notify(.responseDamaged(path: index.path))
     }
 
-    /// Nil if the entry is gone, also if another one has its number now.
+    /// Returns nil if the entry was removed, even if its row id was reused.
     private func row(of entry: ArchivedEntry, in index: Database) throws(StorageFailure) -> ResponseRow? {
         var found: ResponseRow?
         try index.rows(ResponseRow.select + " WHERE id = ?", [.integer(entry.number)]) { (row) throws(StorageFailure) in
             found = ResponseRow(sealed: row.dropFirst())
         }
-        return found.flatMap { entry.isOf($0) ? $0 : nil }
+        return found.flatMap { entry.matches($0) ? $0 : nil }
     }
 
     private func body(of row: ResponseRow, _ number: Int64) -> Data? {
@@ -132,10 +132,10 @@ package final class ResponseArchive {
 
     // MARK: Storing
 
-    /// Stores a response in place of what its key had.
+    /// Stores a response, replacing the entry of its key.
     ///
-    /// - Parameter now: Seconds since 1970; what `remove(since:)` goes by.
-    /// - Returns: False if it is not stored; then what it was to replace is not found any more either.
+    /// - Parameter now: In seconds since 1970; compared by `remove(since:)`.
+    /// - Returns: False if the response is not stored. The replaced entry is removed in any case.
     @discardableResult
     package func store(_ head: ArchivedResponse, body: Data, for key: CacheKey, at now: Double) -> Bool {
         let writer = begin()
@@ -143,10 +143,10 @@ package final class ResponseArchive {
         return commit(writer, head, for: key, at: now)
     }
 
-    /// Starts with a body that comes piece by piece.
+    /// Starts a response whose body arrives in pieces.
     package func begin() -> ResponseWriter { ResponseWriter(bodies, limit: capacityInBytes) }
 
-    /// Stores what was written, as `store` does.
+    /// Stores the written response, as `store` does.
     @discardableResult
     package func commit(_ writer: ResponseWriter, _ head: ArchivedResponse, for key: CacheKey, at now: Double) -> Bool {
         if let failure = writer.failure { note(failure) }
@@ -156,10 +156,10 @@ package final class ResponseArchive {
             flush()
             return false
         }
-        let isStored: Void? = write { (index, gone) throws(StorageFailure) in
-            try delete("key = ?", [.text(row.key)], in: index, &gone)
+        let isStored: Void? = write { (index, removedFiles) throws(StorageFailure) in
+            try delete("key = ?", [.text(row.key)], in: index, &removedFiles)
             let use = try nextUse(in: index)
-            try makeRoom(row.size, in: index, &gone)
+            try makeRoom(row.size, in: index, &removedFiles)
             try index.run(ResponseRow.insert, [.integer(use)] + row.sealed)
             let number = index.lastRow
             if case .inline(let data) = body {
@@ -180,14 +180,14 @@ package final class ResponseArchive {
         return true
     }
 
-    /// What became of the file of a body. What is small enough for the index may still have room.
+    /// Records the result of writing a body file. Bodies in the index may still be stored after a failure.
     private func note(_ failure: StorageFailure?) {
-        if let failure, bodyTrouble == nil { notify(.inMemory(failure)) }
-        if failure == nil, bodyTrouble != nil { notify(.writableAgain(path: bodies.path)) }
-        bodyTrouble = failure
+        if let failure, bodyFailure == nil { notify(.inMemory(failure)) }
+        if failure == nil, bodyFailure != nil { notify(.writableAgain(path: bodies.path)) }
+        bodyFailure = failure
     }
 
-    /// Nil for what is too large.
+    /// Returns nil if the response is too large.
     private func row(
         _ head: ArchivedResponse, _ body: ResponseWriter.Body, _ seal: Int64, count: Int64, _ key: CacheKey,
         _ now: Double
@@ -201,26 +201,26 @@ package final class ResponseArchive {
         row.size <= capacityInBytes && row.size - row.bodyCount <= Self.largestHead
     }
 
-    /// Puts another head before the same body, such as after a 304. False if the entry is gone, or goes because that head is
-    /// too large.
+    /// Replaces the head of an entry and keeps its body, for example after a 304. Returns false if the entry is gone,
+    /// or is removed because the head is too large.
     @discardableResult
     package func update(_ entry: ArchivedEntry, _ head: ArchivedResponse) -> Bool {
-        let isDone = write { (index, gone) throws(StorageFailure) in
+        let isDone = write { (index, removedFiles) throws(StorageFailure) in
             guard var row = try self.row(of: entry, in: index) else { return false }
             let size = row.size
             row.head = head
             guard mayBeStored(row) else {
-                try delete("id = ?", [.integer(entry.number)], in: index, &gone)
+                try delete("id = ?", [.integer(entry.number)], in: index, &removedFiles)
                 return false
             }
-            // Before, since the sum may have to be looked for first.
+            // Before the update, because the total may have to be computed first.
             try add(row.size - size, in: index)
             try index.run(ResponseRow.update, row.sealed + [.integer(entry.number)])
-            // It was used, and is not what makes room for itself.
+            // The entry counts as used, so that it is not evicted to make room for itself.
             try index.run(
                 "UPDATE responses SET used = ? WHERE id = ?",
                 [.integer(try nextUse(in: index)), .integer(entry.number)])
-            try makeRoom(0, in: index, &gone)
+            try makeRoom(0, in: index, &removedFiles)
             return true
         }
         if isDone == nil { remove(entry) }
@@ -233,7 +233,7 @@ package final class ResponseArchive {
         if note({ $0.keys.insert(key.text) }) { flush() }
     }
 
-    /// Removes what was stored then or later (CACHE-26).
+    /// Removes entries that were stored at or after that time (CACHE-26).
     package func remove(since date: Double) {
         if note({ $0.since = min($0.since ?? date, date) }) { flush() }
     }
@@ -242,20 +242,21 @@ package final class ResponseArchive {
         if note({ $0.everything = true }) {
             flush()
         } else {
-            // An index that somebody has removed leaves bodies that nobody finds.
+            // After the index was deleted by the user, the body files are orphaned.
             bodies.removeOrphans(unlessIn: []) { _ in index.exists }
         }
     }
 
     package func remove(_ entry: ArchivedEntry) {
-        let isDone: Void? = write { (index, gone) throws(StorageFailure) in
+        let isDone: Void? = write { (index, removedFiles) throws(StorageFailure) in
             try delete(
-                "id = ? AND body_seal = ?", [.integer(entry.number), .integer(entry.bodySeal)], in: index, &gone)
+                "id = ? AND body_seal = ?", [.integer(entry.number), .integer(entry.bodySeal)], in: index, &removedFiles
+            )
         }
         if isDone == nil { _ = note { $0.keys.insert(entry.key) } }
     }
 
-    /// False if there is nothing that could be removed.
+    /// Returns false if there is nothing to remove.
     private func note(_ removal: (inout Removals) -> Void) -> Bool {
         if !index.exists { return false }
         removal(&removals)
@@ -264,21 +265,21 @@ package final class ResponseArchive {
         return true
     }
 
-    // MARK: Room
+    // MARK: Capacity
 
-    /// In bytes. Less than before takes effect at once (CACHE-24).
+    /// In bytes. A reduction takes effect at once (CACHE-24).
     package var capacity: Int64 {
         get { capacityInBytes }
         set {
             let isLess = newValue < capacityInBytes
             capacityInBytes = max(0, newValue)
             guard isLess, index.exists else { return }
-            _ = write { (index, gone) throws(StorageFailure) in try makeRoom(0, in: index, &gone) }
-            index.forgetRemoved()
+            _ = write { (index, removedFiles) throws(StorageFailure) in try makeRoom(0, in: index, &removedFiles) }
+            index.purgeRemoved()
         }
     }
 
-    /// What is stored, in bytes.
+    /// The total size of all entries, in bytes.
     package var usage: Int64 { read { (index) throws(StorageFailure) in try total(in: index) } ?? 0 }
 
     private func total(in index: Database) throws(StorageFailure) -> Int64 {
@@ -297,8 +298,8 @@ package final class ResponseArchive {
         knownUsage?.size = isTooMuch ? .max : sum
     }
 
-    /// Removes what was not used for longest until so much more has room.
-    private func makeRoom(_ size: Int64, in index: Database, _ gone: inout [String]) throws(StorageFailure) {
+    /// Evicts the least recently used entries until `size` more bytes fit.
+    private func makeRoom(_ size: Int64, in index: Database, _ removedFiles: inout [String]) throws(StorageFailure) {
         while try total(in: index) > capacityInBytes - size {
             var oldest: [DatabaseValue] = []
             var freed: Int64 = 0
@@ -311,8 +312,8 @@ package final class ResponseArchive {
             }
             if oldest.isEmpty { return }
             let before = try total(in: index)
-            for number in oldest { try delete("id = ?", [number], in: index, &gone) }
-            // The index tells of rows that are not there, and would do so for ever.
+            for number in oldest { try delete("id = ?", [number], in: index, &removedFiles) }
+            // A damaged index may list rows that do not exist, and the loop would not end.
             if try total(in: index) >= before {
                 throw StorageFailure(.read, index.path, .database(SQLITE_CORRUPT))
             }
@@ -323,47 +324,47 @@ package final class ResponseArchive {
 
     private func read<Result>(_ work: (Database) throws(StorageFailure) -> Result) -> Result? { index.read(work) }
 
-    /// Writes, with what waits before it. The files whose names it gives are removed when all is written.
+    /// Writes, after the pending changes. Deletes the files in the `inout` list once all is committed.
     private func write<Result>(
         _ work: (Database, inout [String]) throws(StorageFailure) -> Result
     ) -> Result? {
         let before = knownUsage
-        var gone: [String] = []
+        var removedFiles: [String] = []
         let result = index.write { (index) throws(StorageFailure) in
-            // It may be the second time.
-            gone = []
+            // The closure may run a second time, after a repair.
+            removedFiles = []
             knownUsage = before
-            try settle(in: index, &gone)
-            return try work(index, &gone)
+            try applyPending(in: index, &removedFiles)
+            return try work(index, &removedFiles)
         }
         guard let result else {
             knownUsage = nil
             return nil
         }
-        for name in gone { bodies.remove(name) }
+        for name in removedFiles { bodies.remove(name) }
         uses = []
         let hasForgotten = removals.everything
         removals = Removals()
-        if hasForgotten { index.forgetRemoved() }
+        if hasForgotten { index.purgeRemoved() }
         if hasForgotten || orphansRemoved != index.generation { removeOrphans() }
         return result
     }
 
-    /// Tries again what waits. True if nothing waits any more.
+    /// Retries pending changes. Returns true if none wait any more.
     @discardableResult
     package func flush() -> Bool {
         if uses.isEmpty, removals.isEmpty { return true }
         return write { (_, _) throws(StorageFailure) in } != nil
     }
 
-    private func settle(in index: Database, _ gone: inout [String]) throws(StorageFailure) {
+    private func applyPending(in index: Database, _ removedFiles: inout [String]) throws(StorageFailure) {
         if removals.everything {
             try index.run("DELETE FROM responses")
             try index.run("DELETE FROM bodies")
             knownUsage = nil
         }
-        for key in removals.keys { try delete("key = ?", [.text(key)], in: index, &gone) }
-        if let since = removals.since { try delete("stored >= ?", [.real(since)], in: index, &gone) }
+        for key in removals.keys { try delete("key = ?", [.text(key)], in: index, &removedFiles) }
+        if let since = removals.since { try delete("stored >= ?", [.real(since)], in: index, &removedFiles) }
         var use = try uses.isEmpty ? 0 : nextUse(in: index)
         for number in uses {
             try index.run("UPDATE responses SET used = ? WHERE id = ?", [.integer(use), .integer(number)])
@@ -371,14 +372,14 @@ package final class ResponseArchive {
         }
     }
 
-    /// A count, not a time: clocks jump.
+    /// A counter, because clocks jump.
     private func nextUse(in index: Database) throws(StorageFailure) -> Int64 {
         let last = try index.value("SELECT max(used) FROM responses INDEXED BY responses_use").integer ?? 0
         return last < Int64.max - 1_000_000 ? max(last, 0) + 1 : last
     }
 
     private func delete(
-        _ condition: String, _ values: [DatabaseValue], in index: Database, _ gone: inout [String]
+        _ condition: String, _ values: [DatabaseValue], in index: Database, _ removedFiles: inout [String]
     ) throws(StorageFailure) {
         var numbers: [DatabaseValue] = []
         var freed: Int64 = 0
@@ -386,7 +387,7 @@ package final class ResponseArchive {
             (row) throws(StorageFailure) in
             numbers.append(row[0])
             freed &+= ResponseRow.size(row[1])
-            if let file = row[2].text { gone.append(file) }
+            if let file = row[2].text { removedFiles.append(file) }
         }
         if numbers.isEmpty { return }
         try add(0 &- freed, in: index)
@@ -396,7 +397,7 @@ package final class ResponseArchive {
         }
     }
 
-    /// Removes what a process has left behind that was killed.
+    /// Removes the files and rows that a killed process left behind.
     private func removeOrphans() {
         orphansRemoved = index.generation
         let known = read { (index) throws(StorageFailure) in

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 internal import LoadingSemantics
 
-/// A response as the index has it.
+/// A row of the index.
 struct ResponseRow {
-    static let design = DatabaseDesign(
+    static let schema = DatabaseSchema(
         name: "url-loading-responses.sqlite", applicationID: 0x554C_5253,
         migrations: [
             """
@@ -16,11 +16,11 @@ struct ResponseRow {
             CREATE TABLE bodies (id INTEGER PRIMARY KEY, seal INTEGER NOT NULL, body NOT NULL);
             """
         ],
-        durability: .none, isCheckedWhole: false)
+        durability: .none, checksIntegrity: false)
 
-    /// No body is larger; sums with it do not overflow.
+    /// The limit of body sizes. Sums do not overflow.
     private static let largestBody: Int64 = 1 << 40
-    /// What the index and the file system need for a response, about.
+    /// The approximate overhead per response in index and file system.
     private static let overhead: Int64 = 256
 
     var key: String
@@ -31,17 +31,17 @@ struct ResponseRow {
     /// Nil if the body is in the index.
     var file: String?
 
-    /// What it counts for against the capacity.
+    /// The size that counts against the capacity.
     var size: Int64 {
         let fields = head.response.fields.bytes.count + 8 * head.response.fields.count
         let texts = key.utf8.count + head.url.utf8.count + (head.userInfo?.count ?? 0)
         return bodyCount + Int64(fields + texts) + Self.overhead
     }
 
-    /// What a row counts for that may be damaged: a few rows do not make a sum that is none.
+    /// The size column of a row that may be damaged, clamped so that a few damaged rows do not make the total invalid.
     static func size(_ value: DatabaseValue) -> Int64 { min(max(value.integer ?? 0, 0), 2 * largestBody) }
 
-    /// The sum of that.
+    /// The SQL expression for the total of these sizes.
     static let totalSize = """
         total(CASE typeof(size) WHEN 'integer' THEN min(max(size, 0), \(2 * largestBody)) ELSE 0 END)
         """
@@ -61,7 +61,7 @@ struct ResponseRow {
         UPDATE responses SET seal = ?, \(columns.map { $0 + " = ?" }.joined(separator: ", ")) WHERE id = ?
         """
 
-    /// With the seal in front.
+    /// With the checksum first.
     var sealed: [DatabaseValue] {
         let response = head.response
         return ChecksummedRow.seal([
@@ -75,9 +75,9 @@ struct ResponseRow {
         ])
     }
 
-    /// Nil if it is damaged.
+    /// Returns nil if the row is damaged.
     ///
-    /// - Parameter row: The columns, with the seal in front.
+    /// - Parameter row: The columns, with the checksum first.
     init?(sealed row: ArraySlice<DatabaseValue>) {
         guard row.count == Self.columns.count + 1, ChecksummedRow.isWhole(row) else { return nil }
         let row = Array(row.dropFirst())

@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// A body that comes piece by piece. Nobody sees it before it is committed; let go of before, it leaves nothing. Used on
+/// A response body that arrives in pieces. Invisible until it is committed; released before, it is discarded. Used on
 /// its archive's thread.
 package final class ResponseWriter {
-    /// Bodies of up to that many bytes are kept in the index.
-    static let mostInline = 16 << 10
+    /// Larger bodies are stored in files.
+    static let maximumInline = 16 << 10
 
     enum Body {
         case inline(Data)
@@ -24,7 +24,7 @@ package final class ResponseWriter {
         self.limit = limit
     }
 
-    /// False when nothing will come of it any more.
+    /// Returns false once the body cannot be stored.
     @discardableResult
     package func append(_ piece: Data) -> Bool {
         if failure != nil || isTooLong { return false }
@@ -46,7 +46,7 @@ package final class ResponseWriter {
     private func add(_ piece: Data) throws(StorageFailure) {
         switch body {
         case .file(let file): try file.write(piece)
-        case .inline(let before) where before.count + piece.count <= Self.mostInline: body = .inline(before + piece)
+        case .inline(let before) where before.count + piece.count <= Self.maximumInline: body = .inline(before + piece)
         case .inline(let before):
             let file = try folder.makeFile()
             try file.write(before)
@@ -55,7 +55,7 @@ package final class ResponseWriter {
         }
     }
 
-    /// All that was written; nil if it is not whole.
+    /// The complete body; nil if writing failed or it is too large.
     var result: (body: Body, seal: Int64)? {
         if failure != nil || isTooLong { return nil }
         if case .inline(let data) = body { return (body, BodyChecksum.of(data)) }
@@ -63,7 +63,7 @@ package final class ResponseWriter {
     }
 }
 
-/// The seal of a body in the index is that of its row, so that the row can be told to be whole.
+/// The checksum of a body in the index is that of its row, so that the row can be verified on its own.
 enum BodyChecksum {
     static func of(_ data: Data) -> Int64 {
         var seal = Checksum()

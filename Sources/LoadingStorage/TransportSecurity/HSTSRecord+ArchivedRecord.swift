@@ -1,6 +1,6 @@
 package import LoadingSemantics
 
-/// The hosts that want secure connections only (TLS-7).
+/// HSTS hosts (TLS-7).
 package typealias TransportSecurityArchive = RecordArchive<HSTSRecord>
 
 extension HSTSRecord: ArchivedRecord {
@@ -8,9 +8,9 @@ extension HSTSRecord: ArchivedRecord {
     package static let identityColumns = ["host"]
     package static let contentColumns = ["includes_subdomains", "expires"]
 
-    package static let design = DatabaseDesign(
+    package static let schema = DatabaseSchema(
         name: "url-loading-transport-security.sqlite", applicationID: 0x554C_5453,
-        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, isCheckedWhole: true)
+        migrations: [makeTable(identityColumns, contentColumns)], durability: .full, checksIntegrity: true)
 
     package static func values(of host: String) -> [DatabaseValue] { [.text(host)] }
 

@@ -135,14 +135,14 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Whether what is posted is done: there is a thread, and it is one of this process.
     @inline(__always)
-    package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isOne }
+    package var isServed: Bool { hasThread.load(ordering: .relaxed) && !ForkedProcess.isCurrent }
 
     /// Sees to it that there is a thread. False when the system starts none now.
     @inline(__always)
     package func serve() -> Bool { isServed || startThread() }
 
     private func startThread() -> Bool {
-        if ForkedProcess.isOne { return false }
+        if ForkedProcess.isCurrent { return false }
         // Who comes second waits: what he posts is done only if the thread did start.
         return startLock.withLock {
             if hasThread.load(ordering: .relaxed) { return true }

@@ -22,7 +22,7 @@ package final class WorkWithoutLoop: @unchecked Sendable {
     private init() {}
 
     package static func perform(_ work: @escaping @Sendable () -> Void) {
-        (ForkedProcess.isOne ? inForkedProcess : inThisProcess).add(work)
+        (ForkedProcess.isCurrent ? inForkedProcess : inThisProcess).add(work)
     }
 
     private func add(_ work: @escaping @Sendable () -> Void) {
@@ -37,7 +37,7 @@ package final class WorkWithoutLoop: @unchecked Sendable {
 
     /// Whether the caller is called by such work, so that what he would wait for comes after him.
     package static var isCallerPartOfIt: Bool {
-        (ForkedProcess.isOne ? inForkedProcess : inThisProcess).isWorker(pthread_self())
+        (ForkedProcess.isCurrent ? inForkedProcess : inThisProcess).isWorker(pthread_self())
     }
 
     private func isWorker(_ thread: pthread_t) -> Bool {

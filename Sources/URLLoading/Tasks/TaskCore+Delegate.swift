@@ -32,7 +32,7 @@ extension TaskCore {
         case .challenge(let challenge):
             call(challenge, session, task)
         case .credential(let given, let space):
-            keep(given, for: space, task)
+            core.configuration.urlCredentialStorage?.store(given, for: space, task)
         case .informationalResponse(let response):
             _ = delegates.offer { $0.urlSession(session, task: task, didReceiveInformationalResponse: response) }
         case .needsBody(let offset): askForBody(from: offset, session, task)
@@ -84,7 +84,8 @@ extension TaskCore {
             let isAsked =
                 if let task = task as? URLSessionDataTask {
                     delegates.offer {
-                        // The handler holds the task, which may be suspended meanwhile in a session that no longer does.
+                        // The handler holds the task, which may be suspended meanwhile in a session that no longer
+                        // does.
                         $0.urlSession(session, dataTask: task, didReceive: response) { self.answer($0, for: task) }
                     }
                 } else {

@@ -6,14 +6,14 @@ internal import Synchronization
 
 /// What the load has to say, on the loop.
 extension TaskCore: LoadClient {
-    func loadIsWaitingForConnectivity(_ load: any SchemeLoad) { enqueue(.waitingForConnectivity) }
+    func loadIsWaitingForConnectivity(_ load: any Load) { enqueue(.waitingForConnectivity) }
 
-    func load(_ load: any SchemeLoad, didReceiveInformational head: ResponseHead) {
+    func load(_ load: any Load, didReceiveInformational head: ResponseHead) {
         guard let url = url(of: load), wantsInformationalResponses else { return }
         enqueue(.informationalResponse(HTTPURLResponse(url, head, expectedLength: -1)))
     }
 
-    func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         guard let url = url(of: load) else { return .now }
         let shown = HTTPURLResponse(
             url, response.head, expectedLength: response.expectedLength, startOfBody: response.startOfBody ?? [])
@@ -21,7 +21,7 @@ extension TaskCore: LoadClient {
         return receive(shown, resumedOffset: response.resumedOffset, isPart: response.isPart)
     }
 
-    func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer {
+    func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> {
         if let made = response.object as? URLResponse { return receive(made) }
         guard let url = url(of: load) else { return .now }
         return receive(
@@ -40,7 +40,8 @@ extension TaskCore: LoadClient {
         }
     }
 
-    private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil, isPart: Bool = false) -> LoadAnswer {
+    private func receive(_ shown: URLResponse, resumedOffset: Int64? = nil, isPart: Bool = false) -> ClientAnswer<Void>
+    {
         locked { $0.response = shown }
         note(shown)
         bytesExpectedToReceive.store(shown.expectedContentLength, ordering: .relaxed)
@@ -64,7 +65,7 @@ extension TaskCore: LoadClient {
         }
     }
 
-    func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> ClientAnswer<Void> {
         guard let url = url(of: load), let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) }) else {
             return .now
         }
@@ -83,7 +84,7 @@ extension TaskCore: LoadClient {
         return .later
     }
 
-    func load(_ load: any SchemeLoad, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
+    func load(_ load: any Load, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
         guard wantsRedirects, let url = url(of: load),
             let next = currentRequest.flatMap({ URLRequest(proposed, after: $0) })
         else { return false }
@@ -91,14 +92,14 @@ extension TaskCore: LoadClient {
         return true
     }
 
-    func load(_ load: any SchemeLoad, isUpgradedTo url: String) {
+    func load(_ load: any Load, isUpgradedTo url: String) {
         guard let secure = URL(string: url), var request = currentRequest else { return }
         request.url = secure
         setCurrentRequest(request)
         if !fetches.isEmpty { fetches[fetches.count - 1].request = request }
     }
 
-    func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool {
+    func load(_ load: any Load, didReceive data: Data) -> Bool {
         bytesReceived.wrappingAdd(Int64(data.count), ordering: .relaxed)
         updateProgress()
         if case .feed(let feed) = result { return feed.append(data) }
@@ -106,7 +107,7 @@ extension TaskCore: LoadClient {
         return enqueue(isPiece ? .piece(data) : .data(data), bytes: data.count)
     }
 
-    func load(_ load: any SchemeLoad, hasCollected total: Int64) {
+    func load(_ load: any Load, hasCollected total: Int64) {
         bytesReceived.store(total, ordering: .relaxed)
         updateProgress()
     }
@@ -119,7 +120,7 @@ extension TaskCore: LoadClient {
         if isForDelegate { enqueue(.resumed(offset: offset, expected: expected)) }
     }
 
-    func load(_ load: any SchemeLoad, hasWritten count: Int64) {
+    func load(_ load: any Load, hasWritten count: Int64) {
         let total = bytesReceived.wrappingAdd(count, ordering: .relaxed).newValue
         updateProgress()
         let isAwaited = if case .fileContinuation = result { true } else { false }
@@ -130,7 +131,7 @@ extension TaskCore: LoadClient {
 
     func updateProgress() { locked { $0.progress }?.update(self) }
 
-    func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64) {
+    func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {
         bytesSent.store(total, ordering: .relaxed)
         updateProgress()
         guard wantsSentBody else { return }
@@ -138,7 +139,7 @@ extension TaskCore: LoadClient {
         enqueue(.sentBody(count: bytes, total: total, expected: expected))
     }
 
-    func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody) {
+    func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody) {
         end(error, body: body)
     }
 }

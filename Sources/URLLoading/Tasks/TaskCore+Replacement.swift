@@ -46,7 +46,7 @@ extension TaskCore {
                 other.bytesExpectedToReceive.load(ordering: .relaxed), ordering: .relaxed)
             load.handOver(to: self)
             other.load = nil
-            other.fallSilent()
+            other.detach()
             switch state {
             case .canceling: return load.cancel(.cancelled)
             case .suspended: load.suspend()
@@ -59,7 +59,7 @@ extension TaskCore {
     }
 
     /// Ends without a word.
-    func fallSilent() {
+    func detach() {
         hasEnded = true
         deliver(TaskEnding(error: nil, body: .nothing), usesQueue: true)
     }

@@ -16,13 +16,13 @@ extension TaskCore {
     func makeLoad(
         of request: URLRequest, carrying body: LoadBody?, claimedBy protocolClass: URLProtocol.Type?,
         isRedirect: Bool = false
-    ) throws(LoadError) -> any SchemeLoad {
+    ) throws(LoadError) -> any Load {
         if let protocolClass { return load(source(of: protocolClass, request, body), request) }
         do throws(LoadError) {
             let request = try LoadRequest(
                 request, of: core, without: droppedFields, body: body, priority: priority,
                 mayBeFTP: !isRedirect && mayLoadFTP(request))
-            let load = Load(request, in: core.environment, destination: destination, log: log, client: self)
+            let load = HTTPLoad(request, in: core.environment, destination: destination, log: log, client: self)
             if case .upload(_, let stopped) = kind { load.makeResumable(stopped) }
             return load
         } catch {
@@ -125,35 +125,23 @@ extension TaskCore {
         return copy
     }
 
-    /// Has the cache keep what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
+    /// Has the cache store what a protocol has loaded, unless the delegate does not want that (MISC-19, T-42).
     func propose(_ response: CachedURLResponse, _ done: @escaping @Sendable () -> Void) {
-        let isAsked = isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
-        propose(response, isAsked: isAsked, replacing: false, done)
-    }
-
-    /// Has the cache keep what was loaded, unless the delegate is asked and does not want that.
-    ///
-    /// - Parameter isNewer: Whether something older is stored, which is not to stay in any case.
-    func propose(
-        _ response: CachedURLResponse, isAsked: Bool, replacing isNewer: Bool, _ done: @escaping @Sendable () -> Void
-    ) {
         guard let task = heldTask as? URLSessionDataTask, let cache = core.urlCache else { return done() }
         let store: @Sendable (CachedURLResponse?) -> Void = { [core] answered in
-            if let kept = answered?.withFacts(of: response) {
+            if let answered {
                 if type(of: cache) == URLCache.self, let request = task.currentRequest {
-                    cache.storeLoaded(kept, for: request)
+                    cache.storeLoaded(answered, for: request)
                 } else {
-                    cache.storeCachedResponse(kept, for: task)
+                    cache.storeCachedResponse(answered, for: task)
                 }
-            } else if isNewer {
-                cache.removeCachedResponse(for: task)
             }
             core.loop.post(done)
         }
-        if isAsked {
+        if wantsCaching {
             enqueue(.willCache(response, reply: store))
         } else {
-            // Nobody is asked (T-47); the cache may be anybody's code all the same.
+            // The cache may be the program's code (T-47).
             core.loop.callOut(CalledOut { store(response) })
         }
     }
@@ -172,8 +160,8 @@ extension TaskCore {
     /// A protocol of the caller's leads elsewhere.
     func isRedirected(_ load: SourceLoad, to request: URLRequest, by response: URLResponse) {
         note(response)
-        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also where the
-        // protocol has copied it from the request that it was given.
+        // The protocol says what the request has; what the configuration adds is as with a server's redirect, also
+        // where the protocol has copied it from the request that it was given.
         var request = request
         if let previous = currentRequest {
             let dropped = additionalFieldsDropped(from: previous, to: request)
@@ -192,7 +180,7 @@ extension TaskCore {
 
     /// A server leads out of HTTP: only a protocol of the caller's may follow there.
     func load(
-        _ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
+        _ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse
     ) -> Bool {
         guard core.hasProtocols, let url = url(of: load), let target = URL(string: redirected.url),
             let previous = currentRequest
@@ -214,7 +202,7 @@ extension TaskCore {
     }
 
     /// Follows a redirect by whichever loader the request has now.
-    func redirect(_ load: any SchemeLoad, to request: URLRequest) {
+    func redirect(_ load: any Load, to request: URLRequest) {
         // Depends on the request before.
         let body = bodyAfterRedirect(to: request, load)
         follow(request)
@@ -222,7 +210,7 @@ extension TaskCore {
             // It may have been cancelled meanwhile.
             guard self.load === load else { return }
             do throws(LoadError) {
-                if claimed == nil, load is Load {
+                if claimed == nil, load is HTTPLoad {
                     let next = try LoadRequest(
                         request, of: core, without: droppedFields, body: body, priority: priority)
                     return load.answerRedirect(next)

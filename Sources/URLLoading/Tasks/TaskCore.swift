@@ -7,7 +7,7 @@ internal import LoadingSemantics
 internal import LoadingTransport
 internal import Synchronization
 
-/// What stands behind a task: its state, and the lane on which everything it has to say reaches the caller.
+/// What stands behind a task: its state, and the queue of its delegate events.
 ///
 /// The engine's loop puts events in; one delivery at a time takes them out and makes the calls. So the calls of one
 /// task are strictly in order on whatever queue (S-76), many events cost one hop, and a caller who does not keep up
@@ -33,7 +33,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     let lock = Lock()
     @exclusivity(unchecked) private var values = Values()
-    @exclusivity(unchecked) private var lane = TaskLane()
+    @exclusivity(unchecked) private var events = DelegateEventQueue()
     /// Another task tells the rest.
     var isSilent = false
     /// Whether the lock is held for a fork.
@@ -75,7 +75,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
 
     // MARK: Confined to the loop
 
-    @exclusivity(unchecked) var load: (any SchemeLoad)?
+    @exclusivity(unchecked) var load: (any Load)?
     /// The load of a stream, also when it has ended: who reads then may still find the end.
     var stream: StreamLoad?
     /// What was asked of a stream that is not there yet.
@@ -95,12 +95,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var delay: StartDelay?
     /// Fields of the configuration that a redirect has taken off.
     @exclusivity(unchecked) var droppedFields: [String] = []
-    var authentication = TaskAuthentication()
-    /// How often a storage of the caller's is at keeping cookies, and who waits for that.
-    var cookieKeepings = 0
+    /// The challenge that waits for an answer of the delegates.
+    var pendingChallenge: PendingChallenge?
+    /// How many responses a cookie storage of the program is storing the cookies of, and the lookup that waits for
+    /// that.
+    var cookieStorings = 0
     var awaitedLookup: (any Callout)?
-    /// What the cache had for the request that is fetched.
-    @exclusivity(unchecked) var cached: CachedURLResponse?
     private let creationTime: Int64
 
     init(
@@ -146,7 +146,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     func release(inChild: Bool) {
         guard isHeld else { return }
         isHeld = false
-        if inChild { lane.deliveryIsGone() }
+        if inChild { events.deliveryIsGone() }
         lock.unlock()
     }
 
@@ -155,8 +155,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     var currentRequest: URLRequest? { locked { $0.currentRequest } }
     var response: URLResponse? { locked { $0.response } }
     var state: URLSessionTask.State { locked { $0.state } }
-    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never began:
-    /// then it has nothing left to do.
+    /// Whether the session lists the task (T-60). A cancelled task is listed until its end is told, unless it never
+    /// began: then it has nothing left to do.
     var isOutstanding: Bool {
         locked { values in
             switch values.state {
@@ -185,9 +185,9 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
         switch step {
         case .nothing: break
-        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isOne ? .forkedProcess : .noThread)
+        case .start where !core.loop.serve(): endWithoutLoop(ForkedProcess.isCurrent ? .forkedProcess : .noThread)
         case .start: core.loop.post { self.begin() }
-        case .goOn: core.loop.post { self.heedState() }
+        case .goOn: core.loop.post { self.applyState() }
         }
     }
 
@@ -200,11 +200,12 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             return wasRunning
         }
         guard mustStop else { return }
-        core.loop.post { self.heedState() }
+        core.loop.post { self.applyState() }
         if core.isInvalidated { letGoIfSuspended() }
     }
 
-    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds it.
+    /// In a session that is invalidated nobody can find a task, so one that does not run goes on only if somebody holds
+    /// it.
     func letGoIfSuspended() {
         // Let go of outside of the lock, since that may be its end.
         _ = locked { values -> URLSessionTask? in
@@ -216,7 +217,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
     }
 
     /// Brings the load in line with the state. Which of two threads posts first says nothing about what they set last.
-    private func heedState() {
+    private func applyState() {
         if state == .suspended { load?.suspend() } else { load?.resume() }
     }
 
@@ -241,15 +242,15 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of its
-    /// parent alone: their connections and files are the parent's.
+    /// Ends the task where no loop runs and so nothing can be loaded. A process that was forked off leaves the loads of
+    /// its parent alone: their connections and files are the parent's.
     private func endWithoutLoop(_ error: LoadError) {
         guard claimEnd() else { return }
-        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isOne ? .nothing : unstartedBody) }
+        WorkWithoutLoop.perform { [self] in end(error, body: ForkedProcess.isCurrent ? .nothing : unstartedBody) }
     }
 
-    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its thread
-    /// meanwhile, and who found that it has none.
+    /// Whether nobody else ends the task, of the two that can where it has no load: the loop, which may have got its
+    /// thread meanwhile, and who found that it has none.
     private func claimEnd() -> Bool {
         locked { values in
             defer { values.isEndClaimed = true }
@@ -277,14 +278,14 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         cancel(task)
     }
 
-    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a task
-    /// that is suspended: nobody can resume it any more, so it is cancelled.
-    func faceIsGone() {
-        if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newFace()) }
+    /// The caller's task object is gone. Before the task's end that comes only in a session that is invalidated, to a
+    /// task that is suspended: nobody can resume it any more, so it is cancelled.
+    func publicObjectReleased() {
+        if locked({ $0.state == .suspended && $0.task == nil }) { cancel(newTaskObject()) }
     }
 
     /// An object for the calls that are left to make, when the caller has let go of the one there was.
-    private func newFace() -> URLSessionTask {
+    private func newTaskObject() -> URLSessionTask {
         switch kind {
         case .data: URLSessionDataTask(core: self)
         case .upload: URLSessionUploadTask(core: self)
@@ -444,7 +445,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         if log != nil { fetches.append(URLSessionTaskMetrics.Fetch(request: request)) }
     }
 
-    func url(of load: any SchemeLoad) -> URL? { locked { $0.currentRequest?.url } }
+    func url(of load: any Load) -> URL? { locked { $0.currentRequest?.url } }
 
     func end(_ error: LoadError?, body: LoadedBody) {
         guard !hasEnded else { return }
@@ -460,7 +461,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         load = nil
         delay?.end()
         delay = nil
-        authentication.end()
+        withdrawChallenge()
         // What is done with a file may wait for the disk.
         let hasFile =
             switch body {
@@ -468,16 +469,16 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             case .nothing, .whole, .unsent: false
             }
         let usesQueue =
-            result.usesQueue || hasFile || !delegates.areNone || locked { !$0.resumeDataHandlers.isEmpty }
+            result.usesQueue || hasFile || !delegates.isEmpty || locked { !$0.resumeDataHandlers.isEmpty }
         deliver(TaskEnding(error: error, body: body), usesQueue: usesQueue)
     }
 
     /// Has the end delivered after what waits before it: by the delivery that is under way, if one is, so that there is
-    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what is
-    /// let go of are other people's code and may block.
+    /// one end; else on the queue or, for who waits on none, with the loop lent, since the caller's executor and what
+    /// is let go of are other people's code and may block.
     func deliver(_ ending: TaskEnding, usesQueue: Bool) {
         // What nobody wants any more is let go of outside of the lock.
-        let (mustSchedule, _) = lock.withLock { lane.end(ending) }
+        let (mustSchedule, _) = lock.withLock { events.end(ending) }
         guard mustSchedule else { return }
         if usesQueue {
             core.delivery.schedule(self)
@@ -499,7 +500,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             } ?? [:])
     }
 
-    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes too.
+    /// What another task can go on from (RES-2, RES-12, RES-13). Who just cancels wants none, and then the file goes
+    /// too.
     private func resumeData(_ ending: TaskEnding, isWanted: Bool) -> Data? {
         guard isWanted || ending.error != .cancelled else { return nil }
         return switch ending.body {
@@ -509,44 +511,45 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
         }
     }
 
-    // MARK: The lane
+    // MARK: Events
 
     /// False when enough waits for the caller.
     @discardableResult
     func enqueue(_ event: TaskEvent, bytes: Int = 0) -> Bool {
         lock.lock()
-        let mustSchedule = lane.add(event, bytes: bytes)
-        let wantsMore = !lane.isReadingStopped
+        let mustSchedule = events.add(event, bytes: bytes)
+        let wantsMore = !events.isReadingStopped
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
         return wantsMore
     }
 
-    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the task.
+    /// Has the end wait for an answer. False when there is nothing to wait: the end was told, or nobody has resumed the
+    /// task.
     func promiseAnswer() -> Bool {
         lock.lock()
         defer { lock.unlock() }
-        return values.anyTask != nil && lane.promise()
+        return values.anyTask != nil && events.promise()
     }
 
     /// Gives an answer that was promised.
     func keepPromise(_ answer: @escaping @Sendable () -> Void) {
         lock.lock()
-        let mustSchedule = lane.keepPromise(answer)
+        let mustSchedule = events.keepPromise(answer)
         lock.unlock()
         if mustSchedule { core.delivery.schedule(self) }
     }
 
     func seal() {
         lock.lock()
-        lane.seal()
+        events.seal()
         lock.unlock()
     }
 
     func deliver(_ extent: DeliveryExtent) -> Bool {
         while true {
             lock.lock()
-            let (batch, ending) = lane.take(extent)
+            let (batch, ending) = events.take(extent)
             let session = values.session
             let task = values.anyTask
             lock.unlock()
@@ -560,8 +563,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             }
 
             lock.lock()
-            let (goesOn, mayRead) = lane.tookBatch()
-            let isEndDue = lane.isEndDue
+            let (goesOn, mayRead) = events.tookBatch()
+            let isEndDue = events.isEndDue
             lock.unlock()
             if mayRead { core.loop.post { self.load?.resumeReading() } }
             guard isEndDue, extent == .sealed else { return goesOn }
@@ -589,7 +592,7 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.state = .completed
             values.error = error
             defer { values.resumeDataHandlers = [] }
-            return (values.session, values.anyTask ?? newFace(), values.resumeDataHandlers)
+            return (values.session, values.anyTask ?? newTaskObject(), values.resumeDataHandlers)
         }
         for handler in resumeDataHandlers { handler(resumeData) }
         locked { $0.progress }?.finish(self)
@@ -608,6 +611,8 @@ final class TaskCore: Delivery, Callout, @unchecked Sendable {
             values.delegate = nil
             values.delegateReference = nil
             values.session = nil
+            // A delegate may still answer whether the response is stored.
+            values.knownTask = values.task
             values.task = nil
             return held
         }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LoadingPipeline
 
-/// What the lane of a task carries to its caller, in order; the end travels apart.
+/// A call that a task makes to its caller. Its end is a `TaskEnding`.
 enum TaskEvent {
     case waitingForConnectivity
     case challenge(PendingChallenge)

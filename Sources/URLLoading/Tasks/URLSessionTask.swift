@@ -23,7 +23,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     deinit {
-        core?.faceIsGone()
+        core?.publicObjectReleased()
     }
 
     /// Returns the task itself.

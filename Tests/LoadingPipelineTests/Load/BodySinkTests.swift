@@ -177,7 +177,7 @@ private final class Owner: BodySinkOwner, @unchecked Sendable {
     }
     func bodySinkHasCollected(_ total: Int64) { told.append("collected \(total)") }
     func bodySinkHasWritten(_ count: Int64) {}
-    func bodySink(begins part: LoadResponse) -> LoadAnswer {
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
         told.append("part \(part.head.fields.firstValue("A") ?? "")")
         guard answersLater else { return .now }
         letsBodyThrough = false

@@ -33,7 +33,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
     let bodies = EventRecorder<String>()
     let ended = EventRecorder<LoadError?>()
     private let loop = EventLoops.assign()
-    private var load: Load?
+    private var load: HTTPLoad?
     private var content: Data?
     private var text: [UInt8] = []
 
@@ -49,7 +49,7 @@ private final class PartClient: LoadClient, @unchecked Sendable {
                 url: address, urlText: url.absoluteString, method: "GET", fields: HTTPFields(), body: .none,
                 idleTimeout: 60, totalTimeout: .infinity, waitsForConnectivity: false,
                 priority: 0.5)
-            load = Load(request, in: environment, destination: .pieces, log: nil, client: self)
+            load = HTTPLoad(request, in: environment, destination: .pieces, log: nil, client: self)
             load?.start(.first)
         }
     }
@@ -66,18 +66,18 @@ private final class PartClient: LoadClient, @unchecked Sendable {
 
     var wantedParts: WantedParts { .every }
 
-    func load(_ load: any SchemeLoad, didReceive response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any Load, didReceive response: LoadResponse) -> ClientAnswer<Void> {
         endPart()
         return .now
     }
 
-    func load(_ load: any SchemeLoad, didReceive data: Data) -> Bool {
+    func load(_ load: any Load, didReceive data: Data) -> Bool {
         content = data
         text += data
         return true
     }
 
-    func load(_ load: any SchemeLoad, didEndWith error: LoadError?, body: LoadedBody) {
+    func load(_ load: any Load, didEndWith error: LoadError?, body: LoadedBody) {
         endPart()
         self.load = nil
         ended.record(error)
@@ -85,35 +85,29 @@ private final class PartClient: LoadClient, @unchecked Sendable {
 
     // What nobody asks here.
     var wantsConnectionChallenges: Bool { false }
-    func loadIsWaitingForConnectivity(_ load: any SchemeLoad) {}
-    func load(_ load: any SchemeLoad, isUpgradedTo url: String) {}
-    func load(_ load: any SchemeLoad, asks question: ConnectionChallenge) -> Bool { false }
-    func load(_ load: any SchemeLoad, cookiesFor request: LoadRequest) -> ClientAnswer<String?> { .now(nil) }
-    func load(_ load: any SchemeLoad, didReceiveCookies fields: [String], for request: LoadRequest) {}
-    func load(_ load: any SchemeLoad, storedFor request: LoadRequest) -> ClientAnswer<CacheContents?> { .now(nil) }
-    func load(_ load: any SchemeLoad, proposes entry: CacheEntry) -> LoadAnswer { .now }
-    func load(_ load: any SchemeLoad, keeps redirect: CacheEntry, of request: LoadRequest) {}
-    func load(_ load: any SchemeLoad, hasRefreshed entry: CacheEntry) {}
-    func load(_ load: any SchemeLoad, hasOutdated keys: [CacheKey]) {}
-    func load(_ load: any SchemeLoad, didReceiveInformational head: ResponseHead) {}
-    func load(_ load: any SchemeLoad, didReceive response: SourceResponse) -> LoadAnswer { .now }
-    func load(_ load: any SchemeLoad, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool {
+    func loadIsWaitingForConnectivity(_ load: any Load) {}
+    func load(_ load: any Load, isUpgradedTo url: String) {}
+    func load(_ load: any Load, asks question: ConnectionChallenge) -> Bool { false }
+    func load(
+        _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
+    ) -> ClientAnswer<CacheEntry?> { .now(entry) }
+    func load(_ load: any Load, didReceiveInformational head: ResponseHead) {}
+    func load(_ load: any Load, didReceive response: SourceResponse) -> ClientAnswer<Void> { .now }
+    func load(_ load: any Load, leavesHTTPBy redirected: RedirectedRequest, response: LoadResponse) -> Bool {
         false
     }
-    func load(_ load: any SchemeLoad, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> LoadAnswer {
+    func load(_ load: any Load, willRedirectTo proposed: LoadRequest, response: LoadResponse) -> ClientAnswer<Void> {
         .now
     }
-    func load(_ load: any SchemeLoad, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
+    func load(_ load: any Load, asksToMoveUploadTo proposed: LoadRequest, response: LoadResponse) -> Bool {
         false
     }
-    func load(_ load: any SchemeLoad, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {}
-    func loadAsksNoMore(_ load: any SchemeLoad) {}
-    func load(_ load: any SchemeLoad, willSendAgainAfter response: LoadResponse?) {}
-    func load(_ load: any SchemeLoad, hasUsed credential: LoadCredential, for space: ProtectionSpace) {}
-    func load(_ load: any SchemeLoad, stillHas credential: LoadCredential, for space: ProtectionSpace) -> Bool { false }
-    func load(_ load: any SchemeLoad, hasCollected total: Int64) {}
-    func load(_ load: any SchemeLoad, hasWritten count: Int64) {}
-    func load(_ load: any SchemeLoad, needsBodyFrom offset: Int64) {}
-    func load(_ load: any SchemeLoad, willSendBodyOf length: Int64) {}
-    func load(_ load: any SchemeLoad, didSendBody bytes: Int64, total: Int64) {}
+    func load(_ load: any Load, isAsked question: AuthenticationQuestion, by response: LoadResponse?) {}
+    func loadAsksNoMore(_ load: any Load) {}
+    func load(_ load: any Load, transactionEnded response: LoadResponse?) {}
+    func load(_ load: any Load, hasCollected total: Int64) {}
+    func load(_ load: any Load, hasWritten count: Int64) {}
+    func load(_ load: any Load, needsBodyFrom offset: Int64) {}
+    func load(_ load: any Load, willSendBodyOf length: Int64) {}
+    func load(_ load: any Load, didSendBody bytes: Int64, total: Int64) {}
 }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import LoadingStorage
 
-/// Places that another user of the system has a hand in: nothing is written there.
+/// Folders that another user of the system can change: nothing is written there.
 @Suite(.leakChecked, .enabled(if: geteuid() == 0, "only root can give files away")) struct TrustedFolderTests {
     private let temporary: TemporaryDirectory
-    private static let stranger: uid_t = 65534
+    private static let overflowID: uid_t = 65534
 
     init() throws { temporary = try TemporaryDirectory() }
 
@@ -28,8 +28,9 @@ import Testing
     }
 
     // C-36
-    @Test("another user's folder is not written to, be it above or chosen by the caller") func othersFolder() throws {
-        let home = try folder("home", 0o755, owner: Self.stranger, group: Self.stranger)
+    @Test("a folder of another user is not written to, as parent or as the caller's choice") func othersFolder() throws
+    {
+        let home = try folder("home", 0o755, owner: Self.overflowID, group: Self.overflowID)
         let refused = StorageFailure(.open, home, .untrusted)
         #expect(failure(StorageDirectory(.data, application: "app") { _ in home }) == refused)
         #expect(failure(StorageDirectory(path: home)) == refused)
@@ -55,16 +56,16 @@ import Testing
 
     enum Trust {
         case no
-        /// With a folder of the store's own in it: in a sticky folder nobody else's can be replaced, but any be made.
+        /// Has the store's own folder in it: in a sticky folder other users can create entries, but not replace ours.
         case above
         case yes
     }
 
     private func modeOf(_ path: String) -> mode_t? { LoadingStorageTests.mode(path) }
 
-    // C-36: cookies are in memory alone then, and that is said
+    // C-36: cookies are then in memory only, and a message reports it
     @Test("no cookie goes to a file in another user's folder") func cookies() throws {
-        let path = try folder("store", 0o777, owner: Self.stranger)
+        let path = try folder("store", 0o777, owner: Self.overflowID)
         let scene = StorageScene(path: path)
         let archive = scene.cookies
         #expect(!archive.apply([.stored(.persistent("a"))]))
@@ -76,7 +77,7 @@ import Testing
     }
 
     // C-36
-    @Test("files beside the store that are another user's go", arguments: ["-journal", "-wal", "-shm"])
+    @Test("side files of another user are removed", arguments: ["-journal", "-wal", "-shm"])
     func sideFiles(end: String) throws {
         let scene = try StorageScene()
         scene.cookies.apply([.stored(.persistent("a"))])
@@ -85,19 +86,19 @@ import Testing
         do {
             unlink(file)
             spy = open(file, O_RDWR | O_CREAT, 0o666)
-            try #require(spy >= 0 && fchown(spy, Self.stranger, Self.stranger) == 0 && fchmod(spy, 0o666) == 0)
+            try #require(spy >= 0 && fchown(spy, Self.overflowID, Self.overflowID) == 0 && fchmod(spy, 0o666) == 0)
         }
         defer { close(spy) }
         #expect(scene.cookies.apply([.stored(.persistent("secret", "needle")), .everythingRemoved]))
         #expect(scene.cookies.apply([.stored(.persistent("b"))]))
         #expect(scene.storedCookies() == [.persistent("b")])
-        // Whoever has it open sees nothing.
+        // A process that has it open reads nothing new.
         var status = stat()
         #expect(fstat(spy, &status) == 0 && status.st_size == 0 && status.st_nlink == 0)
         #expect(mode(file) == (end == "-journal" ? 0o600 : nil))
     }
 
-    // C-36: as one with a sticky folder of root's may be
+    // C-36: possible in a sticky folder of root
     @Test("side files that cannot be removed") func stuckSideFile() throws {
         let scene = try StorageScene()
         let stuck = scene.cookieFile + "-journal"
@@ -111,15 +112,15 @@ import Testing
         #expect(scene.storedCookies() == [.persistent("a")])
     }
 
-    // C-36: the system's own folders are shown so where only the user itself is known
-    @Test("owners that a user namespace does not know") func unknownOwners() {
+    // C-36: a user namespace with a single mapped user shows the system's folders like this
+    @Test("owners that are not mapped in the user namespace") func unknownOwners() {
         let all = UserNamespace(map: "         0          0 4294967295\n", overflow: "65534\n")
-        #expect(!all.hides(65534) && !all.hides(1000))
+        #expect(!all.isUnmapped(65534) && !all.isUnmapped(1000))
         let one = UserNamespace(map: "         0       1000          1\n", overflow: "65534\n")
-        #expect(one.hides(65534) && !one.hides(0) && !one.hides(1000))
+        #expect(one.isUnmapped(65534) && !one.isUnmapped(0) && !one.isUnmapped(1000))
         let several = UserNamespace(map: "0 1000 1\n1 100000 65536\n", overflow: "65534\n")
-        #expect(!several.hides(65534))
+        #expect(!several.isUnmapped(65534))
         let unreadable = UserNamespace(map: "", overflow: "65534\n")
-        #expect(!unreadable.hides(65534))
+        #expect(!unreadable.isUnmapped(65534))
     }
 }

@@ -83,7 +83,7 @@ import URLLoading
 
     // C-6, ERR-5: at every step
     @Test("silence", arguments: verbs) func silence(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .fallSilent : nil }
+        let server = try server { $0.verb == verb ? .detach : nil }
         defer { server.stop() }
         #expect(await code(server.url("/d/f"), timeout: 0.3) == .timedOut)
     }
@@ -148,7 +148,7 @@ import URLLoading
     }
 
     // ERR-5
-    @Test("nobody there") func nobodyThere() async throws {
+    @Test("no server") func noServer() async throws {
         let refusing = try RefusingPort()
         #expect(await code(try #require(URL(string: "ftp://127.0.0.1:\(refusing.port)/x"))) == .cannotConnectToHost)
         #expect(await code(try #require(URL(string: "ftp://nobody.invalid/x"))) == .cannotFindHost)
@@ -165,7 +165,7 @@ import URLLoading
     }
 
     // MISC-17, C-31
-    @Test("what is not done") func whatIsNotDone() async throws {
+    @Test("unsupported features") func unsupportedFeatures() async throws {
         let server = try server()
         defer { server.stop() }
         let url = server.url("/d/f")
@@ -205,7 +205,7 @@ import URLLoading
 
     // T-5, T-38: in every state, one end and nothing left behind
     @Test("cancelling", arguments: verbs) func cancelling(verb: String) async throws {
-        let server = try server { $0.verb == verb ? .fallSilent : nil }
+        let server = try server { $0.verb == verb ? .detach : nil }
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession(delegate)

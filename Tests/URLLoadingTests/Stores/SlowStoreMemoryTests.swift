@@ -13,7 +13,7 @@ import Testing
     private struct Weak: @unchecked Sendable {
         // Sendable: weak references are read and cleared atomically.
         weak var core: TaskCore?
-        weak var load: (any SchemeLoad)?
+        weak var load: (any Load)?
 
         var isGone: Bool { core == nil && load == nil }
     }
@@ -34,16 +34,16 @@ import Testing
 
     // COOK-17
     @Test("a task that has ended is let go of while cookies are read") func cookies() async throws {
-        let keeper = ScriptedKeeper<Cookie>([])
-        keeper.hold(.load)
-        defer { keeper.letGo(.load) }
-        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { keeper })
+        let recordStore = ScriptedRecordStore<Cookie>([])
+        recordStore.block(.load)
+        defer { recordStore.unblock(.load) }
+        let storage = HTTPCookieStorage(unlessEmpty: { true }, keeper: { recordStore })
         let session = URLSession {
             $0.httpCookieStorage = storage
             $0.urlCache = nil
         }
         defer { session.finishTasksAndInvalidate() }
-        let task = try await cancel(in: session) { try await keeper.wait(for: .load) }
+        let task = try await cancel(in: session) { try await recordStore.wait(for: .load) }
         // Sooner than the disk gives up.
         try await eventually(within: .seconds(5)) { task.isGone }
     }

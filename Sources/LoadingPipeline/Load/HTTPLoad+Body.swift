@@ -1,0 +1,185 @@
+internal import FoundationEssentials
+internal import LoadingEvents
+internal import LoadingProtocols
+package import LoadingSemantics
+internal import LoadingTransport
+
+/// The body of the response: from the exchange to the sink, from the sink to the client, and the end of the load.
+extension HTTPLoad: BodySinkOwner {
+    // MARK: From the exchange
+
+    func exchangeReceived(body bytes: UnsafeRawBufferPointer) {
+        noteActivity()
+        sink.receive(bytes)
+        if sink.backlogCount >= Self.mostChallengeBody { applyFlow() }
+    }
+
+    func exchangeBuffer(most: Int) -> UnsafeMutableRawBufferPointer? { sink.room(most: most) }
+
+    func exchangeFilled(_ count: Int) {
+        guard count > 0 else { return }
+        noteActivity()
+        sink.filled(count)
+    }
+
+    func exchangePipe() -> Int32? { sink.pipe }
+
+    func exchangeFilledPipe(_ count: Int) {
+        noteActivity()
+        sink.filledPipe(count)
+    }
+
+    // MARK: Flow
+
+    func applyFlow() { exchange?.setPaused(!sink.isFlowing) }
+
+    /// Delivers the backlog and continues reading, as far as the client accepts.
+    func flow() {
+        if machine.hasEnded { return }
+        if cache.served != nil { return deliverServed() }
+        sink.deliverBacklog()
+        applyFlow()
+        completeIfDelivered()
+    }
+
+    /// Delivers the body of a stored response after the client has accepted the response.
+    private func deliverServed() {
+        guard sink.isFlowing, let body = cache.served else { return }
+        cache.served = nil
+        if !body.isEmpty { sink.deliver(body) }
+        finishBody(.complete)
+    }
+
+    func finishBody(_ end: LoadMachine.ResponseEnd) {
+        exchange = nil
+        machine.receive(.responseEnds(end))
+        completeIfDelivered()
+    }
+
+    // MARK: From the sink
+
+    var letsBodyThrough: Bool { machine.letsBodyThrough }
+
+    func bodySinkChangedFlow() { applyFlow() }
+
+    func bodySinkHasRoom() { resumeReading() }
+
+    func bodySink(delivers data: Data) -> Bool {
+        guard let client else { return true }
+        if cache.isGathering, !cache.gather(data) { stopGathering() }
+        return client.load(self, didReceive: data)
+    }
+
+    func bodySinkHasCollected(_ total: Int64) { client?.load(self, hasCollected: total) }
+
+    func bodySinkHasWritten(_ count: Int64) {
+        if !machine.hasEnded { client?.load(self, hasWritten: count) }
+    }
+
+    func bodySinkFailed(_ error: LoadError) { end(error) }
+
+    // MARK: Parts
+
+    var wantedParts: WantedParts { client?.wantedParts ?? .none }
+
+    /// Whether the response has parts, and the client wants to know. The first of them tells the response then (MISC-23).
+    func beginParts(of response: LoadResponse) -> Bool {
+        guard !partsAreOver, wantedParts != .none, let parts = MultipartStage(response) else { return false }
+        sink.parts = parts
+        stopGathering()
+        machine.receive(.tellsParts)
+        flow()
+        return true
+    }
+
+    func bodySink(begins part: LoadResponse) -> ClientAnswer<Void> {
+        guard case .later? = client?.load(self, didReceive: part) else { return .now }
+        machine.receive(.asks(.response))
+        applyFlow()
+        return .later
+    }
+
+    // MARK: The end
+
+    private func completeIfDelivered() {
+        guard machine.stage == .body, sink.isFlowing, sink.isDelivered, let end = machine.responseEnd else { return }
+        switch end {
+        case .failed(let error): self.end(error)
+        case .complete:
+            do {
+                try sink.finishDecoding()
+                if case .none = try sink.finishParts(endsWithConnection: response?.endsWithConnection == true) {
+                    partsAreOver = true
+                    if asksAboutWhole() { return }
+                }
+            } catch { return self.end(error) }
+            complete()
+        }
+    }
+
+    /// A response that was to have parts had none, and is one like any other. True if its client has to answer first.
+    private func asksAboutWhole() -> Bool {
+        guard let response, let client else { return true }
+        machine.receive(.asks(.response))
+        guard case .now = client.load(self, didReceive: response) else { return true }
+        machine.receive(.answered(.response))
+        sink.open(expectedLength: response.expectedLength)
+        return false
+    }
+
+    private func complete() {
+        guard machine.receive(.completes), sink.closeFile() else { return }
+        record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
+        whole = sink.takeCollected()
+        if !storesResponse(whole) { end(nil) }
+    }
+
+    /// The response has been stored, or not.
+    package func finishStoring() {
+        if machine.stage == .completion, !sink.isClosingFile { end(nil) }
+    }
+
+    func bodySinkClosedFile(_ outcome: Result<String, FileWriter.Failure>) {
+        switch (outcome, machine.failure) {
+        case (.success(let path), let error?): tellEnd(error, .stopped(path: path, resumePoint(of: path)))
+        case (.failure, let error?): tellEnd(error, .nothing)
+        case (.failure(.opening), nil) where resumption?.mayRestart == true: beginAnew()
+        case (.success(let path), nil):
+            record(.responseEnded(bytes: wireBytes, decoded: sink.deliveredBytes))
+            stop()
+            tellEnd(nil, .file(path: path))
+        case (.failure(let failure), nil):
+            stop()
+            tellEnd(LoadError(failure), .nothing)
+        }
+    }
+
+    // MARK: Downloads that stop
+
+    /// The file that the body should go on in is gone, or has less than was said: all of it is fetched again.
+    private func beginAnew() {
+        guard let folder = sink.destination.folder else { return }
+        exchange?.cancel()
+        exchange = nil
+        sink.beginAnew(.file(.newFile(inFolder: folder)))
+        resumption?.restart(&request)
+        fetch(.retry)
+    }
+
+    package var resumePointUnderWay: DownloadResumePoint? {
+        guard machine.isLoading else { return nil }
+        return sink.writer?.path.flatMap { resumePoint(of: $0) }
+    }
+
+    /// Where another download may go on from this one, all of which is in the file.
+    private func resumePoint(of path: String) -> DownloadResumePoint? {
+        guard let response else { return nil }
+        return DownloadResumePoint(
+            PartialDownload(
+                method: request.method, originalURL: resumption?.download.point.originalURL ?? originalURL,
+                url: request.urlText, requestFields: resumption?.download.point.requestFields ?? request.fields,
+                status: response.head.status, responseFields: response.head.fields,
+                bytesReceived: (response.resumedOffset ?? 0) + sink.deliveredBytes,
+                fileName: FileWriter.name(of: path)))
+    }
+}

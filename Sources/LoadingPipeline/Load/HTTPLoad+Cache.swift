@@ -1,0 +1,186 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The cache: a stored response in place of the network's, or one that the server has confirmed, and what is kept of what
+/// comes.
+extension HTTPLoad {
+    func lookUpCache() {
+        // Responses to the follow-up requests of a resumable upload are not for the client.
+        if uploading?.isFollowUp != true {
+            guard case .now(let contents) = environment.responses?.contents(for: self) ?? .now(nil) else { return }
+            cache.contents = contents
+        }
+        machine.receive(.passed(.cacheLookup))
+    }
+
+    /// Brings what is stored for the request, which the load waits for.
+    package var pendingContents: PendingLookup<CacheContents> {
+        PendingLookup(on: environment.loop) { [weak self] contents in
+            guard let self, passes(.cacheLookup) else { return }
+            cache.contents = contents
+            advance()
+        }
+    }
+
+    /// Gives the request all but its body, and does what the cache says of it.
+    func decideCache() {
+        var sent = ExchangeRequest(request, body: .none, defaults: environment)
+        if let cookies {
+            // What the caller has put into the field himself gives way to them (COOK-22).
+            sent.fields = sent.fields.without(names: ["Cookie"])
+            sent.fields.append("Cookie", cookies)
+        }
+        authenticate(&sent)
+        guard passesCache(&sent) else { return }
+        prepared = sent
+        machine.receive(.passed(.cacheDecision))
+    }
+
+    /// Whether a request has to go to the server, and if so with what besides its own fields.
+    private func passesCache(_ sent: inout ExchangeRequest) -> Bool {
+        // Nothing to look at, and nothing to say to caches on the way.
+        if uploading?.isFollowUp == true || cache.isAbsent && request.cachePolicy == .useProtocolCachePolicy {
+            return true
+        }
+        // A request that switches the protocol needs the connection, not a stored response.
+        if request.fields.contains("Upgrade") { return true }
+        var fields = sent.fields
+        fields.append(contentsOf: sent.defaults)
+        let asked = CacheRequest(
+            method: request.method, url: request.url, fields: fields, policy: request.cachePolicy,
+            fingerprint: { Self.fingerprint($0) })
+        let decision = cache.decide(asked, now: Self.wallTime)
+        log?.traceOnly(.cacheDecision(decision.name, because: "\(decision.reason)"))
+        switch decision {
+        case .load(let more, _), .revalidate(_, let more, _):
+            sent.fields.append(contentsOf: more)
+            sent.defaults = sent.defaults.without(more)
+            return true
+        case .fail(let error, _): end(error)
+        case .serve(_, let age, _):
+            guard let entry = cache.entry else { return true }
+            serve(entry, fields: age.map { entry.response.fields(age: $0) } ?? entry.response.fields)
+        }
+        return false
+    }
+
+    /// The stored response is the answer.
+    private func serve(_ entry: CacheEntry, fields: HTTPFields) {
+        letGoOfHeldConnection()
+        record(.servedFromCache)
+        sink.decoding = DecodingStage()
+        // What is stored has been told already where it had parts.
+        partsAreOver = true
+        cache.served = entry.body
+        var response = LoadResponse(
+            url: request.url,
+            head: ResponseHead(
+                status: entry.response.status, version: .http11, fields: fields, byteCount: 0),
+            expectedLength: Int64(entry.body.count))
+        response.hasBody = !entry.body.isEmpty
+        self.response = response
+        //
+        if !leadsElsewhere(response) { deliverResponse() }
+    }
+
+    /// Whether a response is not the answer itself: it confirms the stored one, or is to be asked for anew.
+    func isForCache(_ response: LoadResponse) -> Bool {
+        if cache.isAbsent { return false }
+        switch cache.read(
+            status: response.head.status, fields: response.head.fields, expectedLength: response.expectedLength,
+            partition: request.partition, now: Self.wallTime)
+        {
+        case .nothing:
+            // Parts are not told apart once they are stored.
+            if cache.isGathering, MultipartStage(response) != nil { stopGathering() }
+        case .outdated: outdate()
+        case .remove(let keys): environment.responses?.remove(keys, of: self)
+        case .refresh(let stored): refresh(stored)
+        case .serve(let stored, let fate):
+            guard var entry = cache.entry else { return false }
+            entry.response = stored
+            switch fate {
+            case .stored: refresh(stored)
+            case .removed: outdate()
+            case .untouched: break
+            }
+            dropExchange()
+            record(.responseEnded(bytes: 0, decoded: 0))
+            client?.load(self, transactionEnded: response)
+            record(.fetchStarted(.cache))
+            serve(entry, fields: stored.fields)
+            return true
+        case .sendAgain:
+            dropExchange()
+            fetch(.retry)
+            return true
+        }
+        return false
+    }
+
+    /// What comes is not kept. What is stored is older than that.
+    func stopGathering() {
+        if cache.stopGathering() { outdate() }
+    }
+
+    /// What is stored for the request is no longer good.
+    private func outdate() {
+        if let key = request.cacheKey { environment.responses?.remove([key], of: self) }
+    }
+
+    private func refresh(_ stored: StoredResponse) {
+        guard var entry = cache.entry else { return }
+        entry.response = stored
+        environment.responses?.update(entry, of: self)
+    }
+
+    /// Stores the complete response unless the client objects. True if the end has to wait for that (T-42).
+    func storesResponse(_ whole: Data?) -> Bool {
+        guard let client, cache.isGathering else { return false }
+        guard let entry = cache.takeGathered(whole: whole) else {
+            stopGathering()
+            return false
+        }
+        let mayHoldOlder = cache.mayHoldOlder
+        // What the client wants stored is stored, also if the load has been cancelled meanwhile.
+        let answer = client.load(
+            self, willStore: entry,
+            PendingLookup(on: environment.loop) { [self] wanted in
+                if !store(wanted, for: client, mayHoldOlder) { finishStoring() }
+            })
+        guard case .now(let wanted) = answer else { return true }
+        return store(wanted, for: client, mayHoldOlder)
+    }
+
+    /// True if `finishStoring` follows.
+    private func store(_ entry: CacheEntry?, for client: any LoadClient, _ mayHoldOlder: Bool) -> Bool {
+        guard let store = environment.responses, entry != nil || mayHoldOlder else { return false }
+        if case .later = store.store(entry, of: self, for: client) { return true }
+        return false
+    }
+
+    /// Keeps a lasting redirect that is followed, if all of its body has arrived: the load does not wait for the rest.
+    func keepRedirect() {
+        guard cache.isGathering else { return }
+        guard machine.responseEnd == .complete, !sink.decoding.isActive,
+            let entry = cache.takeGathered(whole: sink.takeBacklog())
+        else {
+            return stopGathering()
+        }
+        environment.responses?.store(redirect: entry, of: self)
+    }
+
+    /// `Vary` may name `Cookie` and `Authorization`, and a cache may be on a disk.
+    private static func fingerprint(_ text: [UInt8]) -> [UInt8] {
+        // Without the hash, one that is like no other.
+        MessageDigest.hash(.sha256, text) ?? (0..<32).map { _ in UInt8.random(in: .min ... .max) }
+    }
+
+    /// Seconds since 1970.
+    private static var wallTime: Int64 { Int64(time(nil)) }
+}

@@ -1,0 +1,172 @@
+internal import FoundationEssentials
+package import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The stages that prepare a request, in their order.
+extension HTTPLoad {
+    // MARK: Transport security
+
+    func secureTransport() {
+        if environment.transportSecurity.upgrade(&request) {
+            // It was held for a step of a conversation in the clear, which ends here.
+            letGoOfHeldConnection()
+            if uploading?.isFollowUp != true {
+                uploading?.isUpgraded(to: request)
+                client?.load(self, isUpgradedTo: request.urlText)
+            }
+        }
+        log?.traceOnly(.request(method: request.method, url: request.urlText))
+        do { try environment.transportSecurity.check(request.url, request.urlText) } catch { return end(error) }
+        machine.receive(.passed(.transportSecurity))
+    }
+
+    // MARK: Cookies
+
+    func askForCookies() {
+        // Cookies are HTTP's, also where a proxy is spoken to about FTP.
+        guard request.url.scheme != .ftp else { return _ = machine.receive(.passed(.cookies)) }
+        guard case .now(let field) = environment.cookies?.cookies(for: self) ?? .now(nil) else { return }
+        cookies = field
+        machine.receive(.passed(.cookies))
+    }
+
+    /// Brings the value of the `Cookie` field that the load waits for; nil without cookies.
+    package var pendingCookies: PendingLookup<String?> {
+        PendingLookup(on: environment.loop) { [weak self] field in
+            guard let self, passes(.cookies) else { return }
+            cookies = field
+            advance()
+        }
+    }
+
+    // MARK: Body
+
+    func prepareBody() {
+        if request.body.isNone { return _ = machine.receive(.passed(.requestBody)) }
+        guard request.body.isLasting else {
+            // The exchange asks for it when it has a connection.
+            do throws(LoadError) { try announceStream() } catch { return end(error) }
+            return _ = machine.receive(.passed(.requestBody))
+        }
+        withBody { [weak self] body in
+            guard let self, passes(.requestBody) else { return }
+            prepared?.body = body
+            advance()
+        }
+    }
+
+    /// Prepares the body, also one that was sent before. `send` is called at once or later, unless the load ends or the body is
+    /// requested again before.
+    func withBody(_ send: @escaping (RequestBody) -> Void) {
+        let supply = supply ?? BodyStage()
+        self.supply = supply
+        supply.prepare(
+            request.body, uploading?.part ?? BodyStage.Part(),
+            asking: { offset in client?.load(self, needsBodyFrom: offset) },
+            { [weak self] result in
+                guard let self, !machine.hasEnded else { return }
+                noteActivity()
+                switch result {
+                case .failure(let error): end(error)
+                case .success(let body):
+                    let file = self.supply?.file
+                    do throws(LoadError) {
+                        try uploading?.willSend(body.length, of: file)
+                    } catch {
+                        return end(error)
+                    }
+                    if let file { client?.load(self, willSendBodyOf: file.length) }
+                    send(body)
+                }
+            })
+    }
+
+    /// A stream is about to be asked for. What its request says of an upload depends on the length alone.
+    private func announceStream() throws(LoadError) {
+        guard let uploading else { return }
+        try uploading.willSend(uploading.part.announcedLength(of: request.body.announcedStreamLength), of: nil)
+    }
+
+    /// The client's stream, or nil if it has none: then the load fails (T-51).
+    package func provideBody(_ source: (any RequestBodySource)?) {
+        if let supply { supply.provide(source) } else { source?.cancel() }
+    }
+
+    /// The body of the request that the client is asked about.
+    package var proposedBody: LoadBody? { machine.stage == .redirect ? proposal?.body : nil }
+
+    // MARK: Proxies
+
+    func resolveProxies() {
+        // A proxy that loads the request finds the host, and proves nothing to us.
+        if request.service.requiresDNSSEC, !NameResolver.needsNoNameServer(request.url.host) {
+            return end(.cannotFindHost)
+        }
+        if let way = heldConnection?.way ?? conversationWay {
+            conversationWay = nil
+            return go(by: ProxyRouteList([way]))
+        }
+        guard let proxies = environment.proxies else { return go(by: .direct) }
+        if let route = proxies.settledRoute(to: request.url) { return go(by: route) }
+        search = proxies.find(request.url) { [weak self] route in
+            guard let self else { return }
+            search = nil
+            noteActivity()
+            go(by: route)
+            advance()
+        }
+    }
+
+    private func go(by route: ProxyRouteList) {
+        guard machine.receive(.passed(.proxyResolution)) else { return }
+        self.route = route
+    }
+
+    // MARK: Exchange
+
+    func beginExchange() {
+        // The stages before this one have found both.
+        guard var sent = prepared, let route else { return end(.cannotConnectToHost) }
+        prepared = nil
+        self.route = nil
+        uploading?.mark(&sent, to: request.url)
+        let exchange = ExchangeStage(
+            sent, to: request.url, by: route, identity: serverAuthenticator?.identity(for: .request(request)) ?? 0,
+            priority: request.priority, for: self)
+        self.exchange = exchange
+        if let heldConnection {
+            self.heldConnection = nil
+            exchange.start(on: heldConnection.carrier, isBound: !heldConnection.isBeginning)
+        } else {
+            exchange.start()
+        }
+    }
+
+    /// Has what is left of the response pass by.
+    func dropExchange() {
+        exchange?.drain()
+        exchange = nil
+    }
+
+    /// The exchange has come to nothing while the load was suspended: `resume` begins another.
+    func exchangeWaits() {
+        exchange = nil
+        machine.receive(.givesUpExchange)
+    }
+
+    var isSuspended: Bool { machine.isSuspended }
+}
+
+extension RequestBody {
+    /// In bytes; nil if unknown.
+    fileprivate var length: Int64? {
+        switch self {
+        case .none: 0
+        case .bytes(let data): Int64(data.count)
+        case .source(_, let length): length
+        }
+    }
+}

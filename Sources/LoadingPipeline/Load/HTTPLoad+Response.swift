@@ -1,0 +1,267 @@
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// What the exchange reports: response heads, of which the client gets one, and how the exchange ended.
+extension HTTPLoad {
+    // MARK: What is sent
+
+    func exchangeSentBody(_ bytes: Int64, total: Int64) {
+        noteActivity()
+        uploading?.sentBytes = total
+        client?.load(self, didSendBody: bytes, total: total &+ (uploading?.part.offset ?? 0))
+    }
+
+    func exchangeSentRequest(_ bodyBytes: Int64) { uploading?.sentRequest(bodyBytes) }
+
+    func exchangeIsActive() { noteActivity() }
+
+    // MARK: Heads
+
+    func exchangeReceived(informational head: ResponseHead) {
+        noteActivity()
+        client?.load(self, didReceiveInformational: head)
+        guard head.status == 104, let uploading else { return }
+        switch uploading.received104(head.fields, from: request.urlText) {
+        case .fail(let error)?: end(error)
+        case .askToMove(let url)?: askToMove(to: url, head)
+        default: break
+        }
+    }
+
+    func exchangeReceived(head: ResponseHead, body: BodyLength) {
+        noteActivity()
+        takeCookies(of: head)
+        environment.transportSecurity.note(
+            head.fields, from: request.url, isTrusted: exchange?.isConnectionTrusted ?? false)
+        do { try sink.decoding.begin(head, body: body) } catch { return end(error) }
+        let expected: Int64 =
+            switch body {
+            case .none: announcedLength(of: head)
+            case .known(let length): sink.decoding.isActive ? -1 : length
+            case .unknown, .untilClose: -1
+            }
+        var response = LoadResponse(url: request.url, head: head, expectedLength: expected)
+        response.endsWithConnection = body == .untilClose
+        response.hasBody = body != .none && body != .known(0)
+        self.response = response
+        do { if try isChallenge(response) { return } } catch { return end(error) }
+        if isForCache(response) { return }
+        if !leadsElsewhere(response) { deliverResponseOrRest() }
+    }
+
+    /// Any response may set cookies, also one that the client never sees (COOK-23).
+    private func takeCookies(of head: ResponseHead) {
+        // A 407 is the proxy's response, not the origin's.
+        guard head.fields.contains("Set-Cookie"), head.status != 407, request.url.scheme != .ftp else { return }
+        environment.cookies?.receive(head.fields.values("Set-Cookie"), for: self)
+    }
+
+    /// What a response without a body says its length would be: a HEAD's answer tells that of the GET.
+    private func announcedLength(of head: ResponseHead) -> Int64 {
+        guard request.method == "HEAD" else { return 0 }
+        return max(-1, head.fields.firstValue("Content-Length").flatMap { Int64($0) } ?? -1)
+    }
+
+    // MARK: Redirects
+
+    /// Whether a response is a redirect, which is followed or asked about, or ends the load.
+    func leadsElsewhere(_ response: LoadResponse) -> Bool {
+        guard response.head.status / 100 == 3 else { return false }
+        do {
+            switch try redirect.next(for: response, to: request) {
+            case .follow(let next) where uploading?.isFollowUp == true:
+                // Of these requests the client knows nothing; one that would become another is not made, nor one that would
+                // take the body to another origin.
+                guard next.method == request.method, next.url.isSameOrigin(as: request.url) else { return false }
+                followSilently(next)
+            case .follow(var next):
+                // The client is asked about what would be loaded.
+                _ = environment.transportSecurity.upgrade(&next)
+                propose(next)
+                guard case .now? = client?.load(self, willRedirectTo: next, response: response) else { return true }
+                // Nearly always the rest of the response has come with its head, and once that is read the next
+                // request can have its connection.
+                let answer = LoopBox({ self.answerRedirect(next) })
+                environment.loop.post { answer.value() }
+            case .leaveHTTP(let redirected):
+                // It may be refused, and is then a response like any other.
+                var left = request
+                if !redirected.keepsBody { left.body = .none }
+                propose(left)
+                if client?.load(self, leavesHTTPBy: redirected, response: response) == true { return true }
+                end(LoadError.unsupportedURL.at(redirected.url))
+            case nil: return false
+            }
+        } catch { end(error) }
+        return true
+    }
+
+    private func propose(_ next: LoadRequest) {
+        proposal = next
+        machine.receive(.asks(.redirect))
+        applyFlow()
+    }
+
+    /// What the client makes of a redirect: follow this request, or nil to take the redirect itself as the response.
+    package func answerRedirect(_ next: LoadRequest?) {
+        guard machine.stage == .redirect, let proposed = proposal else { return }
+        proposal = nil
+        noteActivity()
+        guard var next else { return deliverResponse() }
+        // The client knows the address without its user.
+        if next.urlText == proposed.urlText { next.redirectedUser = proposed.redirectedUser }
+        follow(next)
+    }
+
+    private func follow(_ next: LoadRequest) {
+        keepRedirect()
+        dropExchange()
+        forgetAnswers()
+        let priority = request.priority
+        request = next
+        request.priority = priority
+        if !next.hasBody, uploading?.isFollowUp == false { uploading = nil }
+        resumption?.ask(&request)
+        fetch(.redirect)
+    }
+
+    /// Follows a redirect of a request that the client knows nothing of.
+    private func followSilently(_ next: LoadRequest) {
+        dropExchange()
+        request = next
+        forgetAnswers()
+        fetch(.retry)
+    }
+
+    // MARK: The client's response
+
+    func deliverResponseOrRest() {
+        if let response, continuesUpload(after: response.head) { return }
+        if resumption != nil, let response { deliverResumed(response.head) } else { deliverResponse() }
+    }
+
+    private func deliverResumed(_ head: ResponseHead) {
+        guard let decision = resumption?.decide(head), let path = resumption?.download.path else { return }
+        switch decision {
+        case .append(let offset, _):
+            sink.destination = .file(.existing(path: path, offset: offset))
+            response?.resumedOffset = offset
+            deliverResponse()
+        case .replace:
+            deliverResponse()
+        case .restart:
+            dropExchange()
+            resumption?.restart(&request)
+            fetch(.retry)
+        case .fail(let error):
+            end(error)
+        }
+    }
+
+    func deliverResponse() {
+        guard let response, let client else { return }
+        if beginParts(of: response) { return }
+        if response.startOfBody == nil, dependsOnBody(response) { return lookAtBody(of: response) }
+        machine.receive(.asks(.response))
+        guard case .now = client.load(self, didReceive: response) else {
+            // The client may want the connection itself from here on.
+            if !response.isPart { exchange?.holdBody() }
+            return applyFlow()
+        }
+        answerResponse()
+    }
+
+    /// The client lets the response through, and may have its body go elsewhere than it said at first.
+    package func answerResponse(_ destination: BodyDestination?) {
+        guard machine.receive(.answered(.response)) else { return }
+        if let destination {
+            sink.destination = destination
+            // What goes to a file is not kept (CACHE-2).
+            stopGathering()
+        }
+        sink.open(expectedLength: response?.expectedLength ?? -1)
+        noteActivity()
+        exchange?.resumeBody()
+        flow()
+    }
+
+    // MARK: The media type of a response that does not say it (MISC-11)
+
+    /// How many bytes of a body, as they came, are looked at.
+    static let lookAhead = MediaTypeSniffing.length
+
+    /// Whether nothing but the first bytes of the body can tell the type. A part of a body does not begin with them.
+    private func dependsOnBody(_ response: LoadResponse) -> Bool {
+        guard response.hasBody, response.head.status != 206, !response.isPart,
+            !response.head.fields.contains("Content-Type")
+        else { return false }
+        return MediaTypeSniffing.needsStart(
+            hasContentType: false, contentTypeOptions: response.head.fields.combinedValue("X-Content-Type-Options"),
+            pathExtension: response.url.pathExtension)
+    }
+
+    /// Tells the response with what is there of its body. Nothing that is not here yet is waited for: where the body comes in
+    /// frames of its own, those that were read together with the head are told before the turn is over.
+    private func lookAtBody(of response: LoadResponse) {
+        if let body = cache.served { return deliverResponse(startingWith: Array(body.prefix(Self.lookAhead))) }
+        if sink.backlogCount > 0 || machine.responseEnd != nil {
+            return deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
+        }
+        guard let exchange else { return deliverResponse(startingWith: []) }
+        if let start = exchange.startOfBody(most: Self.lookAhead) { return deliverResponse(startingWith: start) }
+        machine.receive(.asks(.mediaType))
+        applyFlow()
+        let tell = LoopBox({ [weak self] in
+            guard let self, machine.stage == .mediaType, !machine.isSuspended else { return }
+            deliverResponse(startingWith: sink.startOfBacklog(most: Self.lookAhead))
+        })
+        environment.loop.post { tell.value() }
+    }
+
+    /// - Parameter start: The first bytes of the body as they came, still coded unless they were stored.
+    func deliverResponse(startingWith start: [UInt8]) {
+        response?.startOfBody = sink.decoding.decodedStart(of: start, most: MediaTypeSniffing.length)
+        deliverResponse()
+    }
+
+    // MARK: The end of an exchange
+
+    func exchangeEnded(bodyBytes: Int64) {
+        noteActivity()
+        wireBytes = bodyBytes
+        // This response is over, and none of it was delivered.
+        if machine.stage == .redirect || machine.stage == .challenge {
+            record(.responseEnded(bytes: bodyBytes, decoded: 0))
+        }
+        finishBody(.complete)
+    }
+
+    /// - Parameter loss: How the request was lost before, if it was: it has been on its way, and that is what is waited for
+    ///   before alone (CONN-11).
+    func exchangeFoundNoWay(_ failure: ConnectionFailure, after loss: LoadError?) {
+        let meaning = ConnectivityStage.meaning(of: failure)
+        if let loss, connectivity.shouldWait(after: meaning) { return exchangeFailed(loss) }
+        if request.waitsForConnectivity, connectivity.shouldWait(after: meaning) { return waitForConnectivity() }
+        if !continuesUpload(after: meaning.error, isConnecting: true) { end(meaning.error) }
+    }
+
+    func exchangeFailed(_ error: LoadError) {
+        if continuesUpload(after: error, isConnecting: false) { return }
+        // What came before the failure is the client's (T-38).
+        if response != nil { finishBody(.failed(error)) } else { end(error) }
+    }
+
+    private func waitForConnectivity() {
+        exchange = nil
+        machine.receive(.losesRoute)
+        record(.waitingForConnectivity)
+        if connectivity.tellsClient() { client?.loadIsWaitingForConnectivity(self) }
+        connectivity.waitForRoute(on: environment.loop) { [weak self] in
+            guard let self, machine.receive(.passed(.connectivity)) else { return }
+            beginFetch(.retry)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+internal import LoadingConnections
+internal import LoadingEvents
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// Uploads that go on after their connection was lost.
+extension HTTPLoad {
+    /// From now on the load is an upload, which may go on with another. To be called before it starts.
+    package func makeResumable(_ stopped: StoppedUpload?) {
+        guard
+            stopped != nil
+                || request.hasBody && ResumableUpload.isPossible(method: request.method, fields: request.fields)
+        else { return }
+        uploading = UploadResumptionStage(request, goingOn: stopped)
+    }
+
+    /// Whether the head at hand is not the client's: then the upload goes on, or fails.
+    func continuesUpload(after head: ResponseHead) -> Bool {
+        guard let uploading else { return false }
+        return take(uploading.received(head), after: nil)
+    }
+
+    /// Whether the upload goes on though its connection was lost, or could not be made.
+    func continuesUpload(after error: LoadError, isConnecting: Bool) -> Bool {
+        guard let uploading, response == nil, error.isConnectionLoss || isConnecting && uploading.isFollowUp else {
+            return false
+        }
+        // A certificate that was refused is refused again.
+        guard !(-1299 ... -1200 ~= error.code) else { return false }
+        if uploading.isAskingToMove {
+            // Whether it can go on depends on the answer.
+            exchange = nil
+            uploadLoss = error
+            machine.receive(.asks(.uploadMove))
+            return true
+        }
+        return take(uploading.interrupted(), after: error)
+    }
+
+    /// False when the response, or the error, is the client's.
+    private func take(_ step: UploadStep, after error: LoadError?) -> Bool {
+        switch step {
+        case .deliver:
+            outdateUploaded()
+            return false
+        case .giveUp:
+            if error == nil { end(.networkConnectionLost) }
+            return error == nil
+        case .fail(let failure): end(failure)
+        case .send(let next, let pause): send(next, pause)
+        // Comes of a 104 alone.
+        case .askToMove: return false
+        }
+        return true
+    }
+
+    /// Asks the client whether the upload may go on at another origin; without an answer it may not.
+    func askToMove(to url: String, _ head: ResponseHead) {
+        guard let uploading, let client, let proposed = uploading.proposal(to: url) else { return }
+        let response = LoadResponse(url: request.url, head: head, expectedLength: 0)
+        uploading.isAskingToMove = client.load(self, asksToMoveUploadTo: proposed, response: response)
+    }
+
+    /// The client's answer: where the upload may go on; nil if it may not.
+    package func answerUploadMove(_ url: String?) {
+        guard let uploading, uploading.isAskingToMove, !machine.hasEnded else { return }
+        uploading.isAskingToMove = false
+        if let url { uploading.move(to: url) }
+        guard machine.stage == .uploadMove, let error = uploadLoss else { return }
+        uploadLoss = nil
+        noteActivity()
+        if !take(uploading.interrupted(), after: error) { end(error) }
+    }
+
+    /// The upload is over: what it has changed is told of a request that the cache has not seen.
+    private func outdateUploaded() {
+        guard let uploading, let response else { return }
+        let keys = uploading.outdatedKeys(response.head, to: request)
+        if !keys.isEmpty { environment.responses?.remove(keys, of: self) }
+    }
+
+    private func send(_ next: UploadRequest, _ pause: Int) {
+        guard let uploading else { return }
+        dropExchange()
+        let priority = request.priority
+        do throws(LoadError) { request = try uploading.request(for: next) } catch { return end(error) }
+        request.priority = priority
+        guard pause > 0 else { return fetch(.retry) }
+        guard machine.receive(.pauses) else { return }
+        forgetResponse()
+        uploading.pause(pause, on: environment.loop) { [weak self] in
+            guard let self, machine.receive(.passed(.uploadPause)) else { return }
+            beginFetch(.retry)
+        }
+    }
+}

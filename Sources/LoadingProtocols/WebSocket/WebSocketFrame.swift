@@ -1,0 +1,101 @@
+/// The kinds of frames (RFC 6455 §5.2).
+package enum WebSocketOpcode: UInt8, Sendable {
+    case continuation = 0x0
+    case text = 0x1
+    case binary = 0x2
+    case close = 0x8
+    case ping = 0x9
+    case pong = 0xA
+
+    var isControl: Bool { rawValue & 0x8 != 0 }
+}
+
+/// The header of a frame: two octets, the extended length, and the masking key (RFC 6455 §5.2).
+struct WebSocketFrameHeader: Equatable {
+    /// The largest payload of a control frame (RFC 6455 §5.5).
+    static let maximumControlPayload = 125
+    /// The longest header: with a length of eight octets and a masking key.
+    static let maximumLength = 14
+
+    var isFinal = true
+    /// RSV1: the message is compressed (RFC 7692 §6).
+    var isCompressed = false
+    var opcode: WebSocketOpcode
+    var payloadLength: Int
+
+    /// Reads a header that a server has sent. Nil if `octets` ends before the header does.
+    static func read(_ octets: UnsafeRawBufferPointer) throws(WebSocketFailure) -> (header: Self, length: Int)? {
+        guard octets.count >= 2 else { return nil }
+        let (first, second) = (octets[0], octets[1])
+        guard first & 0x30 == 0 else { throw .protocolError(.reservedBits) }
+        guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else { throw .protocolError(.unknownOpcode) }
+        guard second & 0x80 == 0 else { throw .protocolError(.maskedByServer) }
+        var header = Self(
+            isFinal: first & 0x80 != 0, isCompressed: first & 0x40 != 0, opcode: opcode,
+            payloadLength: Int(second & 0x7F))
+        if opcode.isControl {
+            guard header.isFinal else { throw .protocolError(.fragmentedControlFrame) }
+            guard header.payloadLength <= maximumControlPayload else { throw .protocolError(.longControlFrame) }
+        }
+        switch header.payloadLength {
+        case 126:
+            guard octets.count >= 4 else { return nil }
+            header.payloadLength = Int(octets.loadUnaligned(fromByteOffset: 2, as: UInt16.self).bigEndian)
+            guard header.payloadLength > 125 else { throw .protocolError(.paddedLength) }
+            return (header, 4)
+        case 127:
+            guard octets.count >= 10 else { return nil }
+            let length = octets.loadUnaligned(fromByteOffset: 2, as: UInt64.self).bigEndian
+            guard let length = Int(exactly: length) else { throw .protocolError(.lengthOutOfRange) }
+            guard length > 0xFFFF else { throw .protocolError(.paddedLength) }
+            header.payloadLength = length
+            return (header, 10)
+        default:
+            return (header, 2)
+        }
+    }
+
+    /// Appends the header of a frame that a client sends.
+    func write(maskingKey: UInt32, to output: inout [UInt8]) {
+        output.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
+        switch payloadLength {
+        case ...125:
+            output.append(0x80 | UInt8(truncatingIfNeeded: payloadLength))
+        case ...0xFFFF:
+            output.append(0x80 | 126)
+            withUnsafeBytes(of: UInt16(truncatingIfNeeded: payloadLength).bigEndian) { output.append(contentsOf: $0) }
+        default:
+            output.append(0x80 | 127)
+            withUnsafeBytes(of: UInt64(payloadLength).bigEndian) { output.append(contentsOf: $0) }
+        }
+        withUnsafeBytes(of: maskingKey) { output.append(contentsOf: $0) }
+    }
+}
+
+/// The masking of payloads (RFC 6455 §5.3).
+enum WebSocketMask {
+    /// Appends `payload`, masked with `key` in memory order. `offset` is the position of its first octet in the frame's payload.
+    static func append(_ payload: UnsafeRawBufferPointer, key: UInt32, offset: Int, to output: inout [UInt8]) {
+        guard let source = payload.baseAddress else { return }
+        let start = output.count
+        output.append(contentsOf: payload)
+        // The key, turned so that its first octet belongs to the first octet here.
+        let turned = UInt32(littleEndian: key)
+        let shift = UInt32(offset & 3) * 8
+        let word = shift == 0 ? turned : turned &>> shift | turned &<< (32 - shift)
+        let wide = UInt64(word) | UInt64(word) &<< 32
+        output.withUnsafeMutableBytes { octets in
+            let target = UnsafeMutableRawBufferPointer(rebasing: octets[start...])
+            var index = 0
+            while index &+ 8 <= target.count {
+                let value = UInt64(littleEndian: source.loadUnaligned(fromByteOffset: index, as: UInt64.self)) ^ wide
+                target.storeBytes(of: value.littleEndian, toByteOffset: index, as: UInt64.self)
+                index &+= 8
+            }
+            while index < target.count {
+                target[index] ^= UInt8(truncatingIfNeeded: wide &>> UInt64((index & 7) * 8))
+                index &+= 1
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+/// Octets that are sent, wherever they lie.
+package protocol WebSocketPayload: Sendable {
+    var count: Int { get }
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result
+}
+
+extension [UInt8]: WebSocketPayload {}
+
+/// One end of a WebSocket connection, the client's, after the opening handshake (RFC 6455 §5 to §7, RFC 7692). Owns no socket and
+/// no clock.
+///
+/// `receive` reads what the server sent and `encode` makes what goes out: of the frames that wait, a pong comes first, then messages
+/// and pings in their order, and a close frame last. Memory is bounded on both sides: of several pings only the last is answered
+/// (RFC 6455 §5.5.3), and messages are masked as far as the caller asks for octets.
+package struct WebSocketMachine {
+    package enum Event: Equatable, Sendable {
+        case message(isText: Bool, [UInt8])
+        /// The ping with this number, and those before it, are answered.
+        case pong(Int)
+        /// The server's close frame. What this end answers is to be sent, then the connection closed.
+        case closed(WebSocketCloseFrame)
+    }
+
+    /// Which part of a message a payload is.
+    package enum Part: Equatable, Sendable {
+        case whole(isText: Bool)
+        case first(isText: Bool)
+        case middle
+        case last
+    }
+
+    private enum Outgoing {
+        /// `number` is that of the caller, who is told when it is sent.
+        case data(Part, any WebSocketPayload, number: Int)
+        case ping(Int)
+    }
+
+    /// What is known of a frame whose payload is only partly encoded.
+    private struct OpenFrame {
+        var payload: any WebSocketPayload
+        var offset = 0
+        var key: UInt32
+        var number: Int
+    }
+
+    private var reader: WebSocketReader
+    private let deflater: WebSocketDeflater?
+    private var maskingKeys: WebSocketMaskingKeys
+
+    private var outgoing: [Outgoing] = []
+    private var nextOutgoing = 0
+    private var openFrame: OpenFrame?
+    private var pong: [UInt8]?
+    private var lastPing = 0
+    /// Whether a message of several parts has begun, so that no other may.
+    private var isWithinMessage = false
+
+    /// The close frame of this end, once it is decided.
+    package private(set) var closeFrame: WebSocketCloseFrame?
+    private var isCloseEncoded = false
+    package private(set) var receivedClose: WebSocketCloseFrame?
+    package private(set) var failure: WebSocketFailure?
+
+    /// Octets in all.
+    private var encodedCount = 0
+    private var sentCount = 0
+    /// The numbers of payloads that are encoded up to these positions.
+    private var completions: [(number: Int, end: Int)] = []
+
+    /// The largest piece of a payload that is encoded at once, in octets.
+    private static let pieceLength = 64 * 1024
+
+    package init(
+        maximumMessageSize: Int, compression: WebSocketCompression? = nil, maskingKeys: WebSocketMaskingKeys
+    ) {
+        reader = WebSocketReader(maximumMessageSize: maximumMessageSize, compression: compression)
+        let deflater = compression.map { WebSocketDeflater($0) }
+        self.deflater = deflater?.isAvailable == true ? deflater : nil
+        self.maskingKeys = maskingKeys
+    }
+
+    package var maximumMessageSize: Int {
+        get { reader.maximumMessageSize }
+        set { reader.maximumMessageSize = newValue }
+    }
+
+    /// Whether messages may still be sent.
+    package var isOpen: Bool { closeFrame == nil }
+
+    /// Whether both close frames have been exchanged, or this end has failed the connection, and nothing is left to be encoded.
+    package var isClosed: Bool { isCloseEncoded && (receivedClose != nil || failure != nil) }
+
+    // MARK: From the client
+
+    /// Adds a payload. False if the connection closes, or if the part does not follow those before it.
+    package mutating func send(_ payload: any WebSocketPayload, _ part: Part, number: Int) -> Bool {
+        guard isOpen else { return false }
+        switch part {
+        case .whole, .first: if isWithinMessage { return false }
+        case .middle, .last: if !isWithinMessage { return false }
+        }
+        isWithinMessage = part == .middle || isFirst(part)
+        outgoing.append(.data(part, payload, number: number))
+        return true
+    }
+
+    private func isFirst(_ part: Part) -> Bool { if case .first = part { true } else { false } }
+
+    /// Adds a ping and returns its number, which its pong carries; nil if the connection closes.
+    package mutating func ping() -> Int? {
+        guard isOpen else { return nil }
+        lastPing += 1
+        outgoing.append(.ping(lastPing))
+        return lastPing
+    }
+
+    /// Closes the connection after the messages that wait. A code that may not be sent becomes none. False if it closes already.
+    @discardableResult
+    package mutating func close(_ frame: WebSocketCloseFrame) -> Bool {
+        guard isOpen else { return false }
+        closeFrame = frame.code.map(WebSocketCloseFrame.mayBeSent) == true ? frame : WebSocketCloseFrame()
+        return true
+    }
+
+    // MARK: From the server
+
+    /// The next event from the front of `input`; nil when all of it is consumed. After an error the connection is failed: what
+    /// `encode` still makes is sent, then the connection closed.
+    package mutating func receive(_ input: inout UnsafeRawBufferPointer) throws(WebSocketFailure) -> Event? {
+        guard failure == nil, receivedClose == nil else {
+            input.dropPrefix(input.count)
+            return nil
+        }
+        do throws(WebSocketFailure) {
+            while let event = try reader.next(&input) {
+                switch event {
+                case .message(let isText, let octets):
+                    // After its own close frame this end discards messages.
+                    if isOpen { return .message(isText: isText, octets) }
+                case .ping(let payload):
+                    if isOpen { pong = payload }
+                case .pong(let payload):
+                    if let number = Self.pingNumber(payload), (1...max(lastPing, 1)).contains(number) {
+                        return .pong(number)
+                    }
+                case .close(let frame):
+                    receivedClose = frame
+                    discardOutgoing()
+                    if closeFrame == nil { closeFrame = WebSocketCloseFrame(code: frame.code) }
+                    return .closed(frame)
+                }
+            }
+            return nil
+        } catch {
+            failure = error
+            discardOutgoing()
+            if closeFrame == nil { closeFrame = WebSocketCloseFrame(code: error.closeCode) }
+            // Within a frame nothing else can be said.
+            if openFrame != nil { isCloseEncoded = true }
+            openFrame = nil
+            throw error
+        }
+    }
+
+    private mutating func discardOutgoing() {
+        outgoing = []
+        nextOutgoing = 0
+        pong = nil
+    }
+
+    private static func pingPayload(_ number: Int) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+    }
+
+    private static func pingNumber(_ payload: [UInt8]) -> Int? {
+        payload.count == 8 ? payload.reduce(0) { $0 << 8 | Int($1) } : nil
+    }
+
+    // MARK: What goes out
+
+    /// Whether `encode` would append anything.
+    package var hasOutput: Bool {
+        openFrame != nil || pong != nil || nextOutgoing < outgoing.count || closeFrame != nil && !isCloseEncoded
+    }
+
+    /// Appends frames to `output` until nothing waits or it has at least `limit` octets. False if there is no memory to compress.
+    package mutating func encode(into output: inout [UInt8], limit: Int) -> Bool {
+        let start = output.count
+        defer { encodedCount += output.count - start }
+        while output.count < limit {
+            if openFrame != nil {
+                encodePiece(into: &output, from: start)
+            } else if let payload = pong {
+                pong = nil
+                encodeControl(.pong, payload, into: &output)
+            } else if nextOutgoing < outgoing.count {
+                guard encodeNext(into: &output, from: start) else { return false }
+            } else if let closeFrame, !isCloseEncoded {
+                isCloseEncoded = true
+                encodeControl(.close, closeFrame.payload, into: &output)
+            } else {
+                return true
+            }
+        }
+        return true
+    }
+
+    /// So many more octets of what was encoded have left the buffers of this end.
+    package mutating func sent(_ count: Int) { sentCount += count }
+
+    /// The number of the next payload that has been sent whole, each once.
+    package mutating func nextSent() -> Int? {
+        guard let first = completions.first, first.end <= sentCount else { return nil }
+        completions.removeFirst()
+        return first.number
+    }
+
+    private mutating func encodeControl(_ opcode: WebSocketOpcode, _ payload: [UInt8], into output: inout [UInt8]) {
+        let key = maskingKeys.next()
+        WebSocketFrameHeader(opcode: opcode, payloadLength: payload.count).write(maskingKey: key, to: &output)
+        payload.withUnsafeBytes { WebSocketMask.append($0, key: key, offset: 0, to: &output) }
+    }
+
+    private mutating func encodeNext(into output: inout [UInt8], from start: Int) -> Bool {
+        let next = outgoing[nextOutgoing]
+        outgoing[nextOutgoing] = .ping(0)
+        nextOutgoing += 1
+        if nextOutgoing == outgoing.count {
+            outgoing.removeAll(keepingCapacity: true)
+            nextOutgoing = 0
+        }
+        switch next {
+        case .ping(let number):
+            encodeControl(.ping, Self.pingPayload(number), into: &output)
+        case .data(let part, let payload, let number):
+            let (opcode, isFinal): (WebSocketOpcode, Bool) =
+                switch part {
+                case .whole(let isText): (isText ? .text : .binary, true)
+                case .first(let isText): (isText ? .text : .binary, false)
+                case .middle: (.continuation, false)
+                case .last: (.continuation, true)
+                }
+            var header = WebSocketFrameHeader(isFinal: isFinal, opcode: opcode, payloadLength: payload.count)
+            var payload = payload
+            if let deflater {
+                guard let compressed = Self.compress(payload, with: deflater, isFinal: isFinal) else { return false }
+                header.isCompressed = opcode != .continuation
+                header.payloadLength = compressed.count
+                payload = compressed
+            }
+            let key = maskingKeys.next()
+            header.write(maskingKey: key, to: &output)
+            openFrame = OpenFrame(payload: payload, key: key, number: number)
+            encodePiece(into: &output, from: start)
+        }
+        return true
+    }
+
+    private mutating func encodePiece(into output: inout [UInt8], from start: Int) {
+        guard let frame = openFrame else { return }
+        let end = min(frame.offset + Self.pieceLength, frame.payload.count)
+        frame.payload.withUnsafeBytes { octets in
+            // The caller's payload keeps its length; if it did not, the frame would be short and no memory harmed.
+            let piece = UnsafeRawBufferPointer(rebasing: octets.prefix(end).dropFirst(frame.offset))
+            WebSocketMask.append(piece, key: frame.key, offset: frame.offset, to: &output)
+        }
+        if end == frame.payload.count {
+            completions.append((frame.number, encodedCount + output.count - start))
+            openFrame = nil
+        } else {
+            openFrame?.offset = end
+        }
+    }
+
+    /// All of a payload in compressed form; nil without memory.
+    private static func compress(
+        _ payload: any WebSocketPayload, with deflater: WebSocketDeflater, isFinal: Bool
+    ) -> [UInt8]? {
+        payload.withUnsafeBytes { octets in
+            var rest = octets
+            var output: [UInt8] = []
+            repeat {
+                let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(pieceLength))
+                rest.dropPrefix(piece.count)
+                guard let compressed = deflater.deflate(piece, isFinal: isFinal && rest.isEmpty) else { return nil }
+                output.append(contentsOf: compressed)
+            } while !rest.isEmpty
+            return output
+        }
+    }
+}
+
+/// The masking keys of a connection. Each is used once, and none can be predicted from others (RFC 6455 §5.3).
+package struct WebSocketMaskingKeys: Sendable {
+    private let fill: @Sendable (UnsafeMutableRawBufferPointer) -> Void
+    private var keys: [UInt32]
+    private var index: Int
+
+    /// How many keys are fetched with one call.
+    private static let count = 64
+
+    /// - Parameter fill: Fills memory with octets of the kernel's random source.
+    package init(_ fill: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void) {
+        self.fill = fill
+        keys = []
+        index = 0
+    }
+
+    mutating func next() -> UInt32 {
+        if index == keys.count {
+            if keys.isEmpty { keys = Array(repeating: 0, count: Self.count) }
+            keys.withUnsafeMutableBytes { fill($0) }
+            index = 0
+        }
+        defer { index += 1 }
+        return keys[index]
+    }
+}

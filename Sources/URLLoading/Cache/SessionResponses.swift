@@ -1,0 +1,160 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingProtocols
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The URL cache of a session, for the engine. Confined to the session's loop.
+///
+/// A plain cache is used on the loop, and answers later if it must read the disk. A subclass is the program's code: it
+/// is called with the loop lent, like delegates, and may answer later (CACHE-26).
+final class SessionResponses: ResponseStore {
+    func contents(for load: HTTPLoad) -> ClientAnswer<CacheContents?> {
+        guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return .now(nil) }
+        let isRead = load.request.method == "GET" || load.request.method == "HEAD"
+        // Other methods invalidate stored responses. A download neither reads nor stores (CACHE-2).
+        guard isRead else { return .now(CacheContents(entry: nil, limit: 0)) }
+        guard task.kind.isData else { return .now(nil) }
+        let isPlain = type(of: cache) == URLCache.self
+        if isPlain {
+            // The size limit is needed even if the cache is not queried (CACHE-10, CACHE-11).
+            if load.request.cachePolicy.ignoresStored {
+                return .now(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
+            }
+            guard let key = load.request.cacheKey else { return .now(CacheContents(entry: nil, limit: cache.limit)) }
+            if let cached = cache.responseInMemory(for: key) { return .now(CacheContents(cached, limit: cache.limit)) }
+            guard let disk = cache.beginLookup(of: key) else {
+                return .now(CacheContents(entry: nil, limit: cache.limit))
+            }
+            let (lookup, limit) = (load.pendingContents, cache.limit)
+            cache.lookUp(key, on: disk) { lookup.answer(CacheContents($0, limit: limit)) }
+            return .later
+        }
+        guard let object = task.dataTask else { return .now(nil) }
+        let lookup = load.pendingContents
+        // The properties of responses are the program's code too.
+        let ignoresStored = load.request.cachePolicy.ignoresStored
+        task.core.loop.callOut(
+            CalledOut {
+                if ignoresStored {
+                    return lookup.answer(CacheContents(entry: nil, limit: cache.limit, isLookedUp: false))
+                }
+                cache.getCachedResponse(for: object) { lookup.answer(CacheContents($0, limit: cache.limit)) }
+            })
+        return .later
+    }
+
+    func store(_ entry: CacheEntry?, of load: HTTPLoad, for client: any LoadClient) -> ClientAnswer<Void> {
+        guard let task = client as? TaskCore, let cache = task.core.urlCache else { return .now }
+        let response = entry.flatMap { entry in
+            entry.object as? CachedURLResponse ?? task.url(of: load).map { CachedURLResponse(entry, at: $0) }
+        }
+        if type(of: cache) == URLCache.self {
+            if let key = load.request.cacheKey {
+                if let response { cache.store(response, for: key) } else { cache.remove([key]) }
+            }
+            return .now
+        }
+        guard let object = task.dataTask else { return .now }
+        let finish = LoopBox({ load.finishStoring() })
+        task.core.loop.callOut(
+            CalledOut {
+                if let response {
+                    cache.storeCachedResponse(response, for: object)
+                } else {
+                    cache.removeCachedResponse(for: object)
+                }
+                task.core.loop.post { finish.value() }
+            })
+        return .later
+    }
+
+    func store(redirect entry: CacheEntry, of load: HTTPLoad) {
+        // The task's current request is already the next one.
+        guard let task = load.client as? TaskCore, let cache = task.core.urlCache,
+            let url = URL(string: load.request.urlText)
+        else { return }
+        let response = CachedURLResponse(entry, at: url)
+        if type(of: cache) == URLCache.self {
+            if let key = load.request.cacheKey { cache.store(response, for: key) }
+            return
+        }
+        var request = URLRequest(url: url)
+        request.cookiePartitionIdentifier = load.request.partition
+        task.core.loop.callOut(CalledOut { [request] in cache.storeCachedResponse(response, for: request) })
+    }
+
+    func update(_ entry: CacheEntry, of load: HTTPLoad) {
+        guard let task = load.client as? TaskCore, let cache = task.core.urlCache,
+            let old = entry.object as? CachedURLResponse, let url = task.url(of: load)
+        else { return }
+        let response = CachedURLResponse(entry, at: url, like: old)
+        if type(of: cache) == URLCache.self {
+            if let key = load.request.cacheKey { cache.replace(old, with: response, for: key) }
+        } else if let object = task.dataTask {
+            task.core.loop.callOut(CalledOut { cache.storeCachedResponse(response, for: object) })
+        }
+    }
+
+    func remove(_ keys: [CacheKey], of load: HTTPLoad) {
+        guard let task = load.client as? TaskCore, let cache = task.core.urlCache else { return }
+        if type(of: cache) == URLCache.self { return cache.remove(keys) }
+        let requests = keys.compactMap { key in
+            URL(string: key.address).map { url in
+                var request = URLRequest(url: url)
+                request.cookiePartitionIdentifier = load.request.partition
+                return request
+            }
+        }
+        task.core.loop.callOut(CalledOut { for request in requests { cache.removeCachedResponse(for: request) } })
+    }
+}
+
+/// The delegate's decision about storing a response.
+extension TaskCore {
+    fileprivate var dataTask: URLSessionDataTask? { heldTask as? URLSessionDataTask }
+
+    func load(
+        _ load: HTTPLoad, willStore entry: CacheEntry, _ lookup: @autoclosure () -> PendingLookup<CacheEntry?>
+    ) -> ClientAnswer<CacheEntry?> {
+        // CACHE-3: no delegate is asked about a permanent redirect.
+        guard 200...299 ~= entry.response.status, wantsCaching, let url = url(of: load), dataTask != nil else {
+            return .now(entry)
+        }
+        if case .whole = destination { tellBodyEarly(entry.body) }
+        let (proposed, lookup) = (CachedURLResponse(entry, at: url), lookup())
+        enqueue(
+            .willCache(proposed) { answered in
+                let wanted = answered?.withFacts(of: proposed)
+                lookup.answer(wanted.map { CacheEntry(response: entry.response, body: $0.data, object: $0) })
+            })
+        return .later
+    }
+
+    var wantsCaching: Bool {
+        isForDelegate && !delegates.lack([.dataTaskWillCacheResponse, .dataTaskWillCacheResponseAsync])
+    }
+}
+
+extension CachedURLResponse {
+    /// - Parameter old: The response that it replaces, whose other properties it keeps.
+    fileprivate convenience init(_ entry: CacheEntry, at url: URL, like old: CachedURLResponse? = nil) {
+        let response = HTTPURLResponse(
+            url: url, status: entry.response.status, version: "HTTP/1.1", fields: entry.response.fields,
+            body: entry.body)
+        self.init(
+            response: response, data: entry.body, userInfo: old?.userInfo,
+            storagePolicy: old?.storagePolicy ?? .allowed,
+            facts: entry.response)
+    }
+}
+
+extension CacheContents {
+    /// A response that is not HTTP has no cache entry, but may be stored.
+    fileprivate init(_ cached: CachedURLResponse?, limit: Int64) {
+        let entry = cached.flatMap { cached in
+            cached.facts.map { CacheEntry(response: $0, body: cached.data, object: cached) }
+        }
+        self.init(entry: entry, limit: limit, isLookedUp: cached == nil || entry != nil)
+    }
+}

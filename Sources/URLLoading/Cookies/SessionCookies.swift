@@ -1,0 +1,93 @@
+internal import Foundation
+internal import LoadingPipeline
+internal import LoadingSemantics
+internal import LoadingTransport
+
+/// The cookie storage of a session, for the engine. Confined to the session's loop.
+///
+/// A plain storage is used on the loop, which takes only a lock; before its file is read it answers later. A subclass
+/// is the program's code: it is called with the loop lent, like delegates, and may answer later.
+final class SessionCookies: CookieStore {
+    private let storage: HTTPCookieStorage?
+    private let isPlain: Bool
+    private let areSent: Bool
+    private let policy: CookieAcceptPolicy
+
+    init(_ configuration: SessionValues) {
+        storage = configuration.httpCookieStorage
+        isPlain = storage.map { type(of: $0) == HTTPCookieStorage.self } ?? false
+        areSent = configuration.httpShouldSetCookies
+        policy = CookieAcceptPolicy(configuration.httpCookieAcceptPolicy)
+    }
+
+    func cookies(for load: HTTPLoad) -> ClientAnswer<String?> {
+        let url = load.request.url
+        // The suffix list is needed for cookies, and for HSTS of secure hosts.
+        if storage != nil || url.scheme.isSecure, !PublicSuffixes.system.isLoaded(for: url.host) {
+            PublicSuffixes.readSystem()
+        }
+        guard let storage, areSent else { return .now(nil) }
+        if isPlain, storage.isEmptyIfLoaded == true { return .now(nil) }
+        guard let task = load.client as? TaskCore, let shown = task.currentRequest, shown.httpShouldHandleCookies else {
+            return .now(nil)
+        }
+        if isPlain {
+            let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
+            if storage.isLoaded(for: origin) { return .now(storage.field(for: origin)) }
+            let lookup = load.pendingCookies
+            storage.whenLoaded(for: origin) { lookup.answer(storage.field(for: origin)) }
+            return .later
+        }
+        // The storage is queried with the task, so with the task's URL, and not for an upload's requests to another
+        // host.
+        guard let object = task.heldTask, let target = CookieRequest(shown)?.url, target.scheme == url.scheme,
+            target.host == url.host
+        else { return .now(nil) }
+        let lookup = load.pendingCookies
+        let question = CalledOut {
+            storage.getCookiesFor(object) { cookies in
+                lookup.answer(HTTPCookie.requestHeaderFields(with: cookies ?? [])["Cookie"])
+            }
+        }
+        // The storage may still be storing the cookies of the previous response.
+        if task.cookieStorings > 0 { task.awaitedLookup = question } else { task.core.loop.callOut(question) }
+        return .later
+    }
+
+    func receive(_ fields: [String], for load: HTTPLoad) {
+        // C-25, COOK-21
+        guard let storage, let task = load.client as? TaskCore, let shown = task.currentRequest,
+            shown.httpShouldHandleCookies
+        else { return }
+        let loop = task.core.loop
+        let origin = CookieRequest(load.request, document: shown.mainDocumentURL)
+        if isPlain {
+            guard storage.isLoaded(for: origin) else {
+                return storage.receiveWhenLoaded(fields, from: origin, policy: policy)
+            }
+            guard storage.receive(fields, from: origin, policy: policy) else { return }
+            return loop.callOut(CalledOut { storage.announceChange() })
+        }
+        guard policy.accepts(origin), let object = task.heldTask else { return }
+        let now = HTTPCookieStorage.now
+        let cookies = fields.compactMap { field in
+            (try? Cookie(SetCookie(field), from: origin, at: now)).map { HTTPCookie($0, from: origin) }
+        }
+        if cookies.isEmpty { return }
+        task.cookieStorings += 1
+        loop.callOut(
+            CalledOut {
+                storage.storeCookies(cookies, for: object)
+                loop.post { task.cookiesAreStored() }
+            })
+    }
+}
+
+extension TaskCore {
+    fileprivate func cookiesAreStored() {
+        cookieStorings -= 1
+        guard cookieStorings == 0, let lookup = awaitedLookup else { return }
+        awaitedLookup = nil
+        core.loop.callOut(lookup)
+    }
+}

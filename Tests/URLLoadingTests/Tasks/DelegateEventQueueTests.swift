@@ -1,0 +1,127 @@
+import Foundation
+import LoadingPipeline
+import LoadingSemantics
+import Testing
+
+@testable import URLLoading
+
+@Suite struct DelegateEventQueueTests {
+    private static func lengths(_ events: [TaskEvent]) -> [Int] {
+        events.map { if case .data(let data) = $0 { data.count } else { -1 } }
+    }
+
+    @Test("Only the first event schedules a delivery") func schedulesOnce() {
+        var lane = DelegateEventQueue()
+        let mustSchedule = [
+            lane.add(.waitingForConnectivity, bytes: 0), lane.add(.waitingForConnectivity, bytes: 0),
+            lane.end(TaskEnding(error: nil, body: .nothing)).mustSchedule,
+        ]
+        #expect(mustSchedule == [true, false, false])
+    }
+
+    // T-65
+    @Test("Reading stops at 512 KiB and resumes below 256 KiB") func stopsReading() {
+        var lane = DelegateEventQueue()
+        let piece = Data(count: 256 * 1024)
+        _ = lane.add(.data(piece), bytes: piece.count)
+        #expect(!lane.isReadingStopped)
+        _ = lane.add(.data(piece), bytes: piece.count)
+        #expect(lane.isReadingStopped)
+
+        #expect(Self.lengths(lane.take(.all).events) == [piece.count, piece.count])
+        // While these were told one more came, which was under way.
+        _ = lane.add(.data(piece), bytes: piece.count)
+        var told = lane.tookBatch()
+        #expect(told.goesOn)
+        #expect(!told.mayRead)
+        #expect(lane.isReadingStopped)
+
+        _ = lane.take(.all)
+        told = lane.tookBatch()
+        #expect(!told.goesOn)
+        #expect(told.mayRead)
+        #expect(!lane.isReadingStopped)
+    }
+
+    @Test("The end is delivered alone, after earlier events") func endComesLast() {
+        var lane = DelegateEventQueue()
+        _ = lane.add(.data(Data(count: 1)), bytes: 1)
+        _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
+        var taken = lane.take(.all)
+        #expect(Self.lengths(taken.events) == [1])
+        #expect(taken.ending == nil)
+        let goesOn = lane.tookBatch().goesOn
+        #expect(goesOn)
+        taken = lane.take(.all)
+        #expect(taken.events.isEmpty)
+        #expect(taken.ending?.error == .timedOut)
+    }
+
+    // STREAM-2: the end was sealed while an answer was owed, which came before the end was told
+    @Test("An answer after the end was sealed precedes it") func answerAfterSeal() {
+        var lane = DelegateEventQueue()
+        _ = lane.promise()
+        _ = lane.add(.data(Data(count: 1)), bytes: 1)
+        _ = lane.end(TaskEnding(error: .timedOut, body: .nothing))
+        lane.seal()
+        var taken = lane.take(.sealed)
+        #expect(Self.lengths(taken.events) == [1])
+        _ = lane.keepPromise {}
+        #expect(!lane.isEndDue)
+        taken = lane.take(.sealed)
+        #expect(taken.events.isEmpty && taken.ending == nil)
+        let goesOn = lane.tookBatch().goesOn
+        #expect(goesOn)
+
+        lane.seal()
+        taken = lane.take(.sealed)
+        #expect(taken.events.count == 1)
+        #expect(lane.isEndDue)
+        taken = lane.take(.sealed)
+        #expect(taken.ending?.error == .timedOut)
+    }
+
+    // S-76: an operation tells what was there when it was enqueued
+    @Test("Events after the seal wait for the next operation") func sealed() {
+        var lane = DelegateEventQueue()
+        _ = lane.add(.data(Data(count: 1)), bytes: 1)
+        lane.seal()
+        _ = lane.add(.data(Data(count: 2)), bytes: 2)
+        _ = lane.end(TaskEnding(error: nil, body: .nothing))
+        var taken = lane.take(.sealed)
+        #expect(Self.lengths(taken.events) == [1])
+        #expect(taken.ending == nil)
+        #expect(lane.tookBatch().goesOn)
+        #expect(!lane.isEndDue)
+        #expect(lane.take(.sealed).ending == nil)
+        lane.seal()
+        taken = lane.take(.sealed)
+        #expect(Self.lengths(taken.events) == [2])
+        #expect(taken.ending == nil)
+        #expect(lane.isEndDue)
+        taken = lane.take(.sealed)
+        #expect(taken.events.isEmpty)
+        #expect(taken.ending != nil)
+    }
+
+    @Test("Cancelling drops sealed events, but not the end") func cancelAfterSeal() {
+        var lane = DelegateEventQueue()
+        _ = lane.add(.data(Data(count: 1)), bytes: 1)
+        _ = lane.add(.answer {}, bytes: 0)
+        lane.seal()
+        _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
+        let taken = lane.take(.sealed)
+        #expect(taken.events.map(\.isAnswer) == [true])
+        #expect(taken.ending == nil)
+        #expect(!lane.isEndDue)
+    }
+
+    @Test("Cancelling drops waiting events") func cancelDropsWhatWaits() {
+        var lane = DelegateEventQueue()
+        _ = lane.add(.data(Data(count: 1)), bytes: 1)
+        _ = lane.end(TaskEnding(error: .cancelled, body: .nothing))
+        let taken = lane.take(.all)
+        #expect(taken.events.isEmpty)
+        #expect(taken.ending?.error == .cancelled)
+    }
+}
