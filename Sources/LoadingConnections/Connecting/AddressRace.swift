@@ -57,7 +57,7 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         self.outcome = outcome
         if let literal { return perform(.resolved(literal.family, [literal])) }
         if origin.service.requiresDNSSEC, !NameResolver.isLocal(origin.host) {
-            // Nobody here can prove what a name server says (CONN-20).
+            // No resolver here validates DNSSEC (CONN-20).
             let box = LoopBox(self)
             return loop.post { box.value.end(.failure(.unreachable(.cannotFindHost))) }
         }
@@ -118,13 +118,13 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         if rememberedFailure == nil { record?(.resolutionEnded(addresses: resolvedCount)) }
     }
 
-    /// A name server that cannot be asked while there is no way out is nobody's fault but the network's (CONN-12).
+    /// If no name server can be reached and there is no route, the network is to blame (CONN-12).
     private func error(for failure: NameFailure) -> LoadError {
         guard failure.isTemporary, !RouteWatch.hasRoute else { return .cannotFindHost(failure.code) }
         return LoadError(code: LoadError.notConnectedToInternet.code, cause: .dns(failure.code))
     }
 
-    /// None of the addresses answers: nobody is to be sent to them again without asking.
+    /// None of the addresses answers: the next request resolves the name again.
     private func failedAll(_ error: LoadError) {
         let worst = rememberedFailure.map { $0.tellingRank >= error.tellingRank ? $0 : error } ?? error
         // Without a network no address answers, and no name server either.
@@ -198,5 +198,46 @@ final class AddressRace<Candidate: AddressRaceCandidate>: LoopTimerTarget {
         tickets = []
         for candidate in running.values { candidate.close() }
         running = [:]
+    }
+}
+
+/// What an `AddressRace` begins with an address: the first that comes through wins, and the others are closed.
+protocol AddressRaceCandidate: AnyObject, SendableMetatype {
+    func close()
+}
+
+/// Why none of an origin's addresses was reached.
+enum AddressRaceFailure: Error {
+    /// The process or the machine has no descriptor left, or no thread to ask with.
+    case noDescriptor
+    case unreachable(LoadError)
+}
+
+extension ByteStream: AddressRaceCandidate {}
+
+extension AddressRace<ByteStream> {
+    /// A race of TCP connections.
+    convenience init(to origin: ConnectionKey, on loop: EventLoop, resolver: NameResolver, awaitsServices: Bool = false)
+    {
+        self.init(to: origin, on: loop, resolver: resolver, awaitsServices: awaitsServices) {
+            (address, told) throws(POSIXFailure) in
+            try ByteStream.connect(
+                to: address, treatedAs: origin.service, on: loop, owner: ConnectingStream(told))
+        }
+    }
+}
+
+/// Owns a stream that is being connected.
+private final class ConnectingStream: ByteStreamOwner {
+    private let told: (LoadError?) -> Void
+
+    init(_ told: @escaping (LoadError?) -> Void) { self.told = told }
+
+    func streamBecameReady(_ stream: ByteStream) {
+        switch stream.finishConnecting() {
+        case nil: break
+        case .success: told(nil)
+        case .failure(let failure): told(.connectionAttemptFailed(failure.code))
+        }
     }
 }

@@ -29,7 +29,7 @@ final class CoalescingDecision {
             return pool.loop.post { tell.value() }
         }
         let peer = TLSPeer(serverName: origin.host, chain: chain, stapledResponse: nil)
-        // Nobody is asked about a certificate that is somebody else's.
+        // No challenge is presented for a certificate of another server.
         pool.security.evaluate(peer, wantsKeys: false, on: pool.loop) { [weak self] result in
             guard let self, outcome != nil else { return }
             if case .reject = result.verdict { return end(false) }

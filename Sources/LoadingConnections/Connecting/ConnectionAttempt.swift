@@ -10,7 +10,7 @@ internal import LoadingTransport
 /// is known, name servers are asked beside the addresses (CONN-6).
 final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     let primaryOrigin: OriginConnections
-    /// For whom it was started, as long as he waits.
+    /// The request it was started for, while that waits.
     private(set) var request: ConnectionRequest?
     /// What has happened on the way that has come furthest.
     var events: [LoadEvent] {
@@ -40,9 +40,9 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
     /// When it was begun, and how often connections had been given up by then.
     let beginning: Int64
     let generation: Int
-    /// Whether somebody was asked about the connection.
+    /// Whether a challenge was presented.
     private(set) var hasAsked = false
-    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    /// Whether a challenge is open. The connection waits for its answer.
     private(set) var isAsking = false
 
     init(for request: ConnectionRequest, at primaryOrigin: OriginConnections, pool: ConnectionPool) {
@@ -103,7 +103,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         pool.resolver.withdraw(ticket)
     }
 
-    /// Somebody else waits for the connection now, or nobody for the moment.
+    /// Another request waits for the connection now, or none for the moment.
     func setRequest(_ request: ConnectionRequest?) {
         self.request = request
         guard request != nil else { return }
@@ -129,7 +129,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
         for other in primaryOrigin.sharing(self) { other.delegate?.connectionIsBeingMade() }
     }
 
-    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     var awaits: PendingPhase? {
         if isAsking { return nil }
         return securedProxy != nil ? PendingPhase(step: .connection, since: secureBeginning) : dial?.awaits
@@ -218,7 +218,7 @@ final class ConnectionAttempt: ConnectionChallengeDelegate, LoopTimerTarget {
             return pool.isNotNeeded(self)
         }
         if let failure {
-            // Nobody is there at all.
+            // Neither TCP nor QUIC reaches the server.
             endHTTP3()
             return fail(failure)
         }

@@ -63,7 +63,7 @@ final class TransportConnector {
     /// Whether no address was gone to yet.
     var isResolving: Bool { race?.hasBegun == false }
 
-    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     var awaits: PendingPhase? {
         if let race {
             return race.hasBegun
@@ -87,7 +87,7 @@ final class TransportConnector {
         tunnel = nil
     }
 
-    /// Somebody else waits for the connection now.
+    /// Another request waits for the connection now.
     func challengeDelegateChanged() {
         handshake?.challengeDelegateChanged()
         tunnel?.challengeDelegateChanged()

@@ -23,7 +23,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
     /// A moment from which on changes count.
     package struct Mark: Sendable, Equatable {
         fileprivate let changeCount: UInt64
-        /// Nobody was listening then, so nobody knows what has changed since.
+        /// There was no subscription then, so changes since are unknown.
         fileprivate let isUnmonitored: Bool
     }
 
@@ -136,7 +136,7 @@ package final class RouteWatch: ReadinessHandler, LoopTimerTarget, @unchecked Se
         let isBroken = count == 0 || code != EAGAIN && code != EWOULDBLOCK
         guard hasChanged || isBroken else { return }
         if isBroken {
-            // The next who asks opens another one.
+            // The next call opens another one.
             subscription.loop.unregister(subscription.descriptor, subscription.registration)
             close(subscription.descriptor)
         }

@@ -5,7 +5,7 @@ package import LoadingTransport
 package protocol HTTPExchangeStream: AnyObject {
     /// Whether it can carry nothing any more.
     var isClosed: Bool { get }
-    /// Whether it leads to whom the default evaluation trusts, and not only somebody who was asked.
+    /// Whether the default evaluation trusts the server, and not only a delegate.
     var isTrusted: Bool { get }
     /// Whether it is one of several on a connection, each of which counts against what the server takes at once.
     var isShared: Bool { get }
@@ -32,7 +32,7 @@ package protocol HTTPExchangeStream: AnyObject {
     func cancel()
     /// Goes on with a response that nobody wants, if that is cheap. `then` is called in a turn after the end.
     func drain(then: (@Sendable () -> Void)?)
-    /// It was given out, and is not used.
+    /// Returns a stream that was handed out and is not used.
     func returnUnused()
     /// Whether it can still carry a request after it was given out and has been idle, and may: connections from before a flush
     /// carry none (CONN-18). If not, it is given back. May cost a system call.
@@ -51,4 +51,21 @@ package protocol HTTPExchangeStream: AnyObject {
     /// Keeps the connection for another exchange after this one. Who calls this starts that or lets the connection go.
     func hold()
     func letGo()
+}
+
+extension ConnectionFacts {
+    /// - Parameter protocolName: The ALPN name of what is spoken.
+    init(of stream: ByteStream, to origin: ConnectionKey, speaking protocolName: String, isReused: Bool) {
+        let local = stream.localAddress
+        let remote = stream.remoteAddress
+        // TLS that ends at a proxy is none with the server.
+        let isForwarded = if case .forwarding = origin.proxyMode { true } else { false }
+        let secure = origin.isSecure && !isForwarded ? stream.tls?.session : nil
+        self.init(
+            protocolName: protocolName, isReused: isReused, isProxied: origin.proxyMode != nil,
+            localAddress: local?.description, localPort: local.map { Int($0.port) },
+            remoteAddress: remote?.description, remotePort: remote.map { Int($0.port) },
+            tlsVersion: secure?.version.rawValue, tlsCipherSuite: secure?.cipherSuite)
+        if origin.service.isMultipath { isMultipath = stream.isMultipath }
+    }
 }

@@ -1,6 +1,6 @@
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import Glibc
-internal import LoadingEvents
+package import LoadingEvents
 package import LoadingProtocols
 package import LoadingSemantics
 package import LoadingTransport
@@ -89,7 +89,7 @@ package final class FTPConnection: ByteStreamOwner {
 
     // MARK: Connecting
 
-    /// What is awaited of whoever the way to the server leads to first; nil if he is not to blame.
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     package var awaits: PendingPhase? { dial?.awaits }
 
     /// What it is that nothing has come in time.
@@ -277,4 +277,20 @@ package final class FTPConnection: ByteStreamOwner {
         cancel()
         observer?.ftpEnded(error)
     }
+}
+
+/// Told what comes of an `FTPConnection`, on its loop.
+package protocol FTPConnectionObserver: AnyObject {
+    func ftpRecorded(_ event: LoadEvent.Kind)
+    /// The server has said something, whatever it is.
+    func ftpIsAlive()
+    /// There is no connection to the server, and has been none. The last message.
+    func ftpFoundNoWay(_ failure: ConnectionFailure)
+    /// What comes next is what was asked for.
+    func ftpBegins(_ transfer: FTPTransfer)
+    func ftpReceived(_ data: Data)
+    /// The server does not let the user in. The last message.
+    func ftpRefusedLogin(_ reply: FTPReply)
+    /// The last message.
+    func ftpEnded(_ error: LoadError?)
 }

@@ -22,13 +22,13 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     private lazy var session = HTTP2Session(observer: self)
     @exclusivity(unchecked) var streams: [Int64: HTTPStream] = [:]
     @exclusivity(unchecked) var gathering: [HTTPStream] = []
-    /// Given out, and not begun yet.
+    /// Handed out, and not begun yet.
     @exclusivity(unchecked) private var reservedCount = 0
     /// What the socket did not take. Its memory is the session's until more is asked for.
     @exclusivity(unchecked) private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     @exclusivity(unchecked) private var isHandlingReadiness = false
     @exclusivity(unchecked) private var isTurnPlanned = false
-    /// Whether somebody who waits may have a stream now.
+    /// Whether a waiting request may have a stream now.
     @exclusivity(unchecked) private var hasRoomForMore = false
     /// Why the connection was given up, once it was.
     private(set) var loss: LoadError?
@@ -73,7 +73,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
     var isTrusted: Bool { stream.tls?.isTrusted ?? false }
 
     var peer: ConnectedPeer? {
-        // Who has told this server who he is has not told another.
+        // A client certificate was for this server only.
         guard let tls = stream.tls, !tls.isIdentityRequested, let address = stream.remoteAddress else { return nil }
         let session = tls.session
         return ConnectedPeer(
@@ -234,7 +234,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         return acknowledgement
     }
 
-    /// There may be room for somebody who waits.
+    /// There may be a stream for a waiting request.
     func becameFree() {
         guard !isClosed else { return }
         hasRoomForMore = true
@@ -263,7 +263,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         askAboutLimit()
         isHandlingReadiness = false
         watchStall()
-        // Who comes now is better off elsewhere, and so is who waits.
+        // New and waiting requests are better served by another connection.
         if !isRetired, !isClosed, session.isFull && pool.mayHaveAnother(to: primaryOrigin) || !session.hasNumbersLeft {
             retire()
         }
@@ -356,7 +356,7 @@ final class HTTP2Connection: MultiplexedConnection, ByteStreamOwner, LoopTimerTa
         pool.letGo(self)
     }
 
-    /// The peer breaks the rules.
+    /// The peer has violated the protocol.
     private func giveUp(_ error: HTTP2Error) {
         // The last words are for its log. Behind a part of a frame they would be read as the rest of it.
         while unsent.isEmpty, let words = try? session.nextOutput(), case .bytes(words.count) = stream.write(words) {}

@@ -42,3 +42,27 @@ extension ConnectionPool {
         return remote.preferredSource?.with(port: local.port) != local
     }
 }
+
+/// A connection whose local address can be lost.
+protocol RoutedConnection: AnyObject {
+    var isIdle: Bool { get }
+    /// Its local addresses; several for MPTCP.
+    var localAddresses: [SocketAddress] { get }
+    var remoteAddress: SocketAddress? { get }
+    /// Whether it has no route now, and waits for one.
+    var hasLostLocalAddress: Bool { get }
+    /// Whether it can go on from another address (RFC 9000 §9).
+    var canMigrate: Bool { get }
+    /// Its local address is gone, so nothing more arrives there.
+    func localAddressWasLost()
+}
+
+extension RoutedConnection {
+    var hasLostLocalAddress: Bool { false }
+    var canMigrate: Bool { false }
+}
+
+extension HTTP1Connection: RoutedConnection {
+    var localAddresses: [SocketAddress] { stream.localAddresses }
+    var remoteAddress: SocketAddress? { stream.remoteAddress }
+}

@@ -7,7 +7,7 @@ extension ConnectionPool {
     /// Whether a request is to wait for HTTP/3, though it could be served otherwise or would have to stand in line.
     func mayUpgrade(_ origin: OriginConnections, isAssumed: Bool) -> Bool {
         guard origin.key.mayShare, origin.shared?.version != .http3 else { return false }
-        // There is one, which nobody was there to be asked about. One question about the server is enough at a time.
+        // A connection is held that no request could be challenged for. One challenge about a server is open at a time.
         if let upgrade = origin.upgrade { return upgrade.held != nil && !origin.isAsking }
         guard origin.attemptCount == 0, origin.shared != nil || origin.hasIdle || !mayStartAttempt(at: origin)
         else {
@@ -109,7 +109,7 @@ extension ConnectionPool {
         line(upgrade.request, at: origin)
     }
 
-    /// Gives up those that nobody waits for. False if there are none such.
+    /// Cancels those that match. False if there are none.
     @discardableResult
     func dropUpgrades(where isSuch: (HTTP3Upgrade) -> Bool) -> Bool {
         let all = origins.values.filter { $0.upgrade.map(isSuch) ?? false }
@@ -120,7 +120,7 @@ extension ConnectionPool {
         return !all.isEmpty
     }
 
-    /// Has who has waited for HTTP/3 stand in line, where he would stand if he had from the beginning.
+    /// Puts a request that waited for HTTP/3 into the line, by its time of arrival.
     private func line(_ request: ConnectionRequest?, at origin: OriginConnections) {
         guard let request else { return }
         request.upgrade = nil
@@ -128,7 +128,7 @@ extension ConnectionPool {
         request.line = origin
     }
 
-    /// Gives who waits what else there is.
+    /// Serves waiting requests from other connections.
     private func serveOtherwise(_ origin: OriginConnections) {
         serveFromShared(origin)
         while origin.shared == nil, let next = origin.waiting.first(), next.acceptsReused,
@@ -137,7 +137,7 @@ extension ConnectionPool {
             origin.waiting.remove(next)
             hand(connection, of: origin, to: next, isReused: true, events: [])
         }
-        // Who lost a request on a reused connection is promised a new one, as in `release`.
+        // A request that was lost on a reused connection gets a new one, as in `release`.
         if let next = origin.waiting.first(), !next.acceptsReused, !mayStartAttempt(at: origin),
             let idle = origin.oldestIdle
         {

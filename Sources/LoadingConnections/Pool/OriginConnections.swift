@@ -1,4 +1,4 @@
-/// The connections to one origin, those being made, and who waits for one. Kept by the pool and confined to its loop.
+/// The connections to one origin, those being made, and the requests that wait for one. Confined to the pool's loop.
 final class OriginConnections {
     let key: ConnectionKey
     @exclusivity(unchecked) var waiting = WaitingLine()
@@ -24,9 +24,9 @@ final class OriginConnections {
     /// What counts against the limit per host.
     var liveCount: Int { connections.count + attempts.count + (shared == nil ? 0 : 1) }
     var attemptCount: Int { attempts.count }
-    /// Whether somebody is asked about one that is being made.
+    /// Whether a challenge about one that is being made is open.
     var isAsking: Bool { attempts.values.contains(where: \.isAsking) }
-    /// Whether somebody waits who is to be served before others are.
+    /// Whether requests wait that are served before new ones.
     var hasLine: Bool { !waiting.isEmpty }
     var isUnused: Bool { liveCount == 0 && multiplexed.isEmpty && waiting.isEmpty && upgrade == nil }
 
@@ -41,14 +41,14 @@ final class OriginConnections {
         for request in sharing(attempt) { request.sharedAttempt = nil }
     }
 
-    /// Has a request wait for a connection that is being made for somebody else.
+    /// Has a request wait for a connection that is being made for another.
     func share(with request: ConnectionRequest) {
         guard request.isWaiting, request.attempt == nil, let attempt = attempts.values.first else { return }
         request.sharedAttempt = attempt
         request.delegate?.connectionIsBeingMade()
     }
 
-    /// Who waits for an attempt of somebody else's.
+    /// The requests that wait for an attempt of another.
     func sharing(_ attempt: ConnectionAttempt) -> [ConnectionRequest] {
         waiting.requests.filter { $0.sharedAttempt === attempt }
     }
@@ -67,7 +67,7 @@ final class OriginConnections {
         }
     }
 
-    /// Those that carry something, those that are idle, those that carry their last, and one that is held for who comes next.
+    /// All that are open, and one over QUIC that is held for the next request.
     var all: [any RoutedConnection] {
         let all: [any RoutedConnection] =
             connections.values.filter { !$0.isClosed } + multiplexed.values.filter { !$0.isClosed }
@@ -95,7 +95,7 @@ final class OriginConnections {
         noteStreamCredit()
     }
 
-    /// Looks whether the server lets requests be made. Who waits is told when it does not any more.
+    /// Checks whether the server grants streams. If it does not any more, the waiting requests are told.
     func noteStreamCredit() {
         let hasNoStreamCredit = !waiting.isEmpty && shared?.hasNoStreamCredit == true
         guard hasNoStreamCredit != self.hasNoStreamCredit else { return }

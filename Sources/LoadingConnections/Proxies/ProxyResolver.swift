@@ -9,7 +9,7 @@ package final class ProxyResolver: Sendable {
     package static let shared = ProxyResolver(
         askScript: { ScriptRun.answer(of: $0, to: $1) }, askDesktop: { DesktopProxies.route(for: $0) })
 
-    /// Somebody's place among those who wait for an answer.
+    /// Identifies one request for an answer.
     package struct Ticket: Sendable {
         fileprivate let place: InFlightQueries<ProxyResolutionCache>.Ticket
         fileprivate let isOfScript: Bool
@@ -64,5 +64,34 @@ package final class ProxyResolver: Sendable {
     package func forgetAnswers() {
         scripts.forgetAnswers()
         desktop.forgetAnswers()
+    }
+}
+
+/// A query for the route to a server: to a PAC script or the desktop's settings.
+struct ProxyResolverQuery: Hashable, Sendable {
+    enum Adviser: Hashable, Sendable {
+        case script(ProxyScriptText)
+        case desktop
+    }
+
+    let adviser: Adviser
+    let inquiry: ProxyQuery
+}
+
+/// What the adviser has said.
+package enum ProxyResolution: Sendable, Equatable {
+    case route(ProxyRouteList)
+    /// Nothing that anybody understands.
+    case nothing
+    /// No answer in time.
+    case silence
+}
+
+/// The settings of the desktop, as libproxy knows them. It may take any time, and is asked by one thread at a time.
+enum DesktopProxies {
+    static func route(for inquiry: ProxyQuery) -> ProxyResolution {
+        guard let text = clx_ask_desktop(inquiry.url) else { return .nothing }
+        defer { free(text) }
+        return .route(ProxyRouteList(desktop: String(cString: text)))
     }
 }

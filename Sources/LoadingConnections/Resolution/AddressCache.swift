@@ -33,7 +33,7 @@ struct AddressCache: ResolverCache {
         entries[question] = Entry(answer: answer, expiry: now + TimeLimits.standard.addressLifetime)
     }
 
-    /// Drops what nobody believes any more; when that is nothing, the older half.
+    /// Drops what has expired; if nothing has, the older half.
     private mutating func makeRoom(at now: Int64) {
         entries = entries.filter { $0.value.expiry > now }
         guard entries.count >= Self.most else { return }

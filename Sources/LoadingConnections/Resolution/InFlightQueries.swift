@@ -17,14 +17,14 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
     typealias Question = Memory.Question
     typealias Answer = Memory.Answer
 
-    /// A question and who waits for its answer.
+    /// A query and the requests that wait for its answer.
     final class PendingQuery: @unchecked Sendable {
         // Sendable because everything mutable is guarded by the line's mutex.
         let question: Question
         var isBegun = false
-        /// Who remembers the answer, and by which clock.
+        /// The clients that cache the answer, each with its clock.
         var clients: [UInt64: LoopClock] = [:]
-        /// For whom it is an answer to an earlier question, and no more.
+        /// Clients whose cache was cleared since, and does not take the answer.
         var staleFor: Set<UInt64> = []
         /// By number.
         var waiting: [UInt64: @Sendable (Answer) -> Void] = [:]
@@ -32,7 +32,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         init(_ question: Question) { self.question = question }
     }
 
-    /// Somebody's place among those who wait for an answer.
+    /// Identifies one request for an answer.
     struct Ticket: Sendable {
         /// None when the answer was known.
         fileprivate let inquiry: PendingQuery?
@@ -202,7 +202,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
 
     // MARK: Threads
 
-    /// Without any thread nobody would ever answer, so whoever waits is told that it cannot be done now.
+    /// Without any thread no query is ever answered, so all requests fail now.
     private func threadIsMissing() {
         let answers = locked { () -> [@Sendable (Answer) -> Void] in
             threads -= 1
@@ -219,7 +219,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
             let answer = ask(inquiry.question)
             let waiting = locked {
                 if pending[inquiry.question] === inquiry {
-                    // Who is gone by now has none.
+                    // A removed client has no cache.
                     for (client, clock) in inquiry.clients where !inquiry.staleFor.contains(client) {
                         memories[client]?.remember(answer, to: inquiry.question, at: clock.now)
                     }
@@ -230,7 +230,7 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
         }
     }
 
-    /// With the mutex held: who is to be told, in the order in which they asked.
+    /// With the mutex held: the waiting requests, in the order in which they came.
     private func end(_ inquiry: PendingQuery) -> [@Sendable (Answer) -> Void] {
         if pending[inquiry.question] === inquiry { pending[inquiry.question] = nil }
         defer { inquiry.waiting = [:] }
@@ -255,4 +255,18 @@ final class InFlightQueries<Memory: ResolverCache>: @unchecked Sendable {
             }
         }
     }
+}
+
+/// What was answered lately, and for how long that is believed. A value without a clock; times are nanoseconds of a clock
+/// that never goes back.
+protocol ResolverCache: Sendable {
+    associatedtype Question: Hashable, Sendable
+    associatedtype Answer: Sendable
+
+    init()
+
+    func answer(to question: Question, at now: Int64) -> Answer?
+    mutating func remember(_ answer: Answer, to question: Question, at now: Int64)
+    mutating func forget(_ host: String)
+    mutating func forgetAll()
 }

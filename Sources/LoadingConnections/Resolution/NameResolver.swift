@@ -33,7 +33,7 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Somebody's place among those who wait for an answer.
+    /// Identifies one request for an answer.
     package struct Ticket: Sendable {
         fileprivate enum Place: Sendable {
             case address(InFlightQueries<AddressCache>.Ticket)
@@ -53,7 +53,7 @@ package final class NameResolver: Sendable {
     /// Asks the system, on threads that all of these share.
     package convenience init() { self.init(.system) }
 
-    /// Asks somebody else, on threads of its own.
+    /// Uses other resolvers, on threads of its own.
     ///
     /// - Parameters:
     ///   - mostThreads: How many questions about addresses are asked at a time.
@@ -160,13 +160,13 @@ package final class NameResolver: Sendable {
         return addresses.isEmpty ? .failure(NameFailure(code: EAI_NONAME)) : .success(addresses)
     }
 
-    /// Names of this machine itself, which nobody else is asked for (RFC 6761 §6.3).
+    /// Names of this machine itself, for which no name server is queried (RFC 6761 §6.3).
     package static func isLocal(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         return name == "localhost" || name.hasSuffix(".localhost")
     }
 
-    /// Whether a host is an address, or this machine by a name that nobody else is asked for.
+    /// Whether a host is an address, or a name of this machine itself.
     package static func needsNoNameServer(_ host: String) -> Bool {
         SocketAddress(literal: host, port: 0) != nil || isLocal(host)
     }

@@ -26,14 +26,14 @@ package final class ConnectionSecurity {
     /// A TLS session that can be resumed.
     struct Session: ResumableSession {
         let resumption: TLSResumption
-        /// Whether the default evaluation trusts the server; else somebody who was asked did.
+        /// Whether the default evaluation trusts the server; else a delegate did.
         let wasEvaluated: Bool
 
         var isSingleUse: Bool { resumption.isSingleUse }
         var expiry: Int64 { resumption.expiry }
     }
 
-    /// For whom a session was made over QUIC, and where.
+    /// The peer of a session over QUIC.
     struct QUICPeer: Hashable {
         let origin: ConnectionKey
         let place: HostPort

@@ -16,10 +16,8 @@ final class SecureHandshake: ByteStreamOwner {
     private let carriesHTTP: Bool
     /// What App Transport Security wants of the connection, beyond what the configuration says.
     private let requirements: TransportSecurityRequirements?
-    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
+    private let challenges: ChallengePresenter
     private var outcome: ((Result<ByteStream, LoadError>) -> Void)?
-    /// What stands open; the handshake stands still meanwhile.
-    private var question: ConnectionChallenge?
     private var isEvaluating = false
     private var isComplete = false
     /// Whether the session that is being resumed was trusted by an evaluation.
@@ -45,7 +43,7 @@ final class SecureHandshake: ByteStreamOwner {
         generation = security.generation
         self.carriesHTTP = carriesHTTP
         requirements = carriesHTTP ? security.requirements(on: origin) : nil
-        self.challengeDelegate = challengeDelegate
+        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: stream.loop)
         self.outcome = outcome
         stream.owner = self
     }
@@ -79,31 +77,16 @@ final class SecureHandshake: ByteStreamOwner {
 
     func cancel() {
         outcome = nil
-        question?.withdraw()
-        question = nil
+        challenges.withdraw()
         stream.close()
     }
 
-    /// Another load waits for the connection now: an open question is put to that one.
-    func challengeDelegateChanged() {
-        guard let question else { return }
-        question.withdraw()
-        // Not at once: the pool is in the middle of something.
-        let step = LoopBox({ [weak self] in self?.askAgain(instead: question) ?? () })
-        stream.loop.post { step.value() }
-    }
-
-    private func askAgain(instead withdrawn: ConnectionChallenge) {
-        guard outcome != nil, question === withdrawn else { return }
-        question = nil
-        ask(withdrawn.subject)
-        proceed()
-    }
+    func challengeDelegateChanged() { challenges.delegateChanged() }
 
     func streamBecameReady(_ stream: ByteStream) { proceed() }
 
     private func proceed() {
-        while outcome != nil, question == nil, !isEvaluating {
+        while outcome != nil, !challenges.isOpen, !isEvaluating {
             switch stream.handshake() {
             case .wantsRead, .wantsWrite: return
             case .wantsTrust(let peer): ask(.serverTrust(peer))
@@ -161,20 +144,14 @@ final class SecureHandshake: ByteStreamOwner {
     // MARK: Decisions
 
     private func ask(_ subject: ConnectionChallenge.Subject) {
-        let question = ConnectionChallenge(subject, of: origin) { [weak self] in self?.take($0) }
-        self.question = question
-        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
-        question.withdraw()
-        self.question = nil
-        apply(.defaultHandling, about: subject)
-    }
-
-    private func take(_ answer: ConnectionChallenge.Answer) {
-        guard outcome != nil, let subject = question?.subject else { return }
-        question = nil
-        challengeDelegate?.handshakeContinues()
-        apply(answer, about: subject)
-        proceed()
+        let isPresented = challenges.present(subject) { [weak self] in
+            self?.ask(subject)
+            self?.proceed()
+        } answer: { [weak self] in
+            self?.apply($0, about: subject)
+            self?.proceed()
+        }
+        if !isPresented { apply(.defaultHandling, about: subject) }
     }
 
     private func apply(_ answer: ConnectionChallenge.Answer, about subject: ConnectionChallenge.Subject) {

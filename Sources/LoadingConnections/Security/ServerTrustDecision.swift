@@ -18,10 +18,9 @@ final class ServerTrustDecision {
     /// Whether this is a session of a connection that the default evaluation has trusted.
     private let wasEvaluated: Bool
     private let requirements: TransportSecurityRequirements?
-    private weak var challengeDelegate: (any ConnectionChallengeDelegate)?
+    private let challenges: ChallengePresenter
     /// Whether the default evaluation trusts the server, or why it is not trusted.
     private var outcome: ((Result<Bool, LoadError>) -> Void)?
-    private var question: ConnectionChallenge?
 
     init(
         about peer: TLSPeer, of origin: ConnectionKey, with agreement: Agreement, wasEvaluated: Bool = false,
@@ -33,42 +32,28 @@ final class ServerTrustDecision {
         self.agreement = agreement
         self.pool = pool
         self.wasEvaluated = wasEvaluated
-        self.challengeDelegate = challengeDelegate
+        challenges = ChallengePresenter(to: challengeDelegate, about: origin, on: pool.loop)
         self.outcome = outcome
         requirements = pool.security.requirements(on: origin)
     }
 
     func start() {
-        let question = ConnectionChallenge(.serverTrust(peer), of: origin) { [weak self] in self?.take($0) }
-        self.question = question
-        if challengeDelegate?.handshakeReceived(challenge: question) == true { return }
-        question.withdraw()
-        self.question = nil
-        evaluateIfNeeded()
+        let isPresented = challenges.present(.serverTrust(peer)) { [weak self] in
+            self?.start()
+        } answer: { [weak self] in
+            self?.take($0)
+        }
+        if !isPresented { evaluateIfNeeded() }
     }
 
     func cancel() {
         outcome = nil
-        question?.withdraw()
-        question = nil
+        challenges.withdraw()
     }
 
-    /// Another load waits for the connection now: an open question is put to that one.
-    func challengeDelegateChanged() {
-        guard let question else { return }
-        question.withdraw()
-        // Not at once: the pool is in the middle of something.
-        let step = LoopBox({ [weak self] in
-            guard let self, outcome != nil, self.question === question else { return }
-            start()
-        })
-        pool.loop.post { step.value() }
-    }
+    func challengeDelegateChanged() { challenges.delegateChanged() }
 
     private func take(_ answer: ConnectionChallenge.Answer) {
-        guard outcome != nil else { return }
-        question = nil
-        challengeDelegate?.handshakeContinues()
         switch answer {
         case .trust(let isEvaluated):
             if requirements?.needsEvaluation == true {
@@ -82,7 +67,7 @@ final class ServerTrustDecision {
         }
     }
 
-    /// A session that was evaluated when it was made needs no more of it, but for keys that nobody has kept.
+    /// A session that was evaluated when it was made is not evaluated again, unless pinned keys must be compared.
     private func evaluateIfNeeded() {
         if wasEvaluated, requirements?.pins == nil { return end(isTrusted: true, keys: []) }
         evaluate(isDecided: false)

@@ -66,7 +66,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         }
     }
 
-    /// What is awaited of whoever the way leads to first; nil if he is not to blame.
+    /// The step that the first hop has not completed, and since when; nil if something else is awaited.
     package var awaits: PendingPhase? { isAsking ? nil : dial?.awaits }
 
     // MARK: TLS
@@ -108,7 +108,7 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
 
     func handshakeContinues() { owner?.connectionIsActive() }
 
-    /// Whether somebody is asked about the connection, which stands still meanwhile.
+    /// Whether a challenge is open. The connection waits for its answer.
     package var isAsking: Bool { question?.isOpen ?? false }
 
     // MARK: Bytes
@@ -167,4 +167,28 @@ package final class StreamConnection: ByteStreamOwner, ConnectionChallengeDelega
         stream?.close()
         stream = nil
     }
+}
+
+/// The owner of a `StreamConnection`. Called on its loop.
+package protocol StreamConnectionOwner: AnyObject {
+    func connectionOpened()
+    func connectionSecured()
+    /// It could not be made, or not be made secure.
+    func connectionFailed(_ failure: ConnectionFailure)
+    /// A handshake needs an answer. False to have the default apply.
+    func connectionReceived(challenge question: ConnectionChallenge) -> Bool
+    /// Authenticates to proxies.
+    var proxyAuthorizer: (any ProxyAuthorizer)? { get }
+    /// An answer has come; the network has its turn again.
+    func connectionIsActive()
+    /// It may be read or written again.
+    func connectionIsReady()
+}
+
+/// A connection that carried HTTP, and belongs to no pool any more.
+package struct DetachedConnection {
+    package let stream: ByteStream
+    package let origin: ConnectionKey
+    /// What was read behind the head of the response.
+    package let rest: [UInt8]
 }

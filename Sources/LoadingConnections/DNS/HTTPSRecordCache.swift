@@ -30,7 +30,7 @@ struct HTTPSRecordCache: ResolverCache {
         entries[question] = Entry(answer: answer, expiry: now + lifetime)
     }
 
-    /// Drops what nobody believes any more; when that is nothing, the half that would go next.
+    /// Drops what has expired; if nothing has, the half that expires first.
     private mutating func makeRoom(at now: Int64) {
         entries = entries.filter { $0.value.expiry > now }
         guard entries.count >= Self.most else { return }

@@ -26,7 +26,7 @@ struct HTTPSRecordLookup {
     }
 
     func answer() -> HTTPSRecordAnswer {
-        // Who has written it in there wants that machine to be asked, and not one that the world is told of.
+        // A name in the hosts file means that machine, whatever DNS says.
         if hosts().names(question.host) { return .success(.none) }
         var name = question.name
         var lifetime: UInt32?

@@ -1,4 +1,4 @@
-internal import LoadingSemantics
+package import LoadingSemantics
 internal import LoadingTransport
 
 /// What a name server is asked: the services of an origin of https.
@@ -30,4 +30,21 @@ package struct HTTPSRecordQuery: Hashable, Sendable {
     }
 
     private static let local = [".local", ".invalid", ".onion"]
+}
+
+/// What a name server said about the services of an origin, or why it said nothing.
+package typealias HTTPSRecordAnswer = Result<HTTPSRecordSet, NameFailure>
+
+/// The services of an origin, in the order of preference; maybe none.
+package struct HTTPSRecordSet: Hashable, Sendable {
+    package let records: [HTTPSRecord]
+    /// How long that is to be believed, in seconds; nil if nothing says so.
+    package let lifetime: UInt32?
+
+    package init(_ records: [HTTPSRecord], lifetime: UInt32?) {
+        self.records = records
+        self.lifetime = lifetime
+    }
+
+    package static let none = HTTPSRecordSet([], lifetime: nil)
 }
